@@ -1,0 +1,74 @@
+"""Every exception Siteloom raises, in one tree.
+
+    SiteloomError                 anything a caller may want to catch
+    ├── UsageError                the call itself is wrong (exit status 2)
+    │   ├── SettingsError         siteloom.toml, the environment or a flag holds a bad value
+    │   └── NoWorkspace           a verb needs a workspace and there is none
+    ├── SourceError               pages cannot be read from a source
+    ├── OutputError               results cannot be written
+    ├── MissingExtra              an optional dependency is not installed
+    └── StoreError                the workspace's store cannot be used
+        ├── StoreBusy             another process is writing to it
+        ├── StoreTooNew           it was made by a newer version of Siteloom
+        └── PackError             a pack file is damaged
+
+A message is one sentence that says what is wrong and what to do about it; the
+command line prints it as it stands. A bad *page* is never an exception: it is
+a `Failure` (see `siteloom.model`), counted and listed, and the work goes on.
+"""
+
+from __future__ import annotations
+
+
+class SiteloomError(Exception):
+    """The root of all errors that Siteloom raises on purpose."""
+
+    exit_status = 1
+
+
+class UsageError(SiteloomError):
+    """The call itself is wrong: a missing argument, an unknown name."""
+
+    exit_status = 2
+
+
+class SettingsError(UsageError):
+    """A settings file, an environment variable or a flag holds a bad value."""
+
+
+class NoWorkspace(UsageError):
+    """A verb was given no source and there is no workspace to work on."""
+
+
+class SourceError(SiteloomError):
+    """A source of pages does not exist, cannot be opened, or is of no known kind."""
+
+
+class OutputError(SiteloomError):
+    """Results cannot be written to the place that was asked for."""
+
+
+class MissingExtra(SiteloomError):
+    """A feature was used whose optional dependency is not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(
+            f"{feature} needs the extra {extra!r}: install it with pip install 'siteloom[{extra}]'."
+        )
+        self.extra = extra
+
+
+class StoreError(SiteloomError):
+    """The store of a workspace cannot be opened, read or written."""
+
+
+class StoreBusy(StoreError):
+    """Another process is writing to this workspace."""
+
+
+class StoreTooNew(StoreError):
+    """The store was made by a newer version of Siteloom than this one."""
+
+
+class PackError(StoreError):
+    """A pack file does not hold what the store says it holds."""
