@@ -1,0 +1,184 @@
+"""Settings: one frozen dataclass per stage, each value from the nearest of four places.
+
+defaults < siteloom.toml < environment < flags
+
+A setting `max_bytes` of the stage `parse` is written
+
+    [parse]                       in siteloom.toml
+    max_bytes = 20000000
+    SITELOOM_PARSE_MAX_BYTES      in the environment
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from siteloom.errors import SettingsError
+
+SETTINGS_FILE = "siteloom.toml"
+ENVIRONMENT_PREFIX = "SITELOOM_"
+
+
+def _setting(default: Any, help_text: str, at_least: int | None = None) -> Any:
+    """A field with its default, its one line of documentation and its lower bound."""
+    return field(default=default, metadata={"help": help_text, "at_least": at_least})
+
+
+@dataclass(frozen=True, slots=True)
+class PagesSettings:
+    """What is taken in from sources."""
+
+    max_bytes: int = _setting(50_000_000, "largest page that is taken in, in bytes", at_least=1)
+
+
+@dataclass(frozen=True, slots=True)
+class ParseSettings:
+    """How much of a page is read; a page past a limit is a failure."""
+
+    max_bytes: int = _setting(20_000_000, "largest page that is parsed, in bytes", at_least=1)
+    max_tags: int = _setting(1_000_000, "most tags in a page that is parsed", at_least=1)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """Where pages and all that is known about them are kept."""
+
+    workspace: str = _setting(".siteloom", "folder of the workspace")
+    url: str = _setting("", "database instead of the workspace's own SQLite, such as postgresql://user@host/name")
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """How work is done."""
+
+    jobs: int = _setting(1, "how many things are done at once", at_least=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings, by stage."""
+
+    pages: PagesSettings = PagesSettings()
+    parse: ParseSettings = ParseSettings()
+    store: StoreSettings = StoreSettings()
+    run: RunSettings = RunSettings()
+
+
+class ResolvedSetting(NamedTuple):
+    """One setting, its value, and the place the value comes from."""
+
+    name: str
+    value: int | str
+    origin: str
+    help: str
+
+
+def load_settings(
+    folder: Path, environment: Mapping[str, str], flags: Mapping[str, object]
+) -> tuple[Settings, tuple[ResolvedSetting, ...]]:
+    """Settings from a folder's siteloom.toml, the environment and flags (`{"store.url": ...}`).
+
+    All mistakes are reported at once.
+    """
+    problems: list[str] = []
+    given: dict[str, tuple[object, str]] = {}  # name -> (value, origin), the nearest place last
+    file = folder / SETTINGS_FILE
+    for name, value in _from_file(file, problems).items():
+        given[name] = (value, str(file))
+    for name, value in _from_environment(environment, problems).items():
+        given[name] = (value, f"{_variable(name)} in the environment")
+    for name, value in flags.items():
+        if value is not None:
+            given[name] = (value, "command line")
+
+    resolved = []
+    stages: dict[str, Any] = {}
+    for stage in fields(Settings):
+        values: dict[str, int | str] = {}
+        for setting in fields(stage.default):  # type: ignore[arg-type]  # always a settings dataclass
+            name = f"{stage.name}.{setting.name}"
+            value, origin = given.get(name, (setting.default, "default"))
+            checked = _checked(value, setting.default, setting.metadata["at_least"])
+            if isinstance(checked, _Problem):
+                problems.append(f"{name} {checked.text}, but is {value!r} ({origin})")
+                continue
+            values[setting.name] = checked
+            resolved.append(ResolvedSetting(name, checked, origin, setting.metadata["help"]))
+        stages[stage.name] = type(stage.default)(**values)
+    if problems:
+        raise SettingsError("Settings need mending: " + "; ".join(problems) + ".")
+    return Settings(**stages), tuple(resolved)
+
+
+def _names() -> dict[str, type]:
+    """Every setting's full name with the type of its value."""
+    return {
+        f"{stage.name}.{setting.name}": type(setting.default)
+        for stage in fields(Settings)
+        for setting in fields(stage.default)  # type: ignore[arg-type]  # always a settings dataclass
+    }
+
+
+def _variable(name: str) -> str:
+    return ENVIRONMENT_PREFIX + name.replace(".", "_").upper()
+
+
+def _from_file(file: Path, problems: list[str]) -> dict[str, object]:
+    if not file.exists():
+        return {}
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"{file} cannot be read: {error}.") from error
+    found: dict[str, object] = {}
+    for stage, values in document.items():
+        if not isinstance(values, dict):
+            problems.append(f"{stage!r} stands outside a [section] in {file}")
+            continue
+        for key, value in values.items():
+            name = f"{stage}.{key}"
+            if name in _names():
+                found[name] = value
+            else:
+                problems.append(_unknown(name, _names(), str(file)))
+    return found
+
+
+def _from_environment(environment: Mapping[str, str], problems: list[str]) -> dict[str, object]:
+    by_variable = {_variable(name): name for name in _names()}
+    found: dict[str, object] = {}
+    for variable, text in environment.items():
+        if not variable.startswith(ENVIRONMENT_PREFIX):
+            continue
+        name = by_variable.get(variable)
+        if name is None:
+            problems.append(_unknown(variable, by_variable, "the environment"))
+            continue
+        is_number = _names()[name] is int and text.strip().lstrip("-").isdecimal()
+        found[name] = int(text) if is_number else text
+    return found
+
+
+def _unknown(name: str, known: Mapping[str, object], place: str) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f", perhaps {near[0]} is meant" if near else ""
+    return f"there is no setting {name} ({place}){hint}"
+
+
+class _Problem(NamedTuple):
+    text: str
+
+
+def _checked(value: object, default: object, at_least: int | None) -> int | str | _Problem:
+    if isinstance(default, str):
+        return value if isinstance(value, str) else _Problem("must be a text")
+    if not isinstance(value, int) or isinstance(value, bool):
+        return _Problem("must be a whole number")
+    if at_least is not None and value < at_least:
+        return _Problem(f"must be at least {at_least}")
+    return value

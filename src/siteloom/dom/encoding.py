@@ -1,0 +1,83 @@
+"""Which encoding a page is in, decided in the order browsers decide it.
+
+Byte-order mark, then the HTTP header, then `<meta>`, then the bytes themselves.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
+
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+# Browsers read these labels as the larger encoding that contains them, and the
+# WHATWG standard says so; Python's codecs of the same name are the narrow ones.
+_WIDER_CODEC = {
+    "big5": "big5hkscs",
+    "euc_kr": "cp949",
+    "gbk": "gb18030",
+    "iso8859-11": "cp874",
+    "shift_jis": "cp932",
+}
+
+# The standard has browsers look at the first 1,024 bytes and start again when
+# a later <meta> disagrees; looking further at once comes to the same. Heads
+# longer than this are rare.
+_META_SEARCH_BYTES = 16_384
+
+_META_CHARSET = re.compile(
+    rb"""<!--.*?-->
+       | <meta\s [^>]*? \bcharset \s*+=\s*+ ["']?+ \s*+ ([\w.:-]++)""",
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+)
+
+
+def decode(html: bytes, charset: str | None = None) -> str:
+    """The text of a page; bytes that don't fit become U+FFFD, a byte-order mark is dropped."""
+    mark, encoding = _byte_order_mark(html)
+    if encoding is None:
+        encoding = _codec(charset) or declared_encoding(html) or _detect(html)
+    return html[len(mark) :].decode(encoding, "replace")
+
+
+def declared_encoding(html: bytes) -> str | None:
+    """The codec that the page's own `<meta>` names, or None."""
+    for match in _META_CHARSET.finditer(html[:_META_SEARCH_BYTES]):
+        if match[1]:
+            codec = _codec(match[1].decode("ascii", "replace"))
+            # A <meta> that could be read as ASCII cannot be in UTF-16, so the
+            # standard takes such a claim for UTF-8.
+            if codec is not None:
+                return "utf-8" if codec.startswith("utf-16") else codec
+    return None
+
+
+def _byte_order_mark(html: bytes) -> tuple[bytes, str | None]:
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if html.startswith(mark):
+            return mark, encoding
+    return b"", None
+
+
+def _codec(label: str | None) -> str | None:
+    """Python's codec for an encoding label of the web, or None for an unknown label."""
+    if not label:
+        return None
+    name = map_encoding_to_html5(label.strip(), fallback_utf8=False)
+    return None if name is None else _WIDER_CODEC.get(name, name)
+
+
+def _detect(html: bytes) -> str:
+    # UTF-8 first: text in another encoding that happens to be valid UTF-8 is
+    # vanishingly rare, and statistics on few non-ASCII bytes are unreliable.
+    try:
+        html.decode("utf-8")
+    except UnicodeDecodeError:
+        return _codec(detect_encoding(html)) or "cp1252"
+    return "utf-8"

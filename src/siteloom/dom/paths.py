@@ -1,0 +1,44 @@
+"""Where a node stands in its tree, with and without positions."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from siteloom.dom.tree import Element
+
+# Broken markup gives elements names like `o:p` or `a"b`, which XPath cannot say.
+_XPATH_NAME = re.compile(r"[A-Za-z_][\w.-]*\Z")
+
+
+def tag_path(element: Element) -> str:
+    """The tags from the root down to an element: `html/body/div`."""
+    tags = [_tag(element), *map(_tag, element.iterancestors())]
+    return "/".join(reversed(tags))
+
+
+def node_path(element: Element) -> str:
+    """The XPath that leads to this element alone: `/html[1]/body[1]/div[2]`."""
+    steps = [_step(element), *map(_step, element.iterancestors())]
+    return "/" + "/".join(reversed(steps))
+
+
+def find(root: Element, path: str) -> Element | None:
+    """The element that `node_path` describes, or None where this tree has no such node."""
+    found = cast("list[Element]", root.getroottree().xpath(path))
+    return found[0] if found else None
+
+
+def _tag(element: Element) -> str:
+    """An element's tag; comments and processing instructions are written as XPath tests them."""
+    return element.tag if isinstance(element.tag, str) else "node()"
+
+
+def _step(element: Element) -> str:
+    tag = element.tag
+    if isinstance(tag, str) and _XPATH_NAME.match(tag):
+        position = 1 + sum(1 for _ in element.itersiblings(tag, preceding=True))
+        return f"{tag}[{position}]"
+    position = 1 + sum(1 for sibling in element.itersiblings(preceding=True) if isinstance(sibling.tag, str))
+    return f"*[{position}]"

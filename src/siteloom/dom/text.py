@@ -1,0 +1,75 @@
+"""The text a person sees, and its normal form."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from lxml import etree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from siteloom.dom.tree import Element
+
+# Elements whose content is never shown, with scripts on as they are for a person.
+_HIDDEN = frozenset({"head", "noscript", "script", "style", "template"})
+
+# Elements at whose edges a line ends, after the rendering section of the HTML
+# standard; table cells and options stand apart from their neighbours likewise.
+_BREAKS = frozenset(
+    "address article aside blockquote body br button caption center dd details dialog dir div dl dt "
+    "fieldset figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 header hgroup hr html legend "
+    "li listing main menu nav ol optgroup option p plaintext pre search section select summary table "
+    "tbody td textarea tfoot th thead title tr ul xmp".split()
+)
+
+
+class TextNode(NamedTuple):
+    """A text of the tree: the `number`-th text child (from 1) of `parent`, as XPath counts."""
+
+    parent: Element
+    number: int
+    text: str
+
+
+def normalize(text: str) -> str:
+    """Runs of white space, no-break spaces among them, become one blank; none at the ends."""
+    return " ".join(text.split())
+
+
+def text_nodes(element: Element) -> Iterator[TextNode]:
+    """The shown texts inside an element in document order, blank ones left out."""
+    for parent, number, text in _texts(element):
+        if parent is not None and not text.isspace():
+            yield TextNode(parent, number, text)
+
+
+def visible_text(element: Element) -> str:
+    """What a person reads inside an element, in normal form; line ends count as blanks."""
+    return normalize("".join(text for _, _, text in _texts(element)))
+
+
+def _texts(element: Element) -> Iterator[tuple[Element | None, int, str]]:
+    """Every shown text with its place, and a blank of no place wherever a line ends."""
+    numbers = [0]  # of the last text child, for each open element
+    walk = etree.iterwalk(element, events=("start", "end", "comment", "pi"))
+    for event, node in walk:
+        is_element = event in ("start", "end")
+        if event == "start":
+            numbers.append(0)
+            if node.tag in _BREAKS:
+                yield None, 0, " "
+            if node.tag in _HIDDEN and node is not element:
+                walk.skip_subtree()
+            elif node.text:
+                numbers[-1] = 1
+                yield node, 1, node.text
+            continue
+        if event == "end":
+            numbers.pop()
+            if node.tag in _BREAKS:
+                yield None, 0, " "
+        parent = node.getparent()
+        if node is not element and node.tail and parent is not None:
+            numbers[-1] += 1
+            yield parent, numbers[-1], node.tail

@@ -1,0 +1,85 @@
+"""Bytes to an lxml tree, within limits: any byte string gives a tree or a Failure.
+
+Learning, extraction and annotation all parse here, so that a node means the
+same to each of them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, TypeAlias
+
+from lxml import etree
+
+from siteloom.config import ParseSettings
+from siteloom.dom.encoding import decode
+from siteloom.kernels.markup import name_hash, scan_tags
+from siteloom.model import Failure
+
+if TYPE_CHECKING:
+    from siteloom.kernels.markup import Tags
+    from siteloom.model import Page
+
+Element: TypeAlias = etree._Element
+
+PARSER = "lxml {}.{}.{} / libxml2 {}.{}.{}".format(*etree.LXML_VERSION[:3], *etree.LIBXML_VERSION)
+"""The parser that makes the trees; a rule belongs to the parser it was learned with."""
+
+# libxml2 appends each attribute to a linked list that it walks from the start:
+# a tag of n attributes costs n². In a page smaller than this, even one tag of
+# nothing but attributes parses in about half a second; larger ones are checked.
+_HARMLESS_BYTES = 65_536
+_MAX_ATTRIBUTES = 4_096
+
+# A browser reads on after </body> and </html>, and puts what follows into the
+# body; libxml2 2.14 drops it.
+_DOCUMENT_END = re.compile(rb"</(?:body|html)(?=[\s/>])", re.IGNORECASE)
+_NOTHING_MORE = re.compile(
+    rb"(?: \s | </(?:body|html)\s*+> | <!-- [^-]*+ (?: -(?!->) [^-]*+ )*+ --> )*+ \Z",
+    re.IGNORECASE | re.VERBOSE,
+)
+_BODY = name_hash("body")
+_HTML = name_hash("html")
+
+
+def parse(page: Page, limits: ParseSettings = ParseSettings()) -> Element | Failure:
+    """The root element of a page's tree, or why there is none."""
+    if len(page.html) > limits.max_bytes:
+        detail = f"{len(page.html):,} bytes; at most {limits.max_bytes:,} are read"
+        return Failure(page.url, "page too large", detail)
+    html = decode(page.html, page.charset).encode("utf-8", "replace")
+    if html.count(b"<") > limits.max_tags:
+        return Failure(page.url, "too many tags", f"at most {limits.max_tags:,} are read")
+    if len(html) > _HARMLESS_BYTES or _ends_early(html):
+        tags = scan_tags(html)
+        if tags.attributes.max(initial=0) > _MAX_ATTRIBUTES:
+            detail = f"at most {_MAX_ATTRIBUTES:,} are read"
+            return Failure(page.url, "too many attributes in one tag", detail)
+        html = _without_document_ends(html, tags)
+
+    # huge_tree lifts libxml2's depth limit from 256 to 2,048 and those on the
+    # length of one text or name; ours on the whole page stands in their place.
+    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True)
+    try:
+        root = etree.fromstring(html, parser)
+    except etree.LxmlError as error:
+        return Failure(page.url, "not parsed", str(error))
+    if any(entry.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for entry in parser.error_log):
+        return Failure(page.url, "nested too deeply", "at most 2,048 levels are read")
+    if root is None:
+        return Failure(page.url, "empty page")
+    return root
+
+
+def _ends_early(html: bytes) -> bool:
+    """Whether anything but comments stands after the first `</body>` or `</html>`."""
+    end = _DOCUMENT_END.search(html)
+    return end is not None and _NOTHING_MORE.match(html, end.start()) is None
+
+
+def _without_document_ends(html: bytes, tags: Tags) -> bytes:
+    """The page less its `</body>` and `</html>` tags; the parser closes both at the end of the page."""
+    is_document_end = tags.is_end & ((tags.name == _BODY) | (tags.name == _HTML))
+    kept_from = [0, *tags.end[is_document_end]]
+    kept_to = [*tags.start[is_document_end], len(html)]
+    return b"".join(html[start:end] for start, end in zip(kept_from, kept_to, strict=True))

@@ -1,0 +1,216 @@
+"""The tags of a page, found in its bytes as a browser's tokenizer finds them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+import siteloom.kernels  # noqa: F401 - says where compiled code is kept
+
+# FNV-1a, 64 bits: the offset basis and the prime of its definition.
+_FNV_BASIS = np.uint64(0xCBF29CE484222325)
+_FNV_PRIME = np.uint64(0x00000100000001B3)
+
+
+class Tags(NamedTuple):
+    """The tags of a page in order: where each stands, its name's hash, and how many attributes it has.
+
+    Names are hashed in lower case; `is_end` tells `</p>` from `<p>`.
+    """
+
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    name: NDArray[np.uint64]
+    is_end: NDArray[np.bool_]
+    attributes: NDArray[np.int64]
+
+
+def name_hash(name: str) -> np.uint64:
+    """The hash under which `Tags` holds a tag name."""
+    return np.uint64(_hash(np.frombuffer(name.encode(), np.uint8), 0, len(name)))
+
+
+def scan_tags(html: bytes) -> Tags:
+    """All tags of a page that a browser would see, those inside comments and scripts left out."""
+    room = html.count(b"<")
+    tags = Tags(
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.empty(room, np.uint64),
+        np.empty(room, np.bool_),
+        np.empty(room, np.int64),
+    )
+    count = _scan(np.frombuffer(html, np.uint8), *tags, _RAW_TEXT_NAMES, _SCRIPT, _PLAINTEXT)
+    return Tags(*(column[:count] for column in tags))
+
+
+@njit(cache=True)
+def _hash(data, start, end):  # type: ignore[no-untyped-def]
+    value = _FNV_BASIS
+    for i in range(start, end):
+        byte = data[i]
+        if 65 <= byte <= 90:
+            byte += np.uint8(32)
+        value = (value ^ np.uint64(byte)) * _FNV_PRIME
+    return value
+
+
+@njit(cache=True)
+def _is_letter(byte):  # type: ignore[no-untyped-def]
+    return 65 <= byte <= 90 or 97 <= byte <= 122
+
+
+@njit(cache=True)
+def _is_space(byte):  # type: ignore[no-untyped-def]
+    return byte == 32 or 9 <= byte <= 10 or 12 <= byte <= 13
+
+
+@njit(cache=True)
+def _after(data, byte, start):  # type: ignore[no-untyped-def]
+    """The position behind the next `byte`, or the end of the page."""
+    for i in range(start, data.size):
+        if data[i] == byte:
+            return i + 1
+    return data.size
+
+
+@njit(cache=True)
+def _after_comment(data, start):  # type: ignore[no-untyped-def]
+    """The position behind a comment whose `<!--` ends at `start`."""
+    n = data.size
+    if start < n and data[start] == 62:  # <!-->
+        return start + 1
+    if start + 1 < n and data[start] == 45 and data[start + 1] == 62:  # <!--->
+        return start + 2
+    for i in range(start, n - 2):
+        if data[i] == 45 and data[i + 1] == 45:
+            if data[i + 2] == 62:
+                return i + 3
+            if data[i + 2] == 33 and i + 3 < n and data[i + 3] == 62:
+                return i + 4
+    return n
+
+
+@njit(cache=True)
+def _end_of_name(data, start):  # type: ignore[no-untyped-def]
+    i = start
+    while i < data.size and not (_is_space(data[i]) or data[i] == 47 or data[i] == 62):
+        i += 1
+    return i
+
+
+@njit(cache=True)
+def _names_tag(data, start, name):  # type: ignore[no-untyped-def]
+    """Whether a tag name with this hash, and its end, stand at `start`."""
+    end = _end_of_name(data, start)
+    return end < data.size and _hash(data, start, end) == name
+
+
+@njit(cache=True)
+def _after_raw_text(data, start, name, is_script):  # type: ignore[no-untyped-def]
+    """The position of the end tag that closes a raw-text element, or the end of the page.
+
+    In a script, `<!--` opens a part in which `<script>` hides one `</script>`
+    (the standard's script data double escaped state).
+    """
+    n = data.size
+    escaped = False
+    double_escaped = False
+    for i in range(start, n):
+        byte = data[i]
+        if byte == 60 and i + 1 < n:
+            if data[i + 1] == 47:
+                if i + 2 < n and _is_letter(data[i + 2]) and _names_tag(data, i + 2, name):
+                    if not double_escaped:
+                        return i
+                    double_escaped = False
+            elif is_script and not escaped:
+                if i + 3 < n and data[i + 1] == 33 and data[i + 2] == 45 and data[i + 3] == 45:
+                    escaped = True
+            elif is_script and _is_letter(data[i + 1]) and _names_tag(data, i + 1, name):
+                double_escaped = True
+        elif escaped and byte == 62 and data[i - 1] == 45 and data[i - 2] == 45:
+            escaped = False
+            double_escaped = False
+    return n
+
+
+@njit(cache=True)
+def _attributes(data, start):  # type: ignore[no-untyped-def]
+    """The number of attributes of a tag whose name ends at `start`, and the position behind the tag."""
+    n = data.size
+    count = 0
+    i = start
+    while i < n:
+        byte = data[i]
+        if byte == 62:
+            return count, i + 1
+        if _is_space(byte) or byte == 47:
+            i += 1
+            continue
+        count += 1
+        i += 1  # a first `=` belongs to the name
+        while i < n and not (_is_space(data[i]) or data[i] == 47 or data[i] == 62 or data[i] == 61):
+            i += 1
+        while i < n and _is_space(data[i]):
+            i += 1
+        if i < n and data[i] == 61:
+            i += 1
+            while i < n and _is_space(data[i]):
+                i += 1
+            if i < n and (data[i] == 34 or data[i] == 39):
+                i = _after(data, data[i], i + 1)
+            else:
+                while i < n and not (_is_space(data[i]) or data[i] == 62):
+                    i += 1
+    return count, n
+
+
+@njit(cache=True)
+def _scan(data, starts, ends, names, are_ends, attributes, raw_text, script, plaintext):  # type: ignore[no-untyped-def]
+    n = data.size
+    count = 0
+    i = 0
+    while True:
+        i = _after(data, 60, i)
+        if i >= n:
+            return count
+        start = i - 1
+        byte = data[i]
+        if byte == 33 and i + 2 < n and data[i + 1] == 45 and data[i + 2] == 45:
+            i = _after_comment(data, i + 3)
+            continue
+        is_end = byte == 47
+        first = i + 1 if is_end else i
+        if first < n and _is_letter(data[first]):
+            end_of_name = _end_of_name(data, first)
+            name = _hash(data, first, end_of_name)
+            number, i = _attributes(data, end_of_name)
+            starts[count] = start
+            ends[count] = i
+            names[count] = name
+            are_ends[count] = is_end
+            attributes[count] = number
+            count += 1
+            if not is_end:
+                if name == plaintext:
+                    return count
+                for raw in raw_text:
+                    if name == raw:
+                        i = _after_raw_text(data, i, name, name == script)
+                        break
+        elif is_end or byte == 33 or byte == 63:  # </ followed by no letter, <!doctype, <?xml
+            i = _after(data, 62, i)
+
+
+_RAW_TEXT_NAMES = np.array(
+    [
+        name_hash(name)
+        for name in ("iframe", "noembed", "noframes", "script", "style", "textarea", "title", "xmp")
+    ]
+)
+_SCRIPT = name_hash("script")
+_PLAINTEXT = name_hash("plaintext")

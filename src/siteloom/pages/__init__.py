@@ -1,0 +1,40 @@
+"""Pages in: folders of HTML, WARC, Parquet and JSON Lines, each read as a stream."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from siteloom.model import Failure, Page
+from siteloom.pages.source import PageSource, SourceItem, open_source, read_sources
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+__all__ = ["PageSource", "SourceItem", "open_source", "read_pages", "read_sources"]
+
+_log = logging.getLogger(__name__)
+
+
+def read_pages(*sources: str | Path, on_failure: Callable[[Failure], object] | None = None) -> Iterator[Page]:
+    """Stream the pages of folders, WARC, Parquet and JSON Lines files, one source after the other.
+
+    What cannot be read goes to `on_failure`, or else to the log as a warning;
+    the rest goes on. A source that does not exist raises `SourceError` at once.
+    """
+    report = on_failure or _log_failure
+    opened = [open_source(source) for source in sources]
+    return _pages(opened, report)
+
+
+def _pages(sources: list[PageSource], on_failure: Callable[[Failure], object]) -> Iterator[Page]:
+    for item in read_sources(sources):
+        if isinstance(item, Page):
+            yield item
+        elif isinstance(item, Failure):
+            on_failure(item)
+
+
+def _log_failure(failure: Failure) -> None:
+    _log.warning("%s: %s (%s)", failure.url, failure.reason, failure.detail)

@@ -1,0 +1,42 @@
+"""The fields of a page as tables hold them: `url`, `html`, `fetched_at`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from siteloom.model import Failure, Page
+
+
+def page_from_fields(
+    url: object, html: object, fetched_at: object, place: str, max_bytes: int
+) -> Page | Failure:
+    """A page from one row or line; `place` says where it stands, for the failure."""
+    if not isinstance(url, str) or not url.strip():
+        return Failure(place, "no URL", "the field url is missing or empty")
+    if not isinstance(html, str | bytes):
+        return Failure(url, "no HTML", f"the field html is missing or no text ({place})")
+    if len(html) > max_bytes:
+        return Failure(url, "page too large", f"{len(html):,} bytes; at most {max_bytes:,} are taken")
+    try:
+        time = time_from_field(fetched_at)
+    except ValueError as error:
+        return Failure(url, "bad fetched_at", f"{error} ({place})")
+    if isinstance(html, str):
+        return Page.from_text(url.strip(), html, time)
+    return Page(url.strip(), html, time)
+
+
+def time_from_field(value: object) -> datetime | None:
+    """A time from a time, an ISO 8601 text or seconds since 1970; without a zone it is UTC."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, str):
+        value = datetime.fromisoformat(value.strip())
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            return datetime.fromtimestamp(value, UTC)
+        except (OverflowError, OSError) as error:
+            raise ValueError(f"{value} is no time") from error
+    if not isinstance(value, datetime):
+        raise ValueError(f"{value!r} is no time")
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

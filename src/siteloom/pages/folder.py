@@ -1,0 +1,153 @@
+"""Pages from HTML files: a folder of any depth, or a single file."""
+
+from __future__ import annotations
+
+import csv
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, cast
+from urllib.parse import urljoin, urlsplit
+
+from siteloom.errors import SourceError
+from siteloom.model import Failure, Page
+from siteloom.pages.fields import time_from_field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from siteloom.config import PagesSettings
+
+HTML_SUFFIXES = (".html", ".htm", ".xhtml")
+INDEX_FILE = "index.csv"
+
+
+class _Entry(NamedTuple):
+    """What `index.csv` says of a file."""
+
+    url: str
+    fetched_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """All HTML files below a folder, and whatever else its `index.csv` names.
+
+    The index has the columns `file` (relative to the folder) and `url`, and may
+    have `fetched_at`.
+    """
+
+    path: Path
+    settings: PagesSettings
+    index: dict[Path, _Entry | Failure]
+
+    @classmethod
+    def open(cls, path: Path, settings: PagesSettings) -> Folder:
+        """Read the index, and make sure that there is anything to read."""
+        folder = cls(path, settings, _read_index(path))
+        if not folder.index and next(folder._html_files(), None) is None:
+            raise SourceError(
+                f"There are no pages in {path}: files must end in {', '.join(HTML_SUFFIXES)} "
+                f"or be listed in {INDEX_FILE}."
+            )
+        return folder
+
+    def read(self) -> Iterator[Page | Failure]:
+        """Indexed files in the order of the index, then the others in the order of their names."""
+        for file, entry in self.index.items():
+            yield entry if isinstance(entry, Failure) else _read_page(file, entry, self.settings)
+        for file in self._html_files():
+            if file not in self.index:
+                yield _read_page(file, None, self.settings)
+
+    def _html_files(self) -> Iterator[Path]:
+        for folder, subfolders, files in os.walk(self.path):
+            subfolders.sort()
+            for name in sorted(files):
+                if name.lower().endswith(HTML_SUFFIXES):
+                    yield Path(folder, name)
+
+
+@dataclass(frozen=True, slots=True)
+class HtmlFile:
+    """A single page in a file."""
+
+    path: Path
+    settings: PagesSettings
+
+    def read(self) -> Iterator[Page | Failure]:
+        """The one page."""
+        yield _read_page(self.path, None, self.settings)
+
+
+def _read_index(folder: Path) -> dict[Path, _Entry | Failure]:
+    file = folder / INDEX_FILE
+    if not file.exists():
+        return {}
+    index: dict[Path, _Entry | Failure] = {}
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as lines:
+            rows = csv.DictReader(lines)
+            missing = {"file", "url"} - set(rows.fieldnames or ())
+            if missing:
+                raise SourceError(f"{file} has no column {' and no column '.join(sorted(missing))}: it needs file and url.")
+            for row in rows:
+                path = folder / (row["file"] or "")
+                index[path] = _entry(row, path, folder, f"{file}:{rows.line_num}")
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise SourceError(f"{file} cannot be read: {error}.") from error
+    return index
+
+
+def _entry(row: dict[str, str | None], path: Path, folder: Path, place: str) -> _Entry | Failure:
+    url = (row["url"] or "").strip()
+    if not url:
+        return Failure(place, "no URL", "the column url is empty")
+    if not path.resolve().is_relative_to(folder.resolve()):
+        return Failure(url, "outside the folder", f"{row['file']} ({place})")
+    try:
+        return _Entry(url, time_from_field(row.get("fetched_at")))
+    except ValueError as error:
+        return Failure(url, "bad fetched_at", f"{error} ({place})")
+
+
+def _read_page(file: Path, entry: _Entry | None, settings: PagesSettings) -> Page | Failure:
+    place = entry.url if entry else file.absolute().as_uri()
+    try:
+        status = file.stat()
+        if not stat.S_ISREG(status.st_mode):
+            return Failure(place, "not a file", str(file))
+        if status.st_size > settings.max_bytes:
+            detail = f"{file} has {status.st_size:,} bytes; at most {settings.max_bytes:,} are taken"
+            return Failure(place, "page too large", detail)
+        html = file.read_bytes()
+    except OSError as error:
+        return Failure(place, "unreadable file", f"{file}: {error.strerror}")
+    if entry:
+        return Page(entry.url, html, entry.fetched_at)
+    page = Page(place, html)
+    return Page(canonical_url(page) or place, html)
+
+
+def canonical_url(page: Page) -> str | None:
+    """The absolute web address that a page gives as its own in `<link rel="canonical">`."""
+    if b"canonical" not in page.html.lower():
+        return None
+    from siteloom.dom import parse  # noqa: PLC0415 - loads the compiled kernels, seldom needed here
+
+    root = parse(page)
+    if isinstance(root, Failure):
+        return None
+    bases = cast("list[str]", root.xpath("//base/@href"))
+    for link in root.iter("link"):
+        if "canonical" in (link.get("rel") or "").lower().split():
+            try:
+                url = urljoin(bases[0].strip() if bases else "", (link.get("href") or "").strip())
+                address = urlsplit(url)
+            except ValueError:
+                continue
+            if address.scheme in ("http", "https") and address.netloc:
+                return url
+    return None

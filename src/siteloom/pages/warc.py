@@ -1,0 +1,187 @@
+"""Pages from WARC archives: plain, gzip or zstd (also with a dictionary).
+
+Taken are HTML responses with status 200. A damaged record is a failure, and
+reading goes on at the next one that can be found.
+"""
+
+from __future__ import annotations
+
+import io
+import mmap
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fastwarc.stream_io import BrotliReader, ChunkedReader, GzipReader, ZstdReader
+from fastwarc.warc import ArchiveIterator, WarcRecordType
+
+from siteloom.model import Failure, Page, Resource, Skipped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from fastwarc.warc import WarcRecord
+
+    from siteloom.config import PagesSettings
+
+_HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+_GZIP_MAGIC = b"\x1f\x8b\x08"
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_WARC_MAGIC = b"WARC/"
+_SNIFFED_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Warc:
+    """A WARC file; with `with_resources`, stylesheets and images are read too."""
+
+    path: Path
+    settings: PagesSettings
+    with_resources: bool = False
+
+    def read(self) -> Iterator[Page | Resource | Failure | Skipped]:
+        """The pages in the order of the archive."""
+        try:
+            if self.path.stat().st_size == 0:
+                yield Failure(str(self.path), "empty file")
+                return
+            with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as archive:
+                yield from self._read(archive)
+        except OSError as error:
+            yield Failure(str(self.path), "unreadable file", str(error))
+
+    def _read(self, archive: mmap.mmap) -> Iterator[Page | Resource | Failure | Skipped]:
+        start = 0
+        in_damage = False  # one failure stands for a whole damaged stretch
+        while start >= 0:
+            last_record = start
+            archive.seek(start)
+            try:
+                for record in ArchiveIterator(archive, parse_http=True, auto_decode="none"):
+                    last_record = record.stream_pos
+                    item = self._item(record)
+                    in_damage = isinstance(item, Failure)
+                    if item is not None:
+                        yield item
+            except OSError as error:
+                if not in_damage:
+                    yield Failure(f"{self.path}, byte {last_record}", "damaged record", str(error))
+                in_damage = True
+                start = _next_record(archive, last_record + 1)
+            else:
+                if not in_damage and not _ends_whole(archive, last_record):
+                    yield Failure(str(self.path), "truncated archive", "its last record is cut off")
+                return
+
+    def _item(self, record: WarcRecord) -> Page | Resource | Failure | Skipped | None:
+        if record.record_type != WarcRecordType.response:
+            return None
+        url = (record.headers.get("WARC-Target-URI") or "").strip("<> ")
+        if not url:
+            return Failure(f"{self.path}, byte {record.stream_pos}", "no URL", "the record names no target")
+        status = record.http_headers.status_code if record.http_headers else None
+        if status is None:
+            return Failure(url, "damaged record", "the HTTP header cannot be read")
+        if status != 200:
+            return Skipped(url, f"status {status}")
+        media_type = (record.http_content_type or "").lower()
+        is_html = media_type in _HTML_TYPES
+        is_wanted_resource = self.with_resources and (media_type == "text/css" or media_type.startswith("image/"))
+        if not is_html and not is_wanted_resource:
+            return Skipped(url, f"not HTML but {media_type or 'of unknown type'}")
+
+        limit = self.settings.max_bytes
+        if record.content_length > limit:
+            return Failure(url, "page too large", f"{record.content_length:,} bytes; at most {limit:,} are taken")
+        raw = record.reader.read()
+        if len(raw) < record.content_length:
+            return Failure(url, "truncated record", f"{len(raw):,} of {record.content_length:,} bytes")
+        try:
+            body = _decoded(raw, record, limit)
+        except (OSError, zlib.error) as error:
+            return Failure(url, "undecodable body", str(error))
+        if body is None:
+            return Failure(url, "page too large", f"over {limit:,} bytes when decompressed")
+        if is_html:
+            return Page(url, body, record.record_date, record.http_charset)
+        return Resource(url, body, media_type, record.record_date)
+
+
+def _decoded(raw: bytes, record: WarcRecord, limit: int) -> bytes | None:
+    """The body without its transfer and content encodings, or None if it is over the limit.
+
+    Crawlers often write the decoded body under the original headers, so an
+    encoding that the bytes don't show is taken as already undone.
+    """
+    body = raw
+    if _header(record, "Transfer-Encoding") == "chunked" and _is_chunked(body):
+        body = ChunkedReader(io.BytesIO(body)).read(limit + 1)
+    for encoding in reversed(_header(record, "Content-Encoding").split(",")):
+        match encoding.strip():
+            case "gzip" | "x-gzip" if body.startswith(_GZIP_MAGIC):
+                body = GzipReader(io.BytesIO(body)).read(limit + 1)
+            case "deflate" if not body.lstrip().startswith(b"<"):
+                body = _inflated(body, limit + 1)
+            case "br" if not body.lstrip().startswith(b"<"):
+                body = BrotliReader(io.BytesIO(body)).read(limit + 1)
+            case "zstd" if body.startswith(_ZSTD_MAGIC):
+                body = ZstdReader(io.BytesIO(body)).read(limit + 1)
+    return body if len(body) <= limit else None
+
+
+def _header(record: WarcRecord, name: str) -> str:
+    return (record.http_headers.get(name) or "").strip().lower()
+
+
+def _is_chunked(body: bytes) -> bool:
+    size = body[:20].split(b"\r\n", 1)[0].strip()
+    return bool(size) and all(byte in b"0123456789abcdefABCDEF" for byte in size)
+
+
+def _inflated(body: bytes, limit: int) -> bytes:
+    """Servers mean two things by deflate: with zlib's header, as the standard says, and without."""
+    try:
+        return zlib.decompressobj().decompress(body, limit)
+    except zlib.error:
+        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(body, limit)
+
+
+def _next_record(archive: mmap.mmap, start: int) -> int:
+    """Where the next record may begin at or after `start`; -1 where none does."""
+    opening = archive[:_SNIFFED_BYTES]
+    if opening.startswith(_GZIP_MAGIC):
+        return archive.find(_GZIP_MAGIC, start)
+    if opening.startswith(_WARC_MAGIC[:_SNIFFED_BYTES]):
+        line = archive.find(b"\n" + _WARC_MAGIC, start)
+        return line + 1 if line >= 0 else -1
+    return archive.find(_ZSTD_MAGIC, start)
+
+
+def _ends_whole(archive: mmap.mmap, last_record: int) -> bool:
+    """Whether the archive goes to the end of a record.
+
+    The reader passes silently over a gzip member that is cut off, and over a
+    plain record whose header is; it is loud about zstd.
+    """
+    if archive[:3] == _GZIP_MAGIC:
+        is_member = archive[last_record : last_record + 3] == _GZIP_MAGIC  # not if all records share one
+        return _gzip_members_whole(archive, last_record if is_member else 0)
+    if archive[:_SNIFFED_BYTES] == _WARC_MAGIC[:_SNIFFED_BYTES]:
+        return archive[-64:].rstrip(b" \0").endswith(b"\n")
+    return True
+
+
+def _gzip_members_whole(archive: mmap.mmap, start: int) -> bool:
+    decompressor = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    for position in range(start, len(archive), 65_536):
+        chunk = archive[position : position + 65_536]
+        while chunk:
+            if decompressor.eof:
+                decompressor = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            try:
+                decompressor.decompress(chunk)
+            except zlib.error:
+                return True  # padding behind the last member, not a member cut off
+            chunk = decompressor.unused_data
+    return decompressor.eof

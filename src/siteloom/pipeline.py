@@ -1,0 +1,82 @@
+"""The stages in order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from siteloom.model import Failure, Page, Resource, Skipped
+from siteloom.pages import read_sources
+from siteloom.urls import site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from siteloom.pages import PageSource, SourceItem
+    from siteloom.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport:
+    """What became of everything that was read."""
+
+    new: int
+    changed: int
+    unchanged: int
+    resources: int
+    bytes: int
+    failures: Mapping[str, int]
+    skipped: Mapping[str, int]
+
+    @property
+    def pages(self) -> int:
+        """Pages and resources that are in the store now, whether or not they were before."""
+        return self.new + self.changed + self.unchanged
+
+
+def ingest(
+    store: Store,
+    sources: Iterable[PageSource],
+    *,
+    site: str | None = None,
+    jobs: int = 1,
+    names: Iterable[str] = (),
+    on_item: Callable[[SourceItem], object] = lambda _: None,
+) -> IngestReport:
+    """Put the pages of sources into the store; those it has already are not stored again.
+
+    Each page goes to the site of its URL, or to the one named. `names` are the
+    sources as the user wrote them, for the record of runs; `on_item` is called
+    for all that is read, for showing progress.
+    """
+    skipped: Counter[str] = Counter()
+    size = resources = 0
+    with store.ingesting({"sources": list(names), "site": site}, jobs) as (run, writer):
+        try:
+            for item in read_sources(sources):
+                match item:
+                    case Page():
+                        size += len(item.html)
+                        writer.add(item, site or site_of(item.url))
+                    case Resource():
+                        size += len(item.body)
+                        resources += 1
+                        writer.add(item, site or site_of(item.url))
+                    case Failure():
+                        run.fail(item)
+                    case Skipped():
+                        skipped[item.reason] += 1
+                on_item(item)
+            writer.flush()
+        finally:
+            run.counts.update(writer.counts, failed=run.failures_by_reason.total(), skipped=skipped.total())
+    return IngestReport(
+        writer.counts["new"],
+        writer.counts["changed"],
+        writer.counts["unchanged"],
+        resources,
+        size,
+        dict(run.failures_by_reason),
+        dict(skipped),
+    )

@@ -1,0 +1,62 @@
+"""The connection to the tables: SQLite in the workspace, or a PostgreSQL database."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy
+from sqlalchemy import event
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+
+from siteloom.errors import MissingExtra, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sqlalchemy import URL, Connection, Engine
+
+SQLITE_FILE = "siteloom.db"
+_BUSY_MILLISECONDS = 30_000  # commits are short, so this is ample
+
+
+def sqlite_url(folder: Path) -> URL:
+    """Where a workspace keeps its tables unless told otherwise."""
+    return sqlalchemy.URL.create("sqlite", database=str(folder / SQLITE_FILE))
+
+
+def postgres_url(text: str) -> URL:
+    """A `postgresql://` address with the driver that Siteloom uses."""
+    try:
+        url = sqlalchemy.make_url(text)
+    except ArgumentError:
+        url = None
+    if url is None or url.get_backend_name() not in ("postgresql", "postgres"):
+        raise UsageError(f"{text!r} is no address of a database: it must look like postgresql://user@host/name.")
+    return url.set(drivername="postgresql+psycopg")
+
+
+def connect(url: URL) -> Engine:
+    """An engine for the tables at a URL; nothing is read or written yet."""
+    try:
+        engine = sqlalchemy.create_engine(url)
+    except (ImportError, NoSuchModuleError) as error:
+        raise MissingExtra("PostgreSQL", "postgres") from error
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _set_up_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
+    # Python's own opening of transactions leaves out CREATE and ALTER, which
+    # would make a migration that is killed half done.
+    connection.isolation_level = None
+    # WAL lets others read while one writes; FULL makes a commit survive a
+    # power cut, as "accepted" promises.
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={_BUSY_MILLISECONDS}"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN")

@@ -1,0 +1,68 @@
+"""Brings the tables of an older workspace up to date, after a backup copy."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import inspect, text
+
+from siteloom.errors import StoreTooNew
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+
+def upgrade(engine: Engine, revision: str = "head") -> str | None:
+    """Apply the steps that are missing; returns where the backup of an older state is, if one was made."""
+    scripts = ScriptDirectory.from_config(_config())
+    with engine.connect() as connection:
+        current = MigrationContext.configure(connection).get_current_revision()
+    known = {script.revision for script in scripts.walk_revisions()}
+    if current is not None and current not in known:
+        raise StoreTooNew(
+            f"This workspace was made by a newer version of Siteloom (its tables are at step {current}): "
+            "upgrade Siteloom to open it."
+        )
+    if current == scripts.get_current_head():
+        return None
+    backup = _back_up(engine, current) if current is not None else None
+    with engine.begin() as connection:
+        config = _config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+    return backup
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).with_name("migrations")).replace("%", "%%"))
+    return config
+
+
+def _back_up(engine: Engine, revision: str) -> str:
+    """Copy everything: an SQLite file beside the old one, a schema of its own in PostgreSQL."""
+    if engine.dialect.name == "sqlite":
+        file = str(engine.url.database)
+        copy = f"{file}.before-{revision}"
+        with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(copy)) as target:
+            source.backup(target)
+        return copy
+    with engine.begin() as connection:
+        return _copy_schema(connection, revision)
+
+
+def _copy_schema(connection: Connection, revision: str) -> str:
+    schema = f"siteloom_before_{revision}"
+    quote = connection.dialect.identifier_preparer.quote
+    connection.execute(text(f"DROP SCHEMA IF EXISTS {quote(schema)} CASCADE"))
+    connection.execute(text(f"CREATE SCHEMA {quote(schema)}"))
+    for table in inspect(connection).get_table_names():
+        connection.execute(text(f"CREATE TABLE {quote(schema)}.{quote(table)} AS TABLE {quote(table)}"))
+    return f"schema {schema}"

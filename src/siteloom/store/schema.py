@@ -1,0 +1,118 @@
+"""The tables, as the newest migration leaves them.
+
+A URL has versions: each different content that was seen at it. The bytes of a
+version stand in a pack file, at a block's offset and a slot in that block.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    DateTime,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    TypeDecorator,
+)
+from sqlalchemy.types import JSON
+
+metadata = MetaData()
+
+# SQLite numbers rows by itself only in columns of exactly this type.
+RowId = BigInteger().with_variant(Integer, "sqlite")
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """A point in time, always in UTC; SQLite itself knows no time zones."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Any) -> datetime | None:  # noqa: ARG002
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Any) -> datetime | None:  # noqa: ARG002
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+workspace = Table(
+    "workspace",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("created_at", UtcTime, nullable=False),
+)
+
+sites = Table(
+    "sites",
+    metadata,
+    Column("id", RowId, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+)
+
+urls = Table(
+    "urls",
+    metadata,
+    Column("id", RowId, primary_key=True),
+    Column("site_id", RowId, ForeignKey("sites.id"), nullable=False, index=True),
+    # A hash of site and URL: URLs are longer than PostgreSQL lets an index be.
+    Column("key", LargeBinary, nullable=False, unique=True),
+    Column("url", Text, nullable=False),
+)
+
+packs = Table(
+    "packs",
+    metadata,
+    Column("id", RowId, primary_key=True),
+    Column("site_id", RowId, ForeignKey("sites.id"), nullable=False, index=True),
+    Column("file", Text, nullable=False, unique=True),
+    Column("committed_bytes", BigInteger, nullable=False),
+)
+
+versions = Table(
+    "versions",
+    metadata,
+    Column("id", RowId, primary_key=True),
+    Column("url_id", RowId, ForeignKey("urls.id"), nullable=False),
+    Column("content_hash", LargeBinary, nullable=False),
+    Column("media_type", Text, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    # When this content was last met at the URL: the newest version is the one met last.
+    Column("last_seen_at", UtcTime, nullable=False),
+    Column("pack_id", RowId, ForeignKey("packs.id"), nullable=False),
+    Column("block_offset", BigInteger, nullable=False),
+    Column("slot", Integer, nullable=False),
+    Index("ix_versions_url_id_content_hash", "url_id", "content_hash", unique=True),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", RowId, primary_key=True),
+    Column("verb", Text, nullable=False),
+    Column("arguments", JSON, nullable=False),
+    Column("started_at", UtcTime, nullable=False),
+    Column("ended_at", UtcTime),
+    # running, done, failed; killed if it was found running when no process was at work
+    Column("status", Text, nullable=False),
+    Column("counts", JSON, nullable=False),
+)
+
+failures = Table(
+    "failures",
+    metadata,
+    Column("id", RowId, primary_key=True),
+    Column("run_id", RowId, ForeignKey("runs.id"), nullable=False, index=True),
+    Column("url", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+)
