@@ -1,3 +1,36 @@
-"""Siteloom turns template-based web sites into structured records."""
+"""Siteloom turns template-based web sites into structured records.
+
+Importing it is cheap: a public name is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from siteloom.errors import SiteloomError
+    from siteloom.model import Failure, Page, Resource
+    from siteloom.pages import read_pages
+
+__all__ = ["Failure", "Page", "Resource", "SiteloomError", "read_pages"]
 
 __version__ = "0.1.0"
+
+_HOME = {
+    "Failure": "siteloom.model",
+    "Page": "siteloom.model",
+    "Resource": "siteloom.model",
+    "SiteloomError": "siteloom.errors",
+    "read_pages": "siteloom.pages",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'siteloom' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 class IngestReport:
     """What became of everything that was read."""
 
+    run_id: int
     new: int
     changed: int
     unchanged: int
-    resources: int
     bytes: int
     failures: Mapping[str, int]
     skipped: Mapping[str, int]
 
     @property
-    def pages(self) -> int:
-        """Pages and resources that are in the store now, whether or not they were before."""
+    def kept(self) -> int:
+        """Documents of the sources that are in the store now, whether or not they were before."""
         return self.new + self.changed + self.unchanged
 
 
@@ -51,7 +51,7 @@ def ingest(
     for all that is read, for showing progress.
     """
     skipped: Counter[str] = Counter()
-    size = resources = 0
+    size = 0
     with store.ingesting({"sources": list(names), "site": site}, jobs) as (run, writer):
         try:
             for item in read_sources(sources):
@@ -61,7 +61,6 @@ def ingest(
                         writer.add(item, site or site_of(item.url))
                     case Resource():
                         size += len(item.body)
-                        resources += 1
                         writer.add(item, site or site_of(item.url))
                     case Failure():
                         run.fail(item)
@@ -72,10 +71,10 @@ def ingest(
         finally:
             run.counts.update(writer.counts, failed=run.failures_by_reason.total(), skipped=skipped.total())
     return IngestReport(
+        run.id,
         writer.counts["new"],
         writer.counts["changed"],
         writer.counts["unchanged"],
-        resources,
         size,
         dict(run.failures_by_reason),
         dict(skipped),

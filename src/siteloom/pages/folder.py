@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 HTML_SUFFIXES = (".html", ".htm", ".xhtml")
 INDEX_FILE = "index.csv"
+
+_BODY_TAG = re.compile(rb"<body[\s/>]", re.IGNORECASE)
 
 
 class _Entry(NamedTuple):
@@ -133,11 +136,14 @@ def _read_page(file: Path, entry: _Entry | None, settings: PagesSettings) -> Pag
 
 def canonical_url(page: Page) -> str | None:
     """The absolute web address that a page gives as its own in `<link rel="canonical">`."""
-    if b"canonical" not in page.html.lower():
+    # Only a link in the head counts, and the head is a small part of a page.
+    body = _BODY_TAG.search(page.html)
+    head = page.html[: body.start()] if body else page.html
+    if b"canonical" not in head.lower():
         return None
     from siteloom.dom import parse  # noqa: PLC0415 - loads the compiled kernels, seldom needed here
 
-    root = parse(page)
+    root = parse(Page(page.url, head))
     if isinstance(root, Failure):
         return None
     bases = cast("list[str]", root.xpath("//base/@href"))

@@ -1,0 +1,5 @@
+"""`python -m siteloom` is `siteloom`."""
+
+from siteloom.cli import main
+
+main()

@@ -1,0 +1,76 @@
+"""`siteloom doctor`: is everything in order?"""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, NamedTuple
+
+from siteloom.cli.shell import OutputOption, Shell
+from siteloom.errors import SiteloomError
+from siteloom.output import Column
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NAME = "doctor"
+
+_COLUMNS = (Column("check"), Column("ok", "flag"), Column("finding"))
+_EXTRAS = {"parquet": "pyarrow", "postgres": "psycopg"}
+
+
+class _Finding(NamedTuple):
+    check: str
+    ok: bool
+    finding: str
+
+
+def run(shell: Shell, output: OutputOption = None) -> None:
+    """Check the installation and, if there is a workspace, every page in it."""
+    from siteloom.store import workspace_exists
+
+    findings = [*_installation()]
+    if workspace_exists(shell.settings.store):
+        findings += _workspace(shell)
+    else:
+        findings.append(_Finding("workspace", True, f"none at {shell.settings.store.workspace}"))
+    shell.write(output, _COLUMNS, (finding._asdict() for finding in findings))
+    if output is None:
+        shell.show("Siteloom's health", ("check", "in order", "finding"), findings)
+    bad = [finding.check for finding in findings if not finding.ok]
+    if bad:
+        raise SiteloomError(f"Not in order: {', '.join(bad)}.")
+
+
+def _installation() -> Iterator[_Finding]:
+    from siteloom import __version__
+    from siteloom.dom import PARSER, parse, visible_text
+    from siteloom.model import Failure, Page
+
+    yield _Finding("version", True, f"Siteloom {__version__} on Python {sys.version.split()[0]}")
+    root = parse(Page("about:blank", b"<html></html><head><title>t</title><body><p>after the end"))
+    reads_on = not isinstance(root, Failure) and "after the end" in visible_text(root)
+    yield _Finding("parser", reads_on, PARSER if reads_on else f"{PARSER} drops what follows </html>")
+    for extra, module in _EXTRAS.items():
+        installed = find_spec(module) is not None
+        hint = "installed" if installed else f"not installed; pip install 'siteloom[{extra}]' if you need it"
+        yield _Finding(f"extra {extra}", True, hint)
+
+
+def _workspace(shell: Shell) -> Iterator[_Finding]:
+    from siteloom.store import open_store
+
+    try:
+        store = open_store(shell.settings.store)
+        sites = store.sites()
+        problems = list(store.check())
+    except SiteloomError as error:
+        yield _Finding("workspace", False, str(error))
+        return
+    pages = sum(site.pages for site in sites)
+    yield _Finding("workspace", True, f"{pages:,} pages of {len(sites):,} sites at {store.folder}")
+    for problem in problems:
+        yield _Finding(f"pack {problem.place}", False, problem.text)
+    if not problems:
+        yield _Finding("packs", True, "every page reads back as it was stored")
+    store.close()

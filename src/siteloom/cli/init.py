@@ -1,0 +1,20 @@
+"""`siteloom init`: make a workspace."""
+
+from __future__ import annotations
+
+from siteloom.cli.shell import Shell
+
+NAME = "init"
+
+
+def run(shell: Shell) -> None:
+    """Make a workspace: the folder in which Siteloom keeps pages and what it learns about them."""
+    from siteloom.store import open_store, workspace_exists
+
+    existed = workspace_exists(shell.settings.store)
+    store = open_store(shell.settings.store, create=True)
+    store.close()
+    if existed:
+        shell.say(f"There is a workspace at {store.folder} already; nothing was changed.")
+    else:
+        shell.say(f"Made a workspace at {store.folder}. Next: siteloom ingest FOLDER_OR_FILE")

@@ -1,0 +1,231 @@
+"""What all verbs share: common options, messages, progress, output, and errors told in a sentence."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import logging
+import os
+import sys
+import traceback
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from siteloom.config import ResolvedSetting, Settings, load_settings
+from siteloom.errors import OutputError, SiteloomError
+from siteloom.output import Column, open_output
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from rich.console import Console
+
+PROGRAM = "siteloom"
+INTERRUPTED = 130  # as shells count it: 128 and the number of the signal
+
+OutputOption = Annotated[
+    str | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write the result as data: .jsonl, .csv, .parquet, or - for standard output."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CommonOptions:
+    """The options that every verb takes, before or behind its name."""
+
+    workspace: Annotated[str | None, typer.Option("--workspace", metavar="DIR", help="Folder of the workspace [.siteloom].")] = None
+    store: Annotated[str | None, typer.Option("--store", metavar="URL", help="Database in place of the workspace's own: postgresql://user@host/name.")] = None
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", metavar="N", help="How many things to do at once [1].")] = None
+    verbose: Annotated[int, typer.Option("--verbose", "-v", count=True, help="Say more; twice, everything.")] = 0
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False
+    log_file: Annotated[str | None, typer.Option("--log-file", metavar="FILE", help="Append all messages to a file, as JSON lines.")] = None
+    debug: Annotated[bool, typer.Option("--debug", help="Show where in the code an error happened.")] = False
+
+    def over(self, before: CommonOptions) -> CommonOptions:
+        """These options where given, else those that stood before the verb."""
+        return CommonOptions(
+            self.workspace or before.workspace,
+            self.store or before.store,
+            self.jobs if self.jobs is not None else before.jobs,
+            self.verbose or before.verbose,
+            self.quiet or before.quiet,
+            self.log_file or before.log_file,
+            self.debug or before.debug,
+        )
+
+
+def common_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Replace a function's parameter `options: CommonOptions` by one parameter for each option."""
+    own = inspect.signature(function, eval_str=True)
+    common = inspect.signature(CommonOptions, eval_str=True)
+    parameters = [parameter for parameter in own.parameters.values() if parameter.name != "options"]
+    parameters += [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in common.parameters.values()]
+
+    @functools.wraps(function)
+    def called(**arguments: Any) -> None:
+        options = CommonOptions(**{name: arguments.pop(name) for name in common.parameters})
+        function(options=options, **arguments)
+
+    called.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return called
+
+
+def verb(function: Callable[..., None]) -> Callable[..., None]:
+    """A verb's function, called with a `Shell` first, and all its errors told as sentences."""
+    own = inspect.signature(function, eval_str=True)
+    parameters = [parameter for parameter in own.parameters.values() if parameter.name != "shell"]
+
+    @functools.wraps(function)
+    def called(context: typer.Context, options: CommonOptions, **arguments: Any) -> None:
+        options = options.over(context.obj or CommonOptions())
+        with _errors_as_sentences(options.debug):
+            settings, resolved = load_settings(
+                Path.cwd(),
+                os.environ,
+                {"store.workspace": options.workspace, "store.url": options.store, "run.jobs": options.jobs},
+            )
+            _set_up_logging(options)
+            function(Shell(settings, resolved, options.quiet), **arguments)
+
+    context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    common = inspect.Parameter("options", inspect.Parameter.KEYWORD_ONLY, annotation=CommonOptions)
+    called.__signature__ = own.replace(parameters=[context, *parameters, common])  # type: ignore[attr-defined]
+    called.__annotations__ = {}
+    return common_options(called)
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """How a verb speaks to its user: messages and tables on standard error, data to `-o`."""
+
+    settings: Settings
+    resolved: tuple[ResolvedSetting, ...]
+    quiet: bool
+
+    def say(self, text: str) -> None:
+        """Print a message."""
+        if not self.quiet:
+            self._console().print(text, highlight=False)
+
+    def show(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        """Print a table; numbers stand to the right."""
+        if self.quiet:
+            return
+        from rich.table import Table
+        from rich.text import Text
+
+        rows = [list(row) for row in rows]
+        table = Table(title=title, title_justify="left", title_style="bold")
+        for number, column in enumerate(columns):
+            numeric = bool(rows) and all(isinstance(row[number], int | float) for row in rows)
+            table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+        for row in rows:
+            table.add_row(*(Text(_shown(value)) for value in row))
+        self._console().print(table)
+
+    def write(self, destination: str | None, columns: Sequence[Column], rows: Iterable[Mapping[str, object]]) -> None:
+        """Write rows to `-o`, if it was given."""
+        if destination is not None:
+            with open_output(destination, columns) as output:
+                for row in rows:
+                    output.write(row)
+
+    @contextmanager
+    def counting(self, description: str) -> Iterator[Callable[[int], None]]:
+        """A line that counts pages and their rate while the block runs, if anyone looks at a terminal."""
+        if self.quiet or not sys.stderr.isatty():
+            yield lambda _: None
+            return
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}  {task.completed:,.0f} pages  {task.fields[rate]} pages/s"),
+            TimeElapsedColumn(),
+        )
+        with Progress(*columns, console=self._console(), transient=True) as progress:
+            task = progress.add_task(description, total=None, rate="-")
+
+            def count(pages: int) -> None:
+                elapsed = progress.tasks[0].elapsed or 0
+                rate = f"{progress.tasks[0].completed / elapsed:,.0f}" if elapsed else "-"
+                progress.update(task, advance=pages, rate=rate)
+
+            yield count
+
+    def _console(self) -> Console:
+        from rich.console import Console
+
+        return Console(stderr=True, soft_wrap=False)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "" if value is None else f"{value:.1f}" if isinstance(value, float) else str(value)
+
+
+@contextmanager
+def _errors_as_sentences(debug: bool) -> Iterator[None]:
+    try:
+        yield
+    except SiteloomError as error:
+        _fail(str(error), error.exit_status, debug)
+    except KeyboardInterrupt:
+        _fail("Interrupted; what was done so far is kept.", INTERRUPTED, debug)
+    except BrokenPipeError:
+        # The reader of our output has seen enough, as in `siteloom ... -o - | head`.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(1) from None
+    except (typer.Exit, typer.Abort):
+        raise
+    except Exception as error:
+        _fail(f"Unexpected error: {error!r}. Please report it with what --debug shows.", 1, debug)
+
+
+def _fail(message: str, status: int, debug: bool) -> None:
+    logging.getLogger(PROGRAM).error(message)
+    if debug:
+        traceback.print_exc()
+    typer.echo(f"{PROGRAM}: {message}", err=True)
+    raise typer.Exit(status) from None
+
+
+class _JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+def _set_up_logging(options: CommonOptions) -> None:
+    log = logging.getLogger(PROGRAM)
+    log.setLevel(logging.DEBUG)
+    if options.verbose and not options.quiet:
+        to_screen = logging.StreamHandler()
+        to_screen.setLevel(logging.DEBUG if options.verbose > 1 else logging.INFO)
+        to_screen.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
+        log.addHandler(to_screen)
+    if options.log_file:
+        try:
+            to_file = logging.FileHandler(options.log_file, encoding="utf-8")
+        except OSError as error:
+            raise OutputError(f"The log file {options.log_file} cannot be written: {error.strerror}.") from error
+        to_file.setFormatter(_JsonLines())
+        log.addHandler(to_file)
+    if not log.handlers:
+        log.addHandler(logging.NullHandler())

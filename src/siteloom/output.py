@@ -1,0 +1,184 @@
+"""Data out: rows to JSON Lines, CSV, Parquet or standard output, whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import sys
+import tempfile
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
+
+from siteloom.errors import MissingExtra, OutputError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+STANDARD_OUTPUT = "-"
+LIST_SEPARATOR = " | "  # between the values of a list in CSV, which has no lists
+
+Kind: TypeAlias = Literal["text", "integer", "number", "flag", "time", "texts"]
+"""What a column holds; `texts` are lists of text."""
+
+_ROWS_OF_A_GROUP = 10_000
+
+
+class Column(NamedTuple):
+    """A column: its name and what it holds. Rows are written in the order of the columns."""
+
+    name: str
+    kind: Kind = "text"
+
+
+class RowWriter(Protocol):
+    """Takes rows one by one."""
+
+    def write(self, row: Mapping[str, object]) -> None:
+        """Write a row; a column that it lacks is empty."""
+        ...
+
+
+def check_destination(destination: str) -> None:
+    """Raise now what would be wrong with a destination once the work for it is done."""
+    path = Path(destination)
+    if destination == STANDARD_OUTPUT:
+        return
+    if path.suffix.lower() not in _FORMATS:
+        raise UsageError(
+            f"Cannot tell the format of {destination}: the name must end in {', '.join(_FORMATS)}, "
+            f"or be {STANDARD_OUTPUT} for standard output."
+        )
+    if not path.parent.is_dir():
+        raise OutputError(f"There is no folder {path.parent} to write {path.name} to: make it first.")
+
+
+@contextmanager
+def open_output(destination: str, columns: Sequence[Column]) -> Iterator[RowWriter]:
+    """A writer to a file, its format told by the suffix, or to standard output for `-`.
+
+    The file appears complete when the block ends well; otherwise what was
+    there before stays as it was.
+    """
+    if destination == STANDARD_OUTPUT:
+        yield _JsonLinesWriter(sys.stdout.buffer, columns)
+        sys.stdout.buffer.flush()
+        return
+    check_destination(destination)
+    path = Path(destination)
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise OutputError(f"{destination} cannot be written: {error.strerror}.") from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            writer = _FORMATS[path.suffix.lower()](file, columns)
+            yield writer
+            if isinstance(writer, _ParquetWriter):
+                writer.finish()
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise OutputError(f"{destination} cannot be written: {error.strerror or error}.") from error
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    """The permissions that new files of this process lack; it can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+class _JsonLinesWriter:
+    def __init__(self, file: IO[bytes], columns: Sequence[Column]) -> None:
+        self._file = file
+        self._columns = columns
+
+    def write(self, row: Mapping[str, object]) -> None:
+        values = {column.name: _plain(row.get(column.name)) for column in self._columns}
+        line = json.dumps(values, ensure_ascii=False) + "\n"
+        self._file.write(line.encode("utf-8", "replace"))
+
+
+class _CsvWriter:
+    def __init__(self, file: IO[bytes], columns: Sequence[Column]) -> None:
+        self._text = io.TextIOWrapper(file, "utf-8", "replace", newline="", write_through=True)
+        self._columns = columns
+        self._writer = csv.writer(self._text)
+        self._writer.writerow([column.name for column in columns])
+
+    def write(self, row: Mapping[str, object]) -> None:
+        self._writer.writerow([_cell(_plain(row.get(column.name))) for column in self._columns])
+
+
+class _ParquetWriter:
+    def __init__(self, file: IO[bytes], columns: Sequence[Column]) -> None:
+        try:
+            import pyarrow  # noqa: PLC0415 - optional, and slow to load
+            import pyarrow.parquet  # noqa: PLC0415
+        except ImportError as error:
+            raise MissingExtra("Parquet", "parquet") from error
+        types = {
+            "text": pyarrow.string(),
+            "integer": pyarrow.int64(),
+            "number": pyarrow.float64(),
+            "flag": pyarrow.bool_(),
+            "time": pyarrow.timestamp("us", "UTC"),
+            "texts": pyarrow.list_(pyarrow.string()),
+        }
+        self._table_from_rows = pyarrow.Table.from_pylist
+        self._columns = columns
+        self._schema = pyarrow.schema([(column.name, types[column.kind]) for column in columns])
+        self._writer = pyarrow.parquet.ParquetWriter(file, self._schema, compression="zstd")
+        self._rows: list[dict[str, object]] = []
+
+    def write(self, row: Mapping[str, object]) -> None:
+        self._rows.append({column.name: _encodable(row.get(column.name)) for column in self._columns})
+        if len(self._rows) >= _ROWS_OF_A_GROUP:
+            self._write_group()
+
+    def finish(self) -> None:
+        self._write_group()
+        self._writer.close()
+
+    def _write_group(self) -> None:
+        if self._rows:
+            self._writer.write_table(self._table_from_rows(self._rows, schema=self._schema))
+            self._rows.clear()
+
+
+_FORMATS: dict[str, type[_JsonLinesWriter | _CsvWriter | _ParquetWriter]] = {
+    ".jsonl": _JsonLinesWriter,
+    ".csv": _CsvWriter,
+    ".parquet": _ParquetWriter,
+}
+
+
+def _plain(value: object) -> Any:
+    """A value as JSON can hold it."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _cell(value: object) -> object:
+    """A value as a CSV cell shows it."""
+    if isinstance(value, list):
+        return LIST_SEPARATOR.join(map(str, value))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value
+
+
+def _encodable(value: object) -> object:
+    """A value as Arrow takes it: text that UTF-8 cannot write gets question marks, as in the other formats."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    return [_encodable(item) for item in value] if isinstance(value, list | tuple) else value
