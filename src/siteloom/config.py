@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siteloom.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
 
 SETTINGS_FILE = "siteloom.toml"
 ENVIRONMENT_PREFIX = "SITELOOM_"
@@ -49,7 +51,9 @@ class StoreSettings:
     """Where pages and all that is known about them are kept."""
 
     workspace: str = _setting(".siteloom", "folder of the workspace")
-    url: str = _setting("", "database instead of the workspace's own SQLite, such as postgresql://user@host/name")
+    url: str = _setting(
+        "", "database instead of the workspace's own SQLite, such as postgresql://user@host/name"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,9 @@ class Settings:
     parse: ParseSettings = ParseSettings()
     store: StoreSettings = StoreSettings()
     run: RunSettings = RunSettings()
+
+
+_STAGES: dict[str, Any] = {stage.name: stage.default for stage in fields(Settings)}
 
 
 class ResolvedSetting(NamedTuple):
@@ -98,10 +105,10 @@ def load_settings(
 
     resolved = []
     stages: dict[str, Any] = {}
-    for stage in fields(Settings):
+    for stage, defaults in _STAGES.items():
         values: dict[str, int | str] = {}
-        for setting in fields(stage.default):  # type: ignore[arg-type]  # always a settings dataclass
-            name = f"{stage.name}.{setting.name}"
+        for setting in fields(defaults):
+            name = f"{stage}.{setting.name}"
             value, origin = given.get(name, (setting.default, "default"))
             checked = _checked(value, setting.default, setting.metadata["at_least"])
             if isinstance(checked, _Problem):
@@ -109,7 +116,7 @@ def load_settings(
                 continue
             values[setting.name] = checked
             resolved.append(ResolvedSetting(name, checked, origin, setting.metadata["help"]))
-        stages[stage.name] = type(stage.default)(**values)
+        stages[stage] = type(defaults)(**values)
     if problems:
         raise SettingsError("Settings need mending: " + "; ".join(problems) + ".")
     return Settings(**stages), tuple(resolved)
@@ -118,9 +125,9 @@ def load_settings(
 def _names() -> dict[str, type]:
     """Every setting's full name with the type of its value."""
     return {
-        f"{stage.name}.{setting.name}": type(setting.default)
-        for stage in fields(Settings)
-        for setting in fields(stage.default)  # type: ignore[arg-type]  # always a settings dataclass
+        f"{stage}.{setting.name}": type(setting.default)
+        for stage, defaults in _STAGES.items()
+        for setting in fields(defaults)
     }
 
 

@@ -23,8 +23,10 @@ class Page:
     charset: str | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.html, bytes):
-            raise TypeError(f"Page.html must be bytes, not {type(self.html).__name__}: use Page.from_text for decoded text")
+        html: object = self.html  # callers that are not type-checked pass text
+        if not isinstance(html, bytes):
+            kind = type(html).__name__
+            raise TypeError(f"Page.html must be bytes, not {kind}: use Page.from_text for decoded text")
 
     @classmethod
     def from_text(cls, url: str, text: str, fetched_at: datetime | None = None) -> Page:

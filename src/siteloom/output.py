@@ -81,8 +81,8 @@ def open_output(destination: str, columns: Sequence[Column]) -> Iterator[RowWrit
                 writer.finish()
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
+        Path(temporary).chmod(0o666 & ~_umask())
+        Path(temporary).replace(path)
     except OSError as error:
         raise OutputError(f"{destination} cannot be written: {error.strerror or error}.") from error
     finally:
@@ -121,22 +121,22 @@ class _CsvWriter:
 class _ParquetWriter:
     def __init__(self, file: IO[bytes], columns: Sequence[Column]) -> None:
         try:
-            import pyarrow  # noqa: PLC0415 - optional, and slow to load
-            import pyarrow.parquet  # noqa: PLC0415
+            import pyarrow as pa  # noqa: PLC0415 - optional, and slow to load
+            import pyarrow.parquet as pq  # noqa: PLC0415
         except ImportError as error:
             raise MissingExtra("Parquet", "parquet") from error
         types = {
-            "text": pyarrow.string(),
-            "integer": pyarrow.int64(),
-            "number": pyarrow.float64(),
-            "flag": pyarrow.bool_(),
-            "time": pyarrow.timestamp("us", "UTC"),
-            "texts": pyarrow.list_(pyarrow.string()),
+            "text": pa.string(),
+            "integer": pa.int64(),
+            "number": pa.float64(),
+            "flag": pa.bool_(),
+            "time": pa.timestamp("us", "UTC"),
+            "texts": pa.list_(pa.string()),
         }
-        self._table_from_rows = pyarrow.Table.from_pylist
+        self._table_from_rows = pa.Table.from_pylist
         self._columns = columns
-        self._schema = pyarrow.schema([(column.name, types[column.kind]) for column in columns])
-        self._writer = pyarrow.parquet.ParquetWriter(file, self._schema, compression="zstd")
+        self._schema = pa.schema([(column.name, types[column.kind]) for column in columns])
+        self._writer = pq.ParquetWriter(file, self._schema, compression="zstd")
         self._rows: list[dict[str, object]] = []
 
     def write(self, row: Mapping[str, object]) -> None:
@@ -178,7 +178,7 @@ def _cell(value: object) -> object:
 
 
 def _encodable(value: object) -> object:
-    """A value as Arrow takes it: text that UTF-8 cannot write gets question marks, as in the other formats."""
+    """A value as Arrow takes it: what UTF-8 cannot write becomes `?`, as in the other formats."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     return [_encodable(item) for item in value] if isinstance(value, list | tuple) else value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from functools import lru_cache
+from typing import Any
 from urllib.parse import urlsplit
 
 LOCAL_SITE = "localhost"
@@ -29,7 +30,7 @@ def _registered_domain(host: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _public_suffixes():  # type: ignore[no-untyped-def]  # the library has no types
+def _public_suffixes() -> Any:
     from publicsuffixlist import PublicSuffixList  # noqa: PLC0415 - reads its list when made
 
     return PublicSuffixList()

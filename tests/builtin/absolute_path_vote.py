@@ -46,9 +46,7 @@ def evenly_spaced(count: int, offset: int = 0) -> tuple[int, ...]:
 def learn(examples: Sequence[Annotated]) -> dict[str, frozenset[str]]:
     """For each attribute the paths that hold one of its values on enough of the examples."""
     return {
-        attribute: _voted(
-            _paths_of(example.texts, example.truth[attribute]) for example in examples
-        )
+        attribute: _voted(_paths_of(example.texts, example.truth[attribute]) for example in examples)
         for attribute in examples[0].truth
     }
 
@@ -58,9 +56,7 @@ def score(paths: Mapping[str, frozenset[str]], pages: Sequence[Annotated]) -> fl
     return sum(_strict_f1(attribute, paths[attribute], pages) for attribute in paths) / len(paths)
 
 
-def vote_score(
-    examples_from: Sequence[Annotated], pages: Sequence[Annotated], offset: int = 0
-) -> float:
+def vote_score(examples_from: Sequence[Annotated], pages: Sequence[Annotated], offset: int = 0) -> float:
     """Learn from three pages of the first series and score all others of the second."""
     chosen = evenly_spaced(len(examples_from), offset)
     paths = learn([examples_from[index] for index in chosen])
@@ -95,13 +91,9 @@ def _voted(path_sets: Iterable[set[str]]) -> frozenset[str]:
 
 
 def _strict_f1(attribute: str, paths: frozenset[str], pages: Sequence[Annotated]) -> float:
-    outputs = [
-        frozenset(page.texts[path] for path in paths if path in page.texts) for page in pages
-    ]
+    outputs = [frozenset(page.texts[path] for path in paths if path in page.texts) for page in pages]
     truths = [page.truth[attribute] for page in pages]
-    correct = sum(
-        bool(output) and output == truth for output, truth in zip(outputs, truths, strict=True)
-    )
+    correct = sum(bool(output) and output == truth for output, truth in zip(outputs, truths, strict=True))
     with_output, with_truth = sum(map(bool, outputs)), sum(map(bool, truths))
     # 2PR/(P+R) with P = correct/with_output and R = correct/with_truth.
     return 2 * correct / (with_output + with_truth) if correct else 0.0

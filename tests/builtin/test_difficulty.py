@@ -49,10 +49,7 @@ def test_absolute_paths_lose_the_phone_with_the_mild_change() -> None:
 
 
 def test_the_yardstick_can_score_full_marks() -> None:
-    easy = [
-        Annotated({"/a": f"name {i}", "/b": "x"}, {"name": frozenset((f"name {i}",))})
-        for i in range(9)
-    ]
+    easy = [Annotated({"/a": f"name {i}", "/b": "x"}, {"name": frozenset((f"name {i}",))}) for i in range(9)]
     assert vote_score(easy, easy) == 1
 
 
@@ -119,9 +116,7 @@ def test_related_boxes_repeat_other_records(site: str, box: str) -> None:
         texts = related_texts(page, box)
         assert texts & (values["name"] - set(page.truth["name"]))
         assert texts & (values["price"] - set(page.truth["price"]))
-    with_phone = [
-        p for p in pages if related_texts(p, box) & (values["phone"] - set(p.truth["phone"]))
-    ]
+    with_phone = [p for p in pages if related_texts(p, box) & (values["phone"] - set(p.truth["phone"]))]
     with_cuisine = [p for p in pages if related_texts(p, box) & values["cuisine"]]
     assert len(with_phone) / len(pages) > 0.9
     assert len(with_cuisine) / len(pages) > 0.8
@@ -150,9 +145,7 @@ def test_restaurants_come_in_three_variants_with_sloppy_and_entity_markup() -> N
 def test_some_values_also_stand_elsewhere_on_the_page() -> None:
     """A restaurant called after its district, an event billed under its only act."""
     restaurants, events = of_kind(guide(), "restaurant"), of_kind(guide(), "event")
-    assert any(
-        p.truth["name"][0] in (*p.truth["district"], *p.truth["cuisine"]) for p in restaurants
-    )
+    assert any(p.truth["name"][0] in (*p.truth["district"], *p.truth["cuisine"]) for p in restaurants)
     assert any(page.truth["title"] == page.truth["performers"] for page in events)
     for page in restaurants:
         headings = parsed(page).xpath("//h1 | //div[@id='crumbs']/strong")

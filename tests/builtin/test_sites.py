@@ -184,9 +184,7 @@ def test_the_redesign_tells_the_same_facts_at_the_same_addresses() -> None:
 
 
 def test_changing_attributes_do_change_with_the_redesign() -> None:
-    pairs = list(
-        zip(of_kind(guide(), "restaurant"), of_kind(guide("redesign"), "restaurant"), strict=True)
-    )
+    pairs = list(zip(of_kind(guide(), "restaurant"), of_kind(guide("redesign"), "restaurant"), strict=True))
     for attribute in CHANGING_ATTRIBUTES:
         assert any(a.truth[attribute] != b.truth[attribute] for a, b in pairs)
     assert sum(a.truth["price"] != b.truth["price"] for a, b in pairs) < len(pairs) / 4

@@ -19,7 +19,7 @@ class Dice:
     """
 
     def __init__(self, *purpose: object) -> None:
-        self._random = Random("/".join(str(part) for part in purpose)).random
+        self._random = Random("/".join(str(part) for part in purpose)).random  # noqa: S311 - no secrets here
 
     def chance(self, probability: float) -> bool:
         """True in this share of the throws."""

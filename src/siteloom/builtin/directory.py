@@ -57,16 +57,12 @@ def render_entry(page: EntryPage) -> str:
         title=f"{entry.name} in {entry.district}, {words.CITY} | TableAtlas",
         path=entry.path,
         body=joined(
-            f'<div class="ta-banner">Sponsor: <b>{text(page.banner)}</b></div>'
-            if page.banner
-            else None,
+            f'<div class="ta-banner">Sponsor: <b>{text(page.banner)}</b></div>' if page.banner else None,
             also_viewed if page.also_viewed_first else None,
             f'<div class="ta-biz" data-entry="{entry.path.split("/")[2]}">',
             f'<div class="ta-score">{entry.rating}</div>' if entry.rating else None,
             f'<div class="fn org">{text(entry.name)}</div>',
-            '<div class="ta-claimed">&#10003; Claimed by the owner</div>'
-            if page.is_claimed
-            else None,
+            '<div class="ta-claimed">&#10003; Claimed by the owner</div>' if page.is_claimed else None,
             _lines(entry),
             f'<div class="note">{"<br><br>".join(text(line) for line in entry.about)}</div>',
             _comments(entry.comments),
@@ -93,8 +89,7 @@ def render_list(page: EntryList) -> str:
 def _document(*, title: str, path: str, body: str) -> str:
     rail = repeated(f"<div>{link(district_path(name), name)}</div>\n" for name in words.DISTRICTS)
     kitchens = repeated(
-        f"<div>{link(f'/kitchen/{index}', name)}</div>\n"
-        for index, name in enumerate(words.CUISINES)
+        f"<div>{link(f'/kitchen/{index}', name)}</div>\n" for index, name in enumerate(words.CUISINES)
     )
     searches = ", ".join(
         link(f"/find?kitchen={kitchen}&in={town}", f"{kitchen} food, {town}")

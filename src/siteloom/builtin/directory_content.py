@@ -98,9 +98,7 @@ def make_entry_pages(seed: int) -> tuple[EntryPage, ...]:
     shared = dice.sample(everyone[:RESTAURANT_COUNT], _SHARED_WITH_GUIDE)
     mixed = dice.sample(shared + everyone[RESTAURANT_COUNT:], _SHARED_WITH_GUIDE + _OWN)
     entries = [_entry(Dice(seed, "entry", place.key), place) for place in mixed]
-    return tuple(
-        _entry_page(Dice(seed, "entry page", entry.key), entry, entries) for entry in entries
-    )
+    return tuple(_entry_page(Dice(seed, "entry page", entry.key), entry, entries) for entry in entries)
 
 
 def make_entry_lists(entries: Sequence[Entry]) -> tuple[EntryList, ...]:

@@ -88,9 +88,7 @@ class Event:
 def make_restaurants(seed: int, count: int) -> tuple[Restaurant, ...]:
     """Restaurants with names that are all different; the first ones do not depend on `count`."""
     names: set[str] = set()
-    return tuple(
-        _restaurant(Dice(seed, "restaurant", index), index, names) for index in range(count)
-    )
+    return tuple(_restaurant(Dice(seed, "restaurant", index), index, names) for index in range(count))
 
 
 def make_events(seed: int, count: int) -> tuple[Event, ...]:
@@ -144,9 +142,7 @@ def _restaurant(dice: Dice, index: int, names_taken: set[str]) -> Restaurant:
         email=f"{mailbox}@{domain}" if dice.chance(0.62) else None,
         website=f"https://www.{domain}/" if dice.chance(0.68) else None,
         hours=_hours(dice) if dice.chance(0.78) else (),
-        opened=_day_between(dice, date(1974, 3, 1), date(2024, 9, 30))
-        if dice.chance(0.8)
-        else None,
+        opened=_day_between(dice, date(1974, 3, 1), date(2024, 9, 30)) if dice.chance(0.8) else None,
         blurb=sentences(
             dice,
             words.BLURB_SENTENCES,

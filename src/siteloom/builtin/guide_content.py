@@ -259,9 +259,7 @@ def _event_page(
     )
 
 
-def _list_pages(
-    seed: int, visit: datetime, restaurants: Sequence[Restaurant]
-) -> tuple[ListPage, ...]:
+def _list_pages(seed: int, visit: datetime, restaurants: Sequence[Restaurant]) -> tuple[ListPage, ...]:
     by_district = [
         (district_path(district), f"Restaurants in {district}",
          [place for place in restaurants if place.district == district])
@@ -292,9 +290,7 @@ def _pages_of_list(
             heading=heading,
             number=number,
             sibling_paths=paths,
-            cards=tuple(
-                _card(Dice(seed, "card", page_path, place.key), visit, place) for place in part
-            ),
+            cards=tuple(_card(Dice(seed, "card", page_path, place.key), visit, place) for place in part),
             ads=_ads(Dice(seed, "ads", visit, page_path)),
         )
         for number, (page_path, part) in enumerate(zip(paths, parts, strict=True), 1)
@@ -313,8 +309,7 @@ def _card(dice: Dice, visit: datetime, place: Restaurant) -> Card:
 def _mentions(places: Sequence[Restaurant], day: date) -> tuple[Card, ...]:
     """The restaurants as a related box shows them."""
     return tuple(
-        Card(place, shown_price(place.update_before(day)), None, sponsored=False)
-        for place in places
+        Card(place, shown_price(place.update_before(day)), None, sponsored=False) for place in places
     )
 
 

@@ -100,9 +100,7 @@ def render_restaurant(page: RestaurantPage, *, phone_in_contact_box: bool = Fals
                 (("Restaurants", "/restaurants/"), (place.district, district_path(place.district))),
                 place.name,
             ),
-            f'<div class="notice"><b>Please note:</b> {text(page.notice)}</div>'
-            if page.notice
-            else None,
+            f'<div class="notice"><b>Please note:</b> {text(page.notice)}</div>' if page.notice else None,
         ),
         ads=page.ads,
         main=joined(
@@ -270,9 +268,7 @@ def _inline_ad(ads: Ads) -> str | None:
 
 def _stars(half_stars: int, width: int) -> str:
     name = star_count(half_stars).replace(".", "-")
-    return (
-        f'<img src="/img/stars-{name}.gif" alt="{stars_text(half_stars)}" width={width} height=16>'
-    )
+    return f'<img src="/img/stars-{name}.gif" alt="{stars_text(half_stars)}" width={width} height=16>'
 
 
 def _gallery(place: Restaurant) -> str:
@@ -356,9 +352,7 @@ def _contact_box(page: RestaurantPage, phone_in_contact_box: bool) -> str:
         '<div class="contact-box"><h3>Contact</h3>',
         f'<p class="call"><b>Call us</b> {link(phone_href(phone), phone)}</p>' if phone else None,
         f"<p>E-mail: {mail_link(place.email)}" if place.email else None,
-        f"<p>Website: {link(place.website, 'Visit website', 'rel=nofollow')}"
-        if place.website
-        else None,
+        f"<p>Website: {link(place.website, 'Visit website', 'rel=nofollow')}" if place.website else None,
         f'<p><a href="/corrections/?venue={place.number}">Something wrong? Tell us</a>\n</div>',
     )
 
@@ -421,9 +415,7 @@ def _event_box(heading: str, events: Iterable[Event]) -> str:
         f" <i>{text(event.venue)}</i> {event_price(event) or 'Free'}\n"
         for event in events
     )
-    return (
-        f'<div class="box related"><h3>{text(heading)}</h3>\n<ul class="when">\n{items}</ul></div>'
-    )
+    return f'<div class="box related"><h3>{text(heading)}</h3>\n<ul class="when">\n{items}</ul></div>'
 
 
 def _card(card: Card) -> str:
@@ -447,6 +439,4 @@ def _pager(page: ListPage) -> str:
         for number, path in enumerate(page.sibling_paths, 1)
     )
     later = page.sibling_paths[page.number : page.number + 1]
-    return (
-        f'<div class="pager">Pages: {numbers}{repeated(link(path, "Next") for path in later)}</div>'
-    )
+    return f'<div class="pager">Pages: {numbers}{repeated(link(path, "Next") for path in later)}</div>'

@@ -83,9 +83,7 @@ def render_restaurant(page: RestaurantPage) -> str:
         ads=page.ads,
         body=joined(
             _trail((place.district, district_path(place.district)), place.name),
-            f'<aside class="alert_n5qe" role="alert">{text(page.notice)}</aside>'
-            if page.notice
-            else None,
+            f'<aside class="alert_n5qe" role="alert">{text(page.notice)}</aside>' if page.notice else None,
             _tiles("Readers also liked", page.also_liked),
             _hero(page),
             '<div class="split_j6ra">',
@@ -290,9 +288,7 @@ def _event_facts(event: Event) -> str:
         ("Contact", email and mail_link(email)),
         ("Admission", price and text(price)),
     )
-    body = repeated(
-        f"<tr><th>{label}</th><td>{value}</td></tr>\n" for label, value in rows if value
-    )
+    body = repeated(f"<tr><th>{label}</th><td>{value}</td></tr>\n" for label, value in rows if value)
     return f'<table class="facts_d4zb"><tbody>\n{body}</tbody></table>'
 
 

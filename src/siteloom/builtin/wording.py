@@ -13,9 +13,7 @@ MONTHS = (
     "January", "February", "March", "April", "May", "June", "July",
     "August", "September", "October", "November", "December",
 )  # fmt: skip
-_LETTERS_WITHOUT_DECOMPOSITION = str.maketrans(
-    {"ø": "o", "Ø": "o", "æ": "ae", "Æ": "ae", "&": "and"}
-)
+_LETTERS_WITHOUT_DECOMPOSITION = str.maketrans({"ø": "o", "Ø": "o", "æ": "ae", "Æ": "ae", "&": "and"})
 
 
 def price_text(pence: int) -> str:

@@ -12,9 +12,7 @@ CITY = "Larkmoor"
 DISTRICTS = _words(
     "Quayside, Old Mint, Harrow Bank, St Brannoc's, Northgate, Tanners Row, Elmhithe, Vicar's Green"
 )
-POSTCODE_AREAS = dict(
-    zip(DISTRICTS, ("LK1", "LK2", "LK3", "LK4", "LK5", "LK6", "LK7", "LK8"), strict=True)
-)
+POSTCODE_AREAS = dict(zip(DISTRICTS, ("LK1", "LK2", "LK3", "LK4", "LK5", "LK6", "LK7", "LK8"), strict=True))
 DIALLING_CODES = ("0117 496", "0161 496", "0113 496")
 
 STREET_NAMES = _words(
@@ -145,15 +143,11 @@ BAND_NAMES = _words(
 TITLE_STYLES = {
     "Jazz": _words("{quality} Blues Night, Swing at the {thing}, {quality} Hours"),
     "Folk": _words("Songs of the {quality} {thing}, The {thing} Sessions, {street} Ceilidh"),
-    "Theatre": _words(
-        "The {quality} {thing}, The {thing} of {street} Street, The {thing} in Winter"
-    ),
+    "Theatre": _words("The {quality} {thing}, The {thing} of {street} Street, The {thing} in Winter"),
     "Comedy": _words("Laughing {thing}, {quality} Stand-Up Club, The {thing} Tapes"),
     "Classical": _words("Nocturnes & {thing}s, The {quality} Quartets, {street} Proms"),
     "Family": _words("The {thing} Who Lost a Hat, {quality} Puppets, Make Your Own {thing}"),
-    "Talks": _words(
-        "A History of the {thing}, {quality} Streets: A Talk, In Search of the {thing}"
-    ),
+    "Talks": _words("A History of the {thing}, {quality} Streets: A Talk, In Search of the {thing}"),
 }
 EVENT_SENTENCES = (
     "Doors open half an hour before the start and latecomers are admitted at the interval.",

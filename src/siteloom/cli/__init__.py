@@ -32,7 +32,8 @@ def _common(
     context: typer.Context,
     options: CommonOptions,
     version: Annotated[  # noqa: ARG001 - acts by its callback
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
     """Turn whole template-based web sites into structured records.

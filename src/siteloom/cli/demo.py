@@ -23,7 +23,8 @@ NAME = "demo"
 def run(
     shell: Shell,
     keep: Annotated[
-        str | None, typer.Option("--keep", metavar="DIR", help="Keep the demo's pages and workspace in this folder.")
+        str | None,
+        typer.Option("--keep", metavar="DIR", help="Keep the demo's pages and workspace in this folder."),
     ] = None,
 ) -> None:
     """Show on built-in web sites what Siteloom does, step by step."""
@@ -55,7 +56,9 @@ def _demo(shell: Shell, folder: Path) -> None:
     shell.say(f"\n4. The two versions of one page, {page.url}, as the parser sees them:")
     _show_versions(shell, store.versions(page.url))
     store.close()
-    shell.say("\nNext, on pages of your own: siteloom init, then siteloom ingest FOLDER_OR_FILE, then siteloom status.")
+    shell.say(
+        "\nNext, on your own pages: siteloom init, then siteloom ingest FOLDER_OR_FILE, then siteloom status."
+    )
 
 
 def _ingest(shell: Shell, store: Store, file: Path, pages: Iterable[BuiltinPage]) -> None:
@@ -96,5 +99,13 @@ def _show_versions(shell: Shell, versions: Iterable[Page]) -> None:
         texts = list(text_nodes(root))
         heading = next(text for text in texts if text.parent.tag == "h1")
         paths = {tag_path(text.parent) for text in texts}
-        rows.append((f"{page.fetched_at:%Y-%m-%d}", normalize(heading.text), tag_path(heading.parent), len(texts), len(paths)))
+        rows.append(
+            (
+                f"{page.fetched_at:%Y-%m-%d}",
+                normalize(heading.text),
+                tag_path(heading.parent),
+                len(texts),
+                len(paths),
+            )
+        )
     shell.show("", ("fetched", "heading", "its path", "texts", "different paths"), rows)

@@ -25,18 +25,27 @@ def run(
     shell: Shell,
     sources: Annotated[
         list[str],
-        typer.Argument(metavar="SOURCE...", help="Folder of HTML files, or a WARC, Parquet, JSON Lines or HTML file."),
+        typer.Argument(
+            metavar="SOURCE...", help="Folder of HTML files, or a WARC, Parquet, JSON Lines or HTML file."
+        ),
     ],
     site: Annotated[
         str | None,
-        typer.Option("--site", metavar="NAME", help="Put all pages into this site [the domain of each page's URL]."),
+        typer.Option(
+            "--site", metavar="NAME", help="Put all pages into this site [the domain of each page's URL]."
+        ),
     ] = None,
     resources: Annotated[
-        bool, typer.Option("--resources", help="Keep stylesheets and images of WARCs too, for showing pages later.")
+        bool,
+        typer.Option(
+            "--resources", help="Keep stylesheets and images of WARCs too, for showing pages later."
+        ),
     ] = False,
     failures: Annotated[
         str | None,
-        typer.Option("--failures", metavar="FILE", help="Write what failed and why: .jsonl, .csv, .parquet or -."),
+        typer.Option(
+            "--failures", metavar="FILE", help="Write what failed and why: .jsonl, .csv, .parquet or -."
+        ),
     ] = None,
 ) -> None:
     """Read pages into the workspace.
@@ -85,4 +94,6 @@ def _tell(shell: Shell, store: Store, report: IngestReport) -> None:
     )
     if report.failures:
         shown = list(islice(store.failures(report.run_id), _FAILURES_SHOWN))
-        shell.show("What failed first", ("where", "reason", "detail"), [(f.url, f.reason, f.detail) for f in shown])
+        shell.show(
+            "What failed first", ("where", "reason", "detail"), [(f.url, f.reason, f.detail) for f in shown]
+        )

@@ -30,7 +30,12 @@ INTERRUPTED = 130  # as shells count it: 128 and the number of the signal
 
 OutputOption = Annotated[
     str | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write the result as data: .jsonl, .csv, .parquet, or - for standard output."),
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Write the result as data: .jsonl, .csv, .parquet, or - for standard output.",
+    ),
 ]
 
 
@@ -38,12 +43,29 @@ OutputOption = Annotated[
 class CommonOptions:
     """The options that every verb takes, before or behind its name."""
 
-    workspace: Annotated[str | None, typer.Option("--workspace", metavar="DIR", help="Folder of the workspace [.siteloom].")] = None
-    store: Annotated[str | None, typer.Option("--store", metavar="URL", help="Database in place of the workspace's own: postgresql://user@host/name.")] = None
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", metavar="N", help="How many things to do at once [1].")] = None
-    verbose: Annotated[int, typer.Option("--verbose", "-v", count=True, help="Say more; twice, everything.")] = 0
+    workspace: Annotated[
+        str | None, typer.Option("--workspace", metavar="DIR", help="Folder of the workspace [.siteloom].")
+    ] = None
+    store: Annotated[
+        str | None,
+        typer.Option(
+            "--store",
+            metavar="URL",
+            help="Database in place of the workspace's own: postgresql://user@host/name.",
+        ),
+    ] = None
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", metavar="N", help="How many things to do at once [1].")
+    ] = None
+    verbose: Annotated[
+        int,
+        typer.Option("--verbose", "-v", count=True, show_default=False, help="Say more; twice, all."),
+    ] = 0
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False
-    log_file: Annotated[str | None, typer.Option("--log-file", metavar="FILE", help="Append all messages to a file, as JSON lines.")] = None
+    log_file: Annotated[
+        str | None,
+        typer.Option("--log-file", metavar="FILE", help="Append all messages to a file, as JSON lines."),
+    ] = None
     debug: Annotated[bool, typer.Option("--debug", help="Show where in the code an error happened.")] = False
 
     def over(self, before: CommonOptions) -> CommonOptions:
@@ -64,7 +86,9 @@ def common_options(function: Callable[..., None]) -> Callable[..., None]:
     own = inspect.signature(function, eval_str=True)
     common = inspect.signature(CommonOptions, eval_str=True)
     parameters = [parameter for parameter in own.parameters.values() if parameter.name != "options"]
-    parameters += [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in common.parameters.values()]
+    parameters += [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in common.parameters.values()
+    ]
 
     @functools.wraps(function)
     def called(**arguments: Any) -> None:
@@ -129,7 +153,9 @@ class Shell:
             table.add_row(*(Text(_shown(value)) for value in row))
         self._console().print(table)
 
-    def write(self, destination: str | None, columns: Sequence[Column], rows: Iterable[Mapping[str, object]]) -> None:
+    def write(
+        self, destination: str | None, columns: Sequence[Column], rows: Iterable[Mapping[str, object]]
+    ) -> None:
         """Write rows to `-o`, if it was given."""
         if destination is not None:
             with open_output(destination, columns) as output:
@@ -187,7 +213,7 @@ def _errors_as_sentences(debug: bool) -> Iterator[None]:
         raise typer.Exit(1) from None
     except (typer.Exit, typer.Abort):
         raise
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - a bug, told to the user all the same
         _fail(f"Unexpected error: {error!r}. Please report it with what --debug shows.", 1, debug)
 
 
@@ -224,7 +250,9 @@ def _set_up_logging(options: CommonOptions) -> None:
         try:
             to_file = logging.FileHandler(options.log_file, encoding="utf-8")
         except OSError as error:
-            raise OutputError(f"The log file {options.log_file} cannot be written: {error.strerror}.") from error
+            raise OutputError(
+                f"The log file {options.log_file} cannot be written: {error.strerror}."
+            ) from error
         to_file.setFormatter(_JsonLines())
         log.addHandler(to_file)
     if not log.handlers:

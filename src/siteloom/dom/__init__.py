@@ -1,9 +1,9 @@
 """The one way from bytes to a tree, and from a tree to paths and visible text."""
 
 from siteloom.dom.encoding import declared_encoding, decode
-from siteloom.dom.tree import PARSER, Element, parse
 from siteloom.dom.paths import find, node_path, tag_path
 from siteloom.dom.text import TextNode, normalize, text_nodes, visible_text
+from siteloom.dom.tree import PARSER, Element, parse
 
 __all__ = [
     "PARSER",

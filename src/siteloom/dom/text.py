@@ -54,7 +54,6 @@ def _texts(element: Element) -> Iterator[tuple[Element | None, int, str]]:
     numbers = [0]  # of the last text child, for each open element
     walk = etree.iterwalk(element, events=("start", "end", "comment", "pi"))
     for event, node in walk:
-        is_element = event in ("start", "end")
         if event == "start":
             numbers.append(0)
             if node.tag in _BREAKS:

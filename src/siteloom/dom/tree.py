@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from siteloom.kernels.markup import Tags
     from siteloom.model import Page
 
-Element: TypeAlias = etree._Element
+Element: TypeAlias = etree._Element  # noqa: SLF001 - the only name that lxml has for it
 
 PARSER = "lxml {}.{}.{} / libxml2 {}.{}.{}".format(*etree.LXML_VERSION[:3], *etree.LIBXML_VERSION)
 """The parser that makes the trees; a rule belongs to the parser it was learned with."""
@@ -61,7 +61,7 @@ def parse(page: Page, limits: ParseSettings = ParseSettings()) -> Element | Fail
     # length of one text or name; ours on the whole page stands in their place.
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=True)
     try:
-        root = etree.fromstring(html, parser)
+        root: Element | None = etree.fromstring(html, parser)
     except etree.LxmlError as error:
         return Failure(page.url, "not parsed", str(error))
     if any(entry.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for entry in parser.error_log):

@@ -23,5 +23,5 @@ def _cache_folder() -> str:
 
 
 # Must stand before the kernels are defined: numba looks at it when it decorates them.
-if not numba.config.CACHE_DIR:
-    numba.config.CACHE_DIR = _cache_folder()
+if not numba.config.CACHE_DIR:  # type: ignore[attr-defined]  # numba makes its settings at run time
+    numba.config.CACHE_DIR = _cache_folder()  # type: ignore[attr-defined]

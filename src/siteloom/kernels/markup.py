@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 import siteloom.kernels  # noqa: F401 - says where compiled code is kept
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # FNV-1a, 64 bits: the offset basis and the prime of its definition.
 _FNV_BASIS = np.uint64(0xCBF29CE484222325)
@@ -36,15 +38,12 @@ def name_hash(name: str) -> np.uint64:
 def scan_tags(html: bytes) -> Tags:
     """All tags of a page that a browser would see, those inside comments and scripts left out."""
     room = html.count(b"<")
-    tags = Tags(
-        np.empty(room, np.int64),
-        np.empty(room, np.int64),
-        np.empty(room, np.uint64),
-        np.empty(room, np.bool_),
-        np.empty(room, np.int64),
-    )
-    count = _scan(np.frombuffer(html, np.uint8), *tags, _RAW_TEXT_NAMES, _SCRIPT, _PLAINTEXT)
-    return Tags(*(column[:count] for column in tags))
+    start, end, attributes = np.empty((3, room), np.int64)
+    name = np.empty(room, np.uint64)
+    is_end = np.empty(room, np.bool_)
+    data = np.frombuffer(html, np.uint8)
+    count = _scan(data, start, end, name, is_end, attributes, _RAW_TEXT_NAMES, _SCRIPT, _PLAINTEXT)
+    return Tags(start[:count], end[:count], name[:count], is_end[:count], attributes[:count])
 
 
 @njit(cache=True)

@@ -38,5 +38,5 @@ def time_from_field(value: object) -> datetime | None:
         except (OverflowError, OSError) as error:
             raise ValueError(f"{value} is no time") from error
     if not isinstance(value, datetime):
-        raise ValueError(f"{value!r} is no time")
+        raise ValueError(f"{value!r} is no time")  # noqa: TRY004 - data of the wrong kind, not a wrong call
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

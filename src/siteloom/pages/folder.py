@@ -95,7 +95,9 @@ def _read_index(folder: Path) -> dict[Path, _Entry | Failure]:
             rows = csv.DictReader(lines)
             missing = {"file", "url"} - set(rows.fieldnames or ())
             if missing:
-                raise SourceError(f"{file} has no column {' and no column '.join(sorted(missing))}: it needs file and url.")
+                raise SourceError(
+                    f"{file} has no column {' and no column '.join(sorted(missing))}: it needs file and url."
+                )
             for row in rows:
                 path = folder / (row["file"] or "")
                 index[path] = _entry(row, path, folder, f"{file}:{rows.line_num}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from siteloom.errors import MissingExtra, SourceError
 from siteloom.model import Failure, Page
@@ -64,10 +64,10 @@ class Parquet:
             yield Failure(f"{self.path}, row {row + 1}", "truncated or damaged file", str(error))
 
 
-def _pyarrow():  # type: ignore[no-untyped-def]  # an optional dependency
+def _pyarrow() -> Any:
     try:
-        import pyarrow  # noqa: PLC0415
+        import pyarrow as pa  # noqa: PLC0415 - optional, and slow to load
         import pyarrow.parquet  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtra("Parquet", "parquet") from error
-    return pyarrow
+    return pa

@@ -10,7 +10,7 @@ import io
 import mmap
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from fastwarc.stream_io import BrotliReader, ChunkedReader, GzipReader, ZstdReader
 from fastwarc.warc import ArchiveIterator, WarcRecordType
@@ -46,7 +46,10 @@ class Warc:
             if self.path.stat().st_size == 0:
                 yield Failure(str(self.path), "empty file")
                 return
-            with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as archive:
+            with (
+                self.path.open("rb") as file,
+                mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as archive,
+            ):
                 yield from self._read(archive)
         except OSError as error:
             yield Failure(str(self.path), "unreadable file", str(error))
@@ -58,7 +61,9 @@ class Warc:
             last_record = start
             archive.seek(start)
             try:
-                for record in ArchiveIterator(archive, parse_http=True, auto_decode="none"):
+                # mmap's seek returns nothing before Python 3.13, which the reader does not mind.
+                records = ArchiveIterator(cast("BinaryIO", archive), parse_http=True, auto_decode="none")
+                for record in records:
                     last_record = record.stream_pos
                     item = self._item(record)
                     in_damage = isinstance(item, Failure)
@@ -87,13 +92,17 @@ class Warc:
             return Skipped(url, f"status {status}")
         media_type = (record.http_content_type or "").lower()
         is_html = media_type in _HTML_TYPES
-        is_wanted_resource = self.with_resources and (media_type == "text/css" or media_type.startswith("image/"))
+        is_wanted_resource = self.with_resources and (
+            media_type == "text/css" or media_type.startswith("image/")
+        )
         if not is_html and not is_wanted_resource:
             return Skipped(url, f"not HTML but {media_type or 'of unknown type'}")
 
         limit = self.settings.max_bytes
         if record.content_length > limit:
-            return Failure(url, "page too large", f"{record.content_length:,} bytes; at most {limit:,} are taken")
+            return Failure(
+                url, "page too large", f"{record.content_length:,} bytes; at most {limit:,} are taken"
+            )
         raw = record.reader.read()
         if len(raw) < record.content_length:
             return Failure(url, "truncated record", f"{len(raw):,} of {record.content_length:,} bytes")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy
@@ -12,6 +11,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from siteloom.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
+    import sqlite3
     from pathlib import Path
 
     from sqlalchemy import URL, Connection, Engine
@@ -32,7 +32,9 @@ def postgres_url(text: str) -> URL:
     except ArgumentError:
         url = None
     if url is None or url.get_backend_name() not in ("postgresql", "postgres"):
-        raise UsageError(f"{text!r} is no address of a database: it must look like postgresql://user@host/name.")
+        raise UsageError(
+            f"{text!r} is no address of a database: it must look like postgresql://user@host/name."
+        )
     return url.set(drivername="postgresql+psycopg")
 
 
@@ -54,7 +56,12 @@ def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
     connection.isolation_level = None
     # WAL lets others read while one writes; FULL makes a commit survive a
     # power cut, as "accepted" promises.
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={_BUSY_MILLISECONDS}"):
+    for pragma in (
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        f"busy_timeout={_BUSY_MILLISECONDS}",
+    ):
         connection.execute(f"PRAGMA {pragma}")
 
 

@@ -24,7 +24,7 @@ def write_lock(file: Path) -> Iterator[None]:
             handle.seek(0)
             holder = handle.read().strip() or "unknown"
             raise StoreBusy(
-                f"Another process (number {holder}) is writing to this workspace: try again when it has ended."
+                f"Another process (number {holder}) is writing to this workspace: try again when it ends."
             ) from None
         handle.truncate(0)
         handle.write(str(os.getpid()))

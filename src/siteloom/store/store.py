@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Row, and_, func, or_, select
 from sqlalchemy.exc import DBAPIError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from sqlalchemy import Engine, Select
+    from sqlalchemy import ColumnElement, Engine, Select
 
 _PACKS_FOLDER = "packs"
 _LOCK_FILE = "lock"
@@ -66,7 +66,9 @@ class Store:
         self.engine.dispose()
 
     @contextmanager
-    def ingesting(self, arguments: Mapping[str, object], jobs: int) -> Iterator[tuple[RunRecorder, PageWriter]]:
+    def ingesting(
+        self, arguments: Mapping[str, object], jobs: int
+    ) -> Iterator[tuple[RunRecorder, PageWriter]]:
         """A recorded run and a writer of pages; no other process can write meanwhile."""
         try:
             with (
@@ -76,7 +78,9 @@ class Store:
             ):
                 yield run, writer
         except OSError as error:
-            raise StoreError(f"The workspace {self.folder} cannot be written: {error.strerror or error}.") from error
+            raise StoreError(
+                f"The workspace {self.folder} cannot be written: {error.strerror or error}."
+            ) from error
         except DBAPIError as error:
             reason = str(error.orig).strip().splitlines()[0]
             raise StoreError(f"The database of {self.folder} cannot be written: {reason}.") from error
@@ -165,7 +169,7 @@ class Store:
         if expected:
             yield Problem(file, f"{len(expected)} versions of pages are missing.")
 
-    def _rows(self, query: Select[*tuple[object, ...]]) -> list[Row[*tuple[object, ...]]]:
+    def _rows(self, query: Select[*tuple[Any, ...]]) -> list[Row[*tuple[Any, ...]]]:
         with self.engine.connect() as connection:
             return list(connection.execute(query).all())
 
@@ -189,7 +193,7 @@ class _OpenPacks:
         self._folder = folder
         self._packs: dict[str, Pack] = {}
 
-    def page(self, row: Row[*tuple[object, ...]]) -> Page:
+    def page(self, row: Row[*tuple[Any, ...]]) -> Page:
         if row.file not in self._packs:
             self.close()  # rows come pack after pack
             self._packs[row.file] = Pack(self._folder / row.file)
@@ -202,17 +206,19 @@ class _OpenPacks:
         self._packs.clear()
 
 
-def _places() -> Select[*tuple[object, ...]]:
+def _places() -> Select[*tuple[Any, ...]]:
     """Where the versions of pages stand in the packs."""
     return (
-        select(schema.versions.c.id, schema.packs.c.file, schema.versions.c.block_offset, schema.versions.c.slot)
+        select(
+            schema.versions.c.id, schema.packs.c.file, schema.versions.c.block_offset, schema.versions.c.slot
+        )
         .join(schema.urls, schema.versions.c.url_id == schema.urls.c.id)
         .join(schema.packs, schema.versions.c.pack_id == schema.packs.c.id)
         .where(schema.versions.c.media_type == HTML)
     )
 
 
-def _is_newest():  # type: ignore[no-untyped-def]  # an SQL condition
+def _is_newest() -> ColumnElement[bool]:
     """True of a version that no other of its URL was seen after."""
     this = schema.versions.c
     other = schema.versions.alias("other").c

@@ -50,7 +50,9 @@ def open_store(
     folder = Path(settings.workspace)
     url = postgres_url(settings.url) if settings.url else sqlite_url(folder)
     if not create and not workspace_exists(settings):
-        raise NoWorkspace(f"There is no workspace at {folder}: make one with siteloom init, or name the pages to read.")
+        raise NoWorkspace(
+            f"There is no workspace at {folder}: make one with siteloom init, or name the pages to read."
+        )
     try:
         marker = _marker(folder, url.get_backend_name())
         engine = connect(url)
@@ -93,4 +95,6 @@ def _claim(engine: Engine, marker: _Marker, now: datetime) -> None:
         with engine.begin() as connection:
             connection.execute(insert(schema.workspace).values(id=marker.id, created_at=now))
     elif owner != marker.id:
-        raise StoreError("These tables belong to another workspace: use that workspace's folder, or another database.")
+        raise StoreError(
+            "These tables belong to another workspace: use that workspace's folder, or another database."
+        )

@@ -196,7 +196,9 @@ class PageWriter:
             known.add(item.key)
 
 
-def _known_versions(connection: Connection, items: list[_Incoming]) -> dict[tuple[bytes, bytes], _KnownVersion]:
+def _known_versions(
+    connection: Connection, items: list[_Incoming]
+) -> dict[tuple[bytes, bytes], _KnownVersion]:
     query = (
         select(
             schema.urls.c.key,
@@ -218,11 +220,12 @@ def _mark_seen(connection: Connection, seen_again: dict[int, datetime]) -> None:
 
 
 def _site_id(connection: Connection, site: str) -> int:
-    found = connection.execute(select(schema.sites.c.id).where(schema.sites.c.name == site)).scalar()
-    if found is None:
-        added = insert(schema.sites).values(name=site).returning(schema.sites.c.id)
-        found = connection.execute(added).scalar_one()
-    return found
+    sites = schema.sites.c
+    found: int | None = connection.execute(select(sites.id).where(sites.name == site)).scalar()
+    if found is not None:
+        return found
+    added: int = connection.execute(insert(schema.sites).values(name=site).returning(sites.id)).scalar_one()
+    return added
 
 
 def _pack_with_room(connection: Connection, site_id: int, site: str) -> tuple[int, str, int]:
@@ -239,7 +242,9 @@ def _pack_with_room(connection: Connection, site_id: int, site: str) -> tuple[in
     return connection.execute(added).scalar_one(), file, 0
 
 
-def _url_ids(connection: Connection, site_id: int, items: list[_Incoming]) -> tuple[dict[bytes, int], set[bytes]]:
+def _url_ids(
+    connection: Connection, site_id: int, items: list[_Incoming]
+) -> tuple[dict[bytes, int], set[bytes]]:
     """The id of each URL, new ones added; and the keys of those that were there before."""
     urls = schema.urls.c
     urls_by_key = {item.key: item.document.url for item in items}

@@ -47,6 +47,4 @@ def upgrade() -> None:
         sa.Column("block_offset", sa.BigInteger, nullable=False),
         sa.Column("slot", sa.Integer, nullable=False),
     )
-    op.create_index(
-        "ix_versions_url_id_content_hash", "versions", ["url_id", "content_hash"], unique=True
-    )
+    op.create_index("ix_versions_url_id_content_hash", "versions", ["url_id", "content_hash"], unique=True)
