@@ -1,0 +1,65 @@
+# Each target makes its own virtual environment under build/ and installs what it needs.
+
+PYTHON ?= python3
+DATA ?= build/data
+
+DEMO := build/venv-demo
+DEV := build/venv-dev
+
+.PHONY: help demo test check bench eval wheel-check data clean
+
+help:
+	@echo "make demo    show what Siteloom does on built-in web sites"
+	@echo "make test    run every test, installing what they need"
+	@echo "make check   lint, types, import direction"
+	@echo "make bench   measure speed and memory on real pages"
+	@echo "make eval    measure accuracy on real pages"
+	@echo "make clean   remove all that these made"
+
+demo: $(DEMO)/.installed
+	@$(DEMO)/bin/siteloom demo
+
+test: check wheel-check
+	@scripts/install-postgresql
+	$(DEV)/bin/python -m pytest
+
+check: $(DEV)/.installed
+	$(DEV)/bin/ruff check .
+	$(DEV)/bin/ruff format --check .
+	$(DEV)/bin/mypy
+	$(DEV)/bin/lint-imports
+
+# The wheel as a user gets it: in an empty environment, run from another folder.
+wheel-check: $(DEV)/.installed
+	@rm -rf build/wheel build/venv-wheel
+	$(DEV)/bin/python -m build --wheel --outdir build/wheel .
+	$(PYTHON) -m venv build/venv-wheel
+	build/venv-wheel/bin/pip install --quiet --upgrade pip
+	build/venv-wheel/bin/pip install --quiet build/wheel/*.whl
+	cd / && $(CURDIR)/build/venv-wheel/bin/siteloom --quiet demo
+	cd / && $(CURDIR)/build/venv-wheel/bin/siteloom doctor --workspace $(CURDIR)/build/no-workspace
+
+bench: $(DEV)/.installed data
+	$(DEV)/bin/python -m benchmarks $(DATA)
+
+eval: $(DEV)/.installed data
+	$(DEV)/bin/python -m evals $(DATA)
+
+# Real pages lie beside the project where they are present; they are never part of it.
+data:
+	@scripts/unpack-data $(DATA)
+
+$(DEMO)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(DEMO)
+	$(DEMO)/bin/pip install --quiet --upgrade pip
+	$(DEMO)/bin/pip install --quiet --editable .
+	@touch $@
+
+$(DEV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(DEV)
+	$(DEV)/bin/pip install --quiet --upgrade pip
+	$(DEV)/bin/pip install --quiet --editable '.[parquet,postgres]' --group dev
+	@touch $@
+
+clean:
+	rm -rf build

@@ -1,0 +1,50 @@
+"""Runs the command line as a user does: another process, another folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+
+class Command:
+    """`siteloom` in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(
+        self, *arguments: str, environment: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "siteloom", *arguments],
+            cwd=self.folder,
+            env={**self.environment, **(environment or {})},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {name: value for name, value in os.environ.items() if not name.startswith("SITELOOM_")}
+
+
+@pytest.fixture
+def siteloom(tmp_path: Path) -> Command:
+    return Command(tmp_path)
+
+
+def one_sentence(result: subprocess.CompletedProcess[str]) -> str:
+    """The message of a failed command, which must be a single line that the program says by name."""
+    assert result.returncode in (1, 2), result
+    assert "Traceback" not in result.stderr
+    lines = result.stderr.strip().splitlines()
+    assert lines[-1].startswith("siteloom: "), result.stderr
+    assert sum(line.startswith("siteloom: ") for line in lines) == 1
+    return lines[-1].removeprefix("siteloom: ")

@@ -1,0 +1,196 @@
+"""The verbs from end to end, on small crawls made here."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from siteloom.builtin import directory_site, guide_site
+
+from .command import Command
+
+
+def write_crawl(file: Path, count: int = 5, text: str = "first") -> Path:
+    lines = [
+        json.dumps({"url": f"https://shop.example/p/{n}", "html": f"<title>{n}</title><p>{text} {n}"})
+        for n in range(count)
+    ]
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file
+
+
+def status(siteloom: Command, *options: str) -> list[dict[str, object]]:
+    result = siteloom("status", "-o", "-", *options)
+    assert result.returncode == 0, result.stderr
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_from_nothing_to_a_filled_workspace(siteloom: Command) -> None:
+    crawl = write_crawl(siteloom.folder / "crawl.jsonl")
+    assert siteloom("init").returncode == 0
+    assert siteloom("ingest", str(crawl)).returncode == 0
+    (site,) = status(siteloom)
+    assert (site["site"], site["pages"], site["versions"]) == ("shop.example", 5, 5)
+    assert siteloom("doctor").returncode == 0
+
+
+def test_init_leaves_a_workspace_that_is_there_alone(siteloom: Command) -> None:
+    siteloom("ingest", str(write_crawl(siteloom.folder / "crawl.jsonl")))
+    again = siteloom("init")
+    assert again.returncode == 0
+    assert "already" in again.stderr
+    assert status(siteloom)[0]["pages"] == 5
+
+
+def test_ingest_makes_the_workspace_and_says_what_it_did(siteloom: Command) -> None:
+    result = siteloom("ingest", str(write_crawl(siteloom.folder / "crawl.jsonl")))
+    assert result.returncode == 0
+    assert result.stdout == ""
+    assert "new" in result.stderr
+    assert (siteloom.folder / ".siteloom").is_dir()
+
+
+def test_the_same_crawl_twice_changes_nothing_and_a_new_one_adds_versions(siteloom: Command) -> None:
+    crawl = write_crawl(siteloom.folder / "crawl.jsonl")
+    siteloom("ingest", str(crawl))
+    siteloom("ingest", str(crawl))
+    assert status(siteloom)[0]["versions"] == 5
+    siteloom("ingest", str(write_crawl(siteloom.folder / "later.jsonl", text="second")))
+    (site,) = status(siteloom)
+    assert (site["pages"], site["versions"]) == (5, 10)
+
+
+def test_a_site_can_be_named(siteloom: Command) -> None:
+    siteloom("ingest", "--site", "my shop", str(write_crawl(siteloom.folder / "crawl.jsonl")))
+    assert status(siteloom)[0]["site"] == "my shop"
+
+
+def test_common_options_stand_before_or_behind_the_verb(siteloom: Command) -> None:
+    crawl = str(write_crawl(siteloom.folder / "crawl.jsonl"))
+    assert siteloom("--workspace", "one", "ingest", crawl).returncode == 0
+    assert siteloom("ingest", crawl, "--workspace", "two").returncode == 0
+    assert status(siteloom, "--workspace", "one") == status(siteloom, "--workspace", "two")
+    assert not (siteloom.folder / ".siteloom").exists()
+
+
+def test_two_jobs_store_what_one_job_stores(siteloom: Command) -> None:
+    crawl = str(write_crawl(siteloom.folder / "crawl.jsonl", count=300))
+    siteloom("ingest", crawl, "--workspace", "one")
+    siteloom("ingest", crawl, "--workspace", "two", "-j", "2")
+    assert status(siteloom, "--workspace", "one") == status(siteloom, "--workspace", "two")
+
+
+def test_failures_are_counted_shown_and_written_while_the_rest_goes_on(siteloom: Command) -> None:
+    crawl = siteloom.folder / "crawl.jsonl"
+    crawl.write_text(
+        '{"url": "https://a.example/", "html": "<p>x"}\nnot json\n{"html": "<p>y"}\n', encoding="utf-8"
+    )
+    result = siteloom("ingest", str(crawl), "--failures", "failures.csv")
+    assert result.returncode == 0
+    assert "not valid JSON" in result.stderr
+    header, *rows = (siteloom.folder / "failures.csv").read_text(encoding="utf-8").splitlines()
+    assert header == "url,reason,detail"
+    assert ["not valid JSON" in rows[0], "no URL" in rows[1]] == [True, True]
+    assert status(siteloom)[0]["pages"] == 1
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+def test_status_is_written_as_data(siteloom: Command, suffix: str) -> None:
+    siteloom("ingest", str(write_crawl(siteloom.folder / "crawl.jsonl")))
+    file = siteloom.folder / f"status.{suffix}"
+    assert siteloom("status", "-o", str(file)).returncode == 0
+    assert b"shop.example" in file.read_bytes()
+
+
+def test_config_tells_each_value_and_where_it_comes_from(siteloom: Command) -> None:
+    (siteloom.folder / "siteloom.toml").write_text("[parse]\nmax_bytes = 7\nmax_tags = 8\n", encoding="utf-8")
+    result = siteloom("config", "-j", "3", "-o", "-", environment={"SITELOOM_PARSE_MAX_TAGS": "9"})
+    settings = {row["name"]: row for row in map(json.loads, result.stdout.splitlines())}
+    assert (
+        settings["parse.max_bytes"]["value"],
+        settings["parse.max_bytes"]["origin"].endswith("siteloom.toml"),
+    ) == ("7", True)
+    assert (settings["parse.max_tags"]["value"], "environment" in settings["parse.max_tags"]["origin"]) == (
+        "9",
+        True,
+    )
+    assert (settings["run.jobs"]["value"], settings["run.jobs"]["origin"]) == ("3", "command line")
+    assert settings["pages.max_bytes"]["origin"] == "default"
+
+
+def test_doctor_finds_a_damaged_pack(siteloom: Command) -> None:
+    siteloom("ingest", str(write_crawl(siteloom.folder / "crawl.jsonl")))
+    (pack,) = (siteloom.folder / ".siteloom" / "packs").rglob("*.pack")
+    content = bytearray(pack.read_bytes())
+    content[-1] ^= 0xFF
+    pack.write_bytes(content)
+    result = siteloom("doctor")
+    assert result.returncode == 1
+    assert "damaged" in result.stderr
+
+
+def test_quiet_says_nothing_and_data_still_comes_out(siteloom: Command) -> None:
+    crawl = str(write_crawl(siteloom.folder / "crawl.jsonl"))
+    result = siteloom("-q", "ingest", crawl)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    assert siteloom("status", "-q", "-o", "-").stdout != ""
+
+
+def test_the_log_file_is_json_lines(siteloom: Command) -> None:
+    siteloom("status", "--log-file", "log.jsonl")
+    (line,) = (siteloom.folder / "log.jsonl").read_text(encoding="utf-8").splitlines()
+    entry = json.loads(line)
+    assert entry["level"] == "error"
+    assert "no workspace" in entry["message"]
+
+
+def test_ctrl_c_keeps_what_was_read(siteloom: Command) -> None:
+    pipe = siteloom.folder / "endless.jsonl"
+    os.mkfifo(pipe)
+    command = [sys.executable, "-m", "siteloom", "ingest", str(pipe)]
+    with (
+        subprocess.Popen(command, cwd=siteloom.folder, stderr=subprocess.PIPE, text=True) as process,
+        pipe.open("w", encoding="utf-8") as source,
+    ):
+        for n in range(500):
+            source.write(json.dumps({"url": f"https://a.example/{n}", "html": "<p>" + "x" * 1000}) + "\n")
+        source.flush()
+        packs = siteloom.folder / ".siteloom" / "packs"
+        while not list(packs.rglob("*.pack")) and process.poll() is None:
+            pass
+        process.send_signal(signal.SIGINT)
+        _, messages = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Interrupted" in messages
+    assert "Traceback" not in messages
+    pages = status(siteloom)[0]["pages"]
+    assert isinstance(pages, int)
+    assert pages >= 64
+    assert siteloom("doctor").returncode == 0
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(siteloom: Command) -> None:
+    siteloom("ingest", str(write_crawl(siteloom.folder / "crawl.jsonl")))
+    script = f"{sys.executable} -m siteloom status -o - | true"
+    result = subprocess.run(
+        ["bash", "-c", script], cwd=siteloom.folder, capture_output=True, text=True, check=False
+    )
+    assert "Traceback" not in result.stderr
+    assert "Exception" not in result.stderr
+
+
+def test_the_demo_runs_anywhere_and_shows_what_it_found(siteloom: Command) -> None:
+    result = siteloom("demo", "--keep", "kept")
+    assert result.returncode == 0, result.stderr
+    pages = len(guide_site()) + len(directory_site())
+    assert f"{pages:,} new" in result.stderr
+    assert f"{pages:,} unchanged" in result.stderr
+    assert f"{len(guide_site()):,} changed" in result.stderr
+    sites = {row["site"]: row["pages"] for row in status(siteloom, "--workspace", "kept/workspace")}
+    assert sites == {"larkmoor-guide.example": len(guide_site()), "tableatlas.example": len(directory_site())}
