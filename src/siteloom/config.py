@@ -11,8 +11,6 @@ A setting `max_bytes` of the stage `parse` is written
 
 from __future__ import annotations
 
-import difflib
-import tomllib
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -138,6 +136,8 @@ def _variable(name: str) -> str:
 def _from_file(file: Path, problems: list[str]) -> dict[str, object]:
     if not file.exists():
         return {}
+    import tomllib  # noqa: PLC0415 - most runs have no file, and start-up is dear
+
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -172,6 +172,8 @@ def _from_environment(environment: Mapping[str, str], problems: list[str]) -> di
 
 
 def _unknown(name: str, known: Mapping[str, object], place: str) -> str:
+    import difflib  # noqa: PLC0415 - only mistakes need it
+
     near = difflib.get_close_matches(name, known, n=1)
     hint = f", perhaps {near[0]} is meant" if near else ""
     return f"there is no setting {name} ({place}){hint}"

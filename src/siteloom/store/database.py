@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import sqlite3
     from pathlib import Path
 
+    import psycopg
     from sqlalchemy import URL, Connection, Engine
 
 SQLITE_FILE = "siteloom.db"
@@ -27,14 +28,14 @@ def sqlite_url(folder: Path) -> URL:
 
 def postgres_url(text: str) -> URL:
     """A `postgresql://` address with the driver that Siteloom uses."""
+    wanted = "it must look like postgresql://user@host/name"
     try:
         url = sqlalchemy.make_url(text)
-    except ArgumentError:
-        url = None
-    if url is None or url.get_backend_name() not in ("postgresql", "postgres"):
-        raise UsageError(
-            f"{text!r} is no address of a database: it must look like postgresql://user@host/name."
-        )
+    except (ArgumentError, ValueError):
+        # Not shown, because no one can tell where in it a password stands.
+        raise UsageError(f"The address of the database cannot be read: {wanted}.") from None
+    if url.get_backend_name() not in ("postgresql", "postgres"):
+        raise UsageError(f"{url!r} is no address of a PostgreSQL database: {wanted}.")
     return url.set(drivername="postgresql+psycopg")
 
 
@@ -47,6 +48,8 @@ def connect(url: URL) -> Engine:
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
+    else:
+        event.listen(engine, "connect", _set_up_postgres)
     return engine
 
 
@@ -63,6 +66,13 @@ def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
         f"busy_timeout={_BUSY_MILLISECONDS}",
     ):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _set_up_postgres(connection: psycopg.Connection, _: Any) -> None:
+    # In another zone the first and last days of the calendar fall off its ends,
+    # and crawlers do write 0001-01-01 for "never".
+    connection.execute("SET TIME ZONE 'UTC'")
+    connection.commit()
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from urllib.parse import quote
 
 _KEY_BYTES = 16  # 128 bits: no two of a trillion will be equal, not even by intent
 _LONGEST_FOLDER_NAME = 100
+# No capitals: some file systems do not tell A from a.
+_KEPT_IN_FOLDER_NAMES = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-_.")
 
 
-def content_hash(body: bytes) -> bytes:
-    """The same content at the same URL is the same version."""
-    return blake2b(body, digest_size=_KEY_BYTES).digest()
+def content_hash(media_type: str, body: bytes) -> bytes:
+    """The same content of the same type at the same URL is the same version."""
+    content = blake2b(f"{media_type}\n".encode(), digest_size=_KEY_BYTES)
+    content.update(body)
+    return content.digest()
 
 
 def url_key(site: str, url: str) -> bytes:
     """A URL of a site; the same URL may stand in two sites if the user named them."""
-    return blake2b(f"{site}\n{url}".encode("utf-8", "surrogatepass"), digest_size=_KEY_BYTES).digest()
+    return _digest(f"{len(site)} {site} {url}")
 
 
 def folder_name(site: str) -> str:
     """A name for a site's folder that no file system refuses and no other site has."""
-    name = quote(site, safe="").replace(".", "%2E", 1) if site.startswith(".") else quote(site, safe="")
-    if len(name) <= _LONGEST_FOLDER_NAME:
-        return name
-    return name[:_LONGEST_FOLDER_NAME] + "-" + content_hash(site.encode()).hex()
+    name = "".join(
+        chr(byte) if byte in _KEPT_IN_FOLDER_NAMES else f"%{byte:02x}" for byte in site.encode()
+    )
+    if name.startswith("."):
+        name = f"%{ord('.'):02x}{name[1:]}"
+    if len(name) > _LONGEST_FOLDER_NAME:
+        return f"{name[:_LONGEST_FOLDER_NAME]}-{_digest(site).hex()}"
+    return name or "%"
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode(), digest_size=_KEY_BYTES).digest()

@@ -7,17 +7,24 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from siteloom.errors import StoreBusy
+from siteloom.errors import StoreBusy, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 
+_LOCK_FILE = "lock"
+
+
 @contextmanager
-def write_lock(file: Path) -> Iterator[None]:
-    """Hold the lock, or raise StoreBusy at once if another process does."""
-    with file.open("a+") as handle:
+def write_lock(workspace: Path) -> Iterator[None]:
+    """Hold the lock of a workspace's folder, or raise StoreBusy at once if another process does."""
+    try:
+        handle = (workspace / _LOCK_FILE).open("a+")
+    except OSError as error:
+        raise StoreError(f"The workspace {workspace} cannot be written: {error.strerror}.") from error
+    with handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 import zstandard
 
-from siteloom.errors import PackError
+from siteloom.errors import PackError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -136,7 +136,9 @@ class Pack:
         return tuple(documents), offset + _HEADER.size + len(content)
 
     def _read(self, offset: int, length: int) -> bytes:
-        data = os.pread(self._file, length, offset)
+        # Asked first, because a damaged header may speak of gigabytes.
+        is_there = offset + length <= os.fstat(self._file).st_size
+        data = os.pread(self._file, length, offset) if is_there else b""
         if len(data) < length:
             raise PackError(f"{self.path} ends before byte {offset + length}, where the store expects more.")
         return data
@@ -148,17 +150,33 @@ def append_block(path: Path, committed: int, block: bytes) -> tuple[int, int]:
     Whatever stands behind the committed bytes was never accepted and is cut
     off first. The bytes are on the disk when this returns.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab") as file:
+    try:
         if committed == 0:
-            file.truncate(0)
-            file.write(PACK_MAGIC)
+            _begin_pack(path)
             committed = len(PACK_MAGIC)
-        elif file.tell() < committed:
-            raise PackError(f"{path} is shorter than the {committed} bytes that were written to it.")
-        else:
+        with path.open("r+b") as file:
+            if file.seek(0, os.SEEK_END) < committed:
+                raise PackError(f"{path} is shorter than the {committed} bytes that were written to it.")
             file.truncate(committed)
-        file.write(block)
-        file.flush()
-        os.fsync(file.fileno())
+            file.seek(committed)
+            file.write(block)
+            file.flush()
+            os.fsync(file.fileno())
+    except FileNotFoundError as error:
+        raise PackError(f"{path} is gone, but {committed} bytes were written to it.") from error
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror or error}.") from error
     return committed, committed + len(block)
+
+
+def _begin_pack(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(PACK_MAGIC)
+    # The pack, its site's folder and the folder of all packs may be new, and
+    # a name is only on the disk when the folder that holds it is.
+    for folder in path.parents[:3]:
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

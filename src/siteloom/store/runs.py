@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import insert, update
 
 from siteloom.store import schema
+from siteloom.store.text import storable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -44,6 +45,7 @@ class RunRecorder:
 
     def fail(self, failure: Failure) -> None:
         """Count a failure and keep it."""
+        self.counts["failed"] += 1
         self.failures_by_reason[failure.reason] += 1
         self._waiting.append(failure)
         if len(self._waiting) >= _FAILURES_WAITING:
@@ -53,8 +55,13 @@ class RunRecorder:
         """Write the failures that wait."""
         if self._waiting:
             rows = [
-                {"run_id": self.id, "url": f.url, "reason": f.reason, "detail": f.detail}
-                for f in self._waiting
+                {
+                    "run_id": self.id,
+                    "url": storable(failure.url),
+                    "reason": storable(failure.reason),
+                    "detail": storable(failure.detail),
+                }
+                for failure in self._waiting
             ]
             with self._engine.begin() as connection:
                 connection.execute(insert(schema.failures), rows)

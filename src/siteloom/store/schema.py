@@ -104,7 +104,7 @@ runs = Table(
     Column("arguments", JSON, nullable=False),
     Column("started_at", UtcTime, nullable=False),
     Column("ended_at", UtcTime),
-    # running, done, failed; killed if it was found running when no process was at work
+    # running, done, failed, interrupted; killed if it was found running when no process was at work
     Column("status", Text, nullable=False),
     Column("counts", JSON, nullable=False),
 )

@@ -1,0 +1,1 @@
+"""Speed and memory on real pages, as ratios within one run. `make bench` runs them all."""

@@ -1,0 +1,1 @@
+"""Accuracy on real pages, with floors. `make eval` runs them all."""

@@ -1,0 +1,49 @@
+"""Are the true values there at all in the trees that Siteloom makes?
+
+Every value of the data set should be a text node of its page. What is not can
+never be learned or extracted, so this bounds all other results from above.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from evals.swde import SwdeSite, swde_sites
+from siteloom.dom import normalize, parse, text_nodes
+from siteloom.model import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PAGES_OF_A_SITE = 120  # evenly spaced, as in the other evaluations
+
+
+class Reachable(NamedTuple):
+    """How many of a site's true values are text nodes of their pages."""
+
+    site: str
+    values: int
+    found: int
+    unparsed: int
+
+
+def measure(data: Path) -> Iterator[Reachable]:
+    for site in swde_sites(data):
+        yield _measure_site(site)
+
+
+def _measure_site(site: SwdeSite) -> Reachable:
+    numbers = sorted(site.truth)
+    values = found = unparsed = 0
+    for number in numbers[:: max(1, len(numbers) // PAGES_OF_A_SITE)][:PAGES_OF_A_SITE]:
+        root = parse(site.page(number))
+        if isinstance(root, Failure):
+            unparsed += 1
+            continue
+        texts = {normalize(text.text) for text in text_nodes(root)}
+        texts |= {normalize(title.text or "") for title in root.iter("title")}
+        for true_values in site.truth[number].values():
+            values += len(true_values)
+            found += sum(value in texts for value in true_values)
+    return Reachable(f"{site.vertical}-{site.name}", values, found, unparsed)

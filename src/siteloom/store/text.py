@@ -1,0 +1,21 @@
+"""Which text the tables can hold.
+
+PostgreSQL refuses NUL, and no database takes half of a surrogate pair; pages
+of broken crawls have both in their addresses.
+"""
+
+from __future__ import annotations
+
+import re
+
+_REFUSED = re.compile("[\0\ud800-\udfff]")
+
+
+def is_storable(text: str) -> bool:
+    """Whether every database takes the text as it is."""
+    return _REFUSED.search(text) is None
+
+
+def storable(text: str) -> str:
+    """The text with a replacement character for each that a database would refuse."""
+    return _REFUSED.sub("\N{REPLACEMENT CHARACTER}", text)
