@@ -1,0 +1,96 @@
+"""What the documents say is true: their commands and code run, and nothing is left out."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from siteloom.builtin import guide_site
+from siteloom.cli import app
+from siteloom.config import load_settings
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def read(document: str) -> str:
+    return (ROOT / document).read_text(encoding="utf-8")
+
+
+def commands(document: str) -> list[str]:
+    """The `siteloom` commands and the small shell lines of a document, in order."""
+    lines = re.findall(r"^    (.+)$", read(document), re.MULTILINE)
+    return [line for line in lines if line.startswith(("siteloom ", "echo "))]
+
+
+def code(document: str) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", read(document), re.MULTILINE | re.DOTALL)
+
+
+def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    scripts = str(Path(sys.executable).parent)
+    environment = {**os.environ, "PATH": f"{scripts}:{os.environ['PATH']}"}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_the_tutorial_can_be_followed_to_the_letter(tmp_path: Path) -> None:
+    mistakes = 0
+    for command in commands("docs/tutorial.md"):
+        result = run(tmp_path, "bash", "-c", command)
+        if "crawl-3" in command:
+            assert "no file or folder try-it/crawl-3.jsonl" in result.stderr
+            mistakes += 1
+        else:
+            assert result.returncode == 0, (command, result.stderr)
+    assert mistakes == 1
+    assert "not valid JSON" in (tmp_path / "failures.csv").read_text(encoding="utf-8")
+    (example,) = code("docs/tutorial.md")
+    assert "larkmoor-guide" in run(tmp_path, sys.executable, "-c", example).stdout
+
+
+def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
+    folder = tmp_path / "saved-pages"
+    folder.mkdir()
+    for number, page in enumerate(guide_site()[:3]):
+        (folder / f"{number}.html").write_bytes(page.page.html)
+    archive = tmp_path / "crawl.warc.gz"
+    archive.write_bytes(b"")
+    (example,) = code("README.md")
+    result = run(tmp_path, sys.executable, "-c", example)
+    assert result.returncode == 0, result.stderr
+    assert guide_site()[0].page.url in result.stdout
+    assert "1 pages could not be read" in result.stdout
+
+
+def test_every_verb_is_documented() -> None:
+    reference = read("docs/reference/command-line.md")
+    for command in app.registered_commands:
+        assert f"`{command.name}" in reference
+
+
+def test_every_setting_is_documented_with_its_default_and_help() -> None:
+    reference = read("docs/reference/settings.md")
+    _, settings = load_settings(ROOT, {}, {})
+    for setting in settings:
+        (row,) = [line for line in reference.splitlines() if f"`{setting.name}`" in line]
+        assert setting.help in row
+        assert f"| {setting.value} |".replace("|  |", "| |") in row
+
+
+def test_every_reason_of_failure_is_documented() -> None:
+    reference = read("docs/reference/files.md")
+    sources = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "src").rglob("*.py"))
+    reasons = set(re.findall(r'Failure\(\s*[^,"]*(?:f?"[^"]*")?,\s*"([^"]+)"', sources))
+    assert len(reasons) > 10
+    assert not {reason for reason in reasons if f"`{reason}`" not in reference}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: str(document.relative_to(ROOT)))
+def test_links_lead_somewhere(document: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8")):
+        assert (document.parent / target).exists(), target
