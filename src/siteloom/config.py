@@ -98,7 +98,9 @@ def load_settings(
     for name, value in _from_environment(environment, problems).items():
         given[name] = (value, f"{_variable(name)} in the environment")
     for name, value in flags.items():
-        if value is not None:
+        if name not in _names():
+            problems.append(_unknown(name, _names(), "command line"))
+        elif value is not None:
             given[name] = (value, "command line")
 
     resolved = []
@@ -140,7 +142,7 @@ def _from_file(file: Path, problems: list[str]) -> dict[str, object]:
 
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, RecursionError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"{file} cannot be read: {error}.") from error
     found: dict[str, object] = {}
     for stage, values in document.items():
@@ -166,9 +168,16 @@ def _from_environment(environment: Mapping[str, str], problems: list[str]) -> di
         if name is None:
             problems.append(_unknown(variable, by_variable, "the environment"))
             continue
-        is_number = _names()[name] is int and text.strip().lstrip("-").isdecimal()
-        found[name] = int(text) if is_number else text
+        found[name] = _number(text) if _names()[name] is int else text
     return found
+
+
+def _number(text: str) -> int | str:
+    """A whole number if the text is one; the text itself is then the mistake to report."""
+    try:
+        return int(text)
+    except ValueError:
+        return text
 
 
 def _unknown(name: str, known: Mapping[str, object], place: str) -> str:

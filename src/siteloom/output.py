@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 import sys
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
@@ -16,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAl
 from siteloom.errors import MissingExtra, OutputError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 STANDARD_OUTPUT = "-"
 LIST_SEPARATOR = " | "  # between the values of a list in CSV, which has no lists
@@ -69,24 +70,52 @@ def open_output(destination: str, columns: Sequence[Column]) -> Iterator[RowWrit
         return
     check_destination(destination)
     path = Path(destination)
-    try:
+    with _output_errors(destination):
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as error:
-        raise OutputError(f"{destination} cannot be written: {error.strerror}.") from error
+    file = os.fdopen(handle, "wb")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with _output_errors(destination):
             writer = _FORMATS[path.suffix.lower()](file, columns)
-            yield writer
-            if isinstance(writer, _ParquetWriter):
+        with _discarded_on_error(writer):
+            yield _Checked(writer, destination)
+            with _output_errors(destination):
                 writer.finish()
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(0o666 & ~_umask())
-        Path(temporary).replace(path)
+                file.flush()
+                os.fsync(file.fileno())
+                Path(temporary).chmod(0o666 & ~_umask())
+                Path(temporary).replace(path)
+    finally:
+        with suppress(OSError):  # all that matters is on the disk by now, or thrown away
+            file.close()
+        Path(temporary).unlink(missing_ok=True)
+
+
+@contextmanager
+def _discarded_on_error(writer: _Writer) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        writer.discard()
+        raise
+
+
+@contextmanager
+def _output_errors(destination: str) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise OutputError(f"{destination} cannot be written: {error.strerror or error}.") from error
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+
+
+class _Checked(NamedTuple):
+    """A writer that says where it failed to write; errors of those who call it are their own."""
+
+    writer: RowWriter
+    destination: str
+
+    def write(self, row: Mapping[str, object]) -> None:
+        with _output_errors(self.destination):
+            self.writer.write(row)
 
 
 def _umask() -> int:
@@ -96,7 +125,20 @@ def _umask() -> int:
     return mask
 
 
-class _JsonLinesWriter:
+class _Writer:
+    """Takes rows one by one; a format that has an end of its own says how it is written."""
+
+    def write(self, row: Mapping[str, object]) -> None:
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """Write all that is still to be written."""
+
+    def discard(self) -> None:
+        """Write nothing more, not even when thrown away."""
+
+
+class _JsonLinesWriter(_Writer):
     def __init__(self, file: IO[bytes], columns: Sequence[Column]) -> None:
         self._file = file
         self._columns = columns
@@ -107,7 +149,7 @@ class _JsonLinesWriter:
         self._file.write(line.encode("utf-8", "replace"))
 
 
-class _CsvWriter:
+class _CsvWriter(_Writer):
     def __init__(self, file: IO[bytes], columns: Sequence[Column]) -> None:
         self._text = io.TextIOWrapper(file, "utf-8", "replace", newline="", write_through=True)
         self._columns = columns
@@ -118,7 +160,7 @@ class _CsvWriter:
         self._writer.writerow([_cell(_plain(row.get(column.name))) for column in self._columns])
 
 
-class _ParquetWriter:
+class _ParquetWriter(_Writer):
     def __init__(self, file: IO[bytes], columns: Sequence[Column]) -> None:
         try:
             import pyarrow as pa  # noqa: PLC0415 - optional, and slow to load
@@ -148,13 +190,16 @@ class _ParquetWriter:
         self._write_group()
         self._writer.close()
 
+    def discard(self) -> None:
+        self._writer.is_open = False  # or it would write its end to a file that is closed by then
+
     def _write_group(self) -> None:
         if self._rows:
             self._writer.write_table(self._table_from_rows(self._rows, schema=self._schema))
             self._rows.clear()
 
 
-_FORMATS: dict[str, type[_JsonLinesWriter | _CsvWriter | _ParquetWriter]] = {
+_FORMATS: dict[str, Callable[[IO[bytes], Sequence[Column]], _Writer]] = {
     ".jsonl": _JsonLinesWriter,
     ".csv": _CsvWriter,
     ".parquet": _ParquetWriter,
@@ -162,7 +207,9 @@ _FORMATS: dict[str, type[_JsonLinesWriter | _CsvWriter | _ParquetWriter]] = {
 
 
 def _plain(value: object) -> Any:
-    """A value as JSON can hold it."""
+    """A value as JSON can hold it: infinite numbers and those that are none become null."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     if isinstance(value, datetime):
         return value.isoformat()
     return list(value) if isinstance(value, tuple) else value

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from siteloom.pages import PageSource, SourceItem
     from siteloom.store import Store
 
+# In this order they are shown.
+_OUTCOMES = ("new", "changed", "unchanged", "failed", "skipped")
+
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
@@ -53,28 +56,25 @@ def ingest(
     skipped: Counter[str] = Counter()
     size = 0
     with store.ingesting({"sources": list(names), "site": site}, jobs) as (run, writer):
-        try:
-            for item in read_sources(sources):
-                match item:
-                    case Page():
-                        size += len(item.html)
-                        writer.add(item, site or site_of(item.url))
-                    case Resource():
-                        size += len(item.body)
-                        writer.add(item, site or site_of(item.url))
-                    case Failure():
-                        run.fail(item)
-                    case Skipped():
-                        skipped[item.reason] += 1
-                on_item(item)
-            writer.flush()
-        finally:
-            run.counts.update(writer.counts, failed=run.failures_by_reason.total(), skipped=skipped.total())
+        run.counts.update(dict.fromkeys(_OUTCOMES, 0))
+        for item in read_sources(sources):
+            match item:
+                case Page() | Resource():
+                    if failure := writer.add(item, site or site_of(item.url)):
+                        run.fail(failure)
+                    else:
+                        size += len(item.html if isinstance(item, Page) else item.body)
+                case Failure():
+                    run.fail(item)
+                case Skipped():
+                    run.counts["skipped"] += 1
+                    skipped[item.reason] += 1
+            on_item(item)
     return IngestReport(
         run.id,
-        writer.counts["new"],
-        writer.counts["changed"],
-        writer.counts["unchanged"],
+        run.counts["new"],
+        run.counts["changed"],
+        run.counts["unchanged"],
         size,
         dict(run.failures_by_reason),
         dict(skipped),

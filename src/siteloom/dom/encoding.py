@@ -7,8 +7,14 @@ from __future__ import annotations
 
 import codecs
 import re
+from typing import TYPE_CHECKING
 
 from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
+
+from siteloom.kernels.markup import name_hash, scan_tags
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -27,15 +33,16 @@ _WIDER_CODEC = {
 }
 
 # The standard has browsers look at the first 1,024 bytes and start again when
-# a later <meta> disagrees; looking further at once comes to the same. Heads
-# longer than this are rare.
+# a later <meta> disagrees. Heads longer than the second number are rare.
+_FIRST_LOOK_BYTES = 1_024
 _META_SEARCH_BYTES = 16_384
 
-_META_CHARSET = re.compile(
-    rb"""<!--.*?-->
-       | <meta\s [^>]*? \bcharset \s*+=\s*+ ["']?+ \s*+ ([\w.:-]++)""",
-    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+_META = name_hash("meta")
+_ATTRIBUTE = re.compile(
+    rb"""([^\s/>] [^\s/>=]*+) (?: \s*+ = \s*+ (?: "([^"]*+)" | '([^']*+)' | ([^\s>]*+) ) )?+""", re.VERBOSE
 )
+_CHARSET_IN_CONTENT = re.compile(rb"""charset \s*+ = \s*+ ["']?+ ([^\s;"']++)""", re.IGNORECASE | re.VERBOSE)
+_XML_DECLARATION = re.compile(rb"""<\?xml\s [^>]*? \bencoding \s*+ = \s*+ ["'] ([^"'>]++)""", re.VERBOSE)
 
 
 def decode(html: bytes, charset: str | None = None) -> str:
@@ -47,15 +54,36 @@ def decode(html: bytes, charset: str | None = None) -> str:
 
 
 def declared_encoding(html: bytes) -> str | None:
-    """The codec that the page's own `<meta>` names, or None."""
-    for match in _META_CHARSET.finditer(html[:_META_SEARCH_BYTES]):
-        if match[1]:
-            codec = _codec(match[1].decode("ascii", "replace"))
-            # A <meta> that could be read as ASCII cannot be in UTF-16, so the
-            # standard takes such a claim for UTF-8.
-            if codec is not None:
-                return "utf-8" if codec.startswith("utf-16") else codec
+    """The codec that the page's own `<meta>` names, or else its XML declaration, or None."""
+    for label in _labels(html):
+        codec = _codec(label.decode("ascii", "replace"))
+        # A label that could be read as ASCII cannot be in UTF-16, so the
+        # standard takes such a claim for UTF-8.
+        if codec is not None:
+            return "utf-8" if codec.startswith("utf-16") else codec
     return None
+
+
+def _labels(html: bytes) -> Iterator[bytes]:
+    yield from _meta_labels(html[:_FIRST_LOOK_BYTES])
+    head = html[:_META_SEARCH_BYTES]
+    if b"charset" in head.lower():
+        yield from _meta_labels(head)
+    if declaration := _XML_DECLARATION.match(head):
+        yield declaration[1]
+
+
+def _meta_labels(head: bytes) -> Iterator[bytes]:
+    tags = scan_tags(head)
+    is_meta = (tags.name == _META) & ~tags.is_end
+    for start, end in zip(tags.start[is_meta], tags.end[is_meta], strict=True):
+        attributes: dict[bytes, bytes] = {}
+        for name, *values in _ATTRIBUTE.findall(head, start + len("<meta"), end - 1):
+            attributes.setdefault(name.lower(), b"".join(values))  # the first of a name counts
+        if b"charset" in attributes:
+            yield attributes[b"charset"]
+        elif attributes.get(b"http-equiv", b"").lower() == b"content-type":
+            yield from _CHARSET_IN_CONTENT.findall(attributes.get(b"content", b""))[:1]
 
 
 def _byte_order_mark(html: bytes) -> tuple[bytes, str | None]:

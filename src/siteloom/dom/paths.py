@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
+
+from lxml import etree
 
 if TYPE_CHECKING:
     from siteloom.dom.tree import Element
 
 # Broken markup gives elements names like `o:p` or `a"b`, which XPath cannot say.
-_XPATH_NAME = re.compile(r"[A-Za-z_][\w.-]*\Z")
+_XPATH_NAME = re.compile(r"[A-Za-z_][\w.-]*\Z", re.ASCII)
+
+# A comment's tag is the function that makes comments, which lxml's types leave out.
+_NODE_TESTS: dict[Any, str] = {
+    etree.Comment: "comment()",
+    etree.ProcessingInstruction: "processing-instruction()",
+}
 
 
 def tag_path(element: Element) -> str:
@@ -32,13 +40,14 @@ def find(root: Element, path: str) -> Element | None:
 
 def _tag(element: Element) -> str:
     """An element's tag; comments and processing instructions are written as XPath tests them."""
-    return element.tag if isinstance(element.tag, str) else "node()"
+    tag: Any = element.tag
+    return tag if isinstance(tag, str) else _NODE_TESTS[tag]
 
 
 def _step(element: Element) -> str:
-    tag = element.tag
-    if isinstance(tag, str) and _XPATH_NAME.match(tag):
+    tag: Any = element.tag
+    if not isinstance(tag, str) or _XPATH_NAME.match(tag):
         position = 1 + sum(1 for _ in element.itersiblings(tag, preceding=True))
-        return f"{tag}[{position}]"
+        return f"{_tag(element)}[{position}]"
     position = 1 + sum(1 for sibling in element.itersiblings(preceding=True) if isinstance(sibling.tag, str))
     return f"*[{position}]"

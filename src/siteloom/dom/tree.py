@@ -29,7 +29,7 @@ PARSER = "lxml {}.{}.{} / libxml2 {}.{}.{}".format(*etree.LXML_VERSION[:3], *etr
 # a tag of n attributes costs n². In a page smaller than this, even one tag of
 # nothing but attributes parses in about half a second; larger ones are checked.
 _HARMLESS_BYTES = 65_536
-_MAX_ATTRIBUTES = 4_096
+_MAX_ATTRIBUTES = 1_024
 
 # A browser reads on after </body> and </html>, and puts what follows into the
 # body; libxml2 2.14 drops it.
@@ -78,8 +78,12 @@ def _ends_early(html: bytes) -> bool:
 
 
 def _without_document_ends(html: bytes, tags: Tags) -> bytes:
-    """The page less its `</body>` and `</html>` tags; the parser closes both at the end of the page."""
+    """The page less its `</body>` and `</html>` tags; the parser closes both at the end of the page.
+
+    `</>`, which means nothing, takes their place: otherwise what stands around
+    them could grow together, as in `<</body>script>` or `&</body>lt;`.
+    """
     is_document_end = tags.is_end & ((tags.name == _BODY) | (tags.name == _HTML))
     kept_from = [0, *tags.end[is_document_end]]
     kept_to = [*tags.start[is_document_end], len(html)]
-    return b"".join(html[start:end] for start, end in zip(kept_from, kept_to, strict=True))
+    return b"</>".join(html[start:end] for start, end in zip(kept_from, kept_to, strict=True))

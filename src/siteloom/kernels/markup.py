@@ -32,11 +32,16 @@ class Tags(NamedTuple):
 
 def name_hash(name: str) -> np.uint64:
     """The hash under which `Tags` holds a tag name."""
-    return np.uint64(_hash(np.frombuffer(name.encode(), np.uint8), 0, len(name)))
+    data = np.frombuffer(name.encode(), np.uint8)
+    return np.uint64(_hash(data, 0, data.size))
 
 
 def scan_tags(html: bytes) -> Tags:
-    """All tags of a page that a browser would see, those inside comments and scripts left out."""
+    """All tags of a page that a browser would see.
+
+    Those inside comments and scripts are left out, and so is one that the end
+    of the page cuts off.
+    """
     room = html.count(b"<")
     start, end, attributes = np.empty((3, room), np.int64)
     name = np.empty(room, np.uint64)
@@ -94,22 +99,30 @@ def _after_comment(data, start):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def _ends_name(byte):  # type: ignore[no-untyped-def]
+    return _is_space(byte) or byte == 47 or byte == 62
+
+
+@njit(cache=True)
 def _end_of_name(data, start):  # type: ignore[no-untyped-def]
     i = start
-    while i < data.size and not (_is_space(data[i]) or data[i] == 47 or data[i] == 62):
+    while i < data.size and not _ends_name(data[i]):
         i += 1
     return i
 
 
 @njit(cache=True)
-def _names_tag(data, start, name):  # type: ignore[no-untyped-def]
-    """Whether a tag name with this hash, and its end, stand at `start`."""
-    end = _end_of_name(data, start)
-    return end < data.size and _hash(data, start, end) == name
+def _names_tag(data, start, name, length):  # type: ignore[no-untyped-def]
+    """Whether a tag name of this hash and length, and its end, stand at `start`.
+
+    Looking no further than the length keeps `<a<a<a...` from costing n².
+    """
+    end = start + length
+    return end < data.size and _ends_name(data[end]) and _hash(data, start, end) == name
 
 
 @njit(cache=True)
-def _after_raw_text(data, start, name, is_script):  # type: ignore[no-untyped-def]
+def _after_raw_text(data, start, name, length, is_script):  # type: ignore[no-untyped-def]
     """The position of the end tag that closes a raw-text element, or the end of the page.
 
     In a script, `<!--` opens a part in which `<script>` hides one `</script>`
@@ -122,14 +135,14 @@ def _after_raw_text(data, start, name, is_script):  # type: ignore[no-untyped-de
         byte = data[i]
         if byte == 60 and i + 1 < n:
             if data[i + 1] == 47:
-                if i + 2 < n and _is_letter(data[i + 2]) and _names_tag(data, i + 2, name):
+                if _names_tag(data, i + 2, name, length):
                     if not double_escaped:
                         return i
                     double_escaped = False
             elif is_script and not escaped:
                 if i + 3 < n and data[i + 1] == 33 and data[i + 2] == 45 and data[i + 3] == 45:
                     escaped = True
-            elif is_script and _is_letter(data[i + 1]) and _names_tag(data, i + 1, name):
+            elif is_script and _names_tag(data, i + 1, name, length):
                 double_escaped = True
         elif escaped and byte == 62 and data[i - 1] == 45 and data[i - 2] == 45:
             escaped = False
@@ -139,7 +152,10 @@ def _after_raw_text(data, start, name, is_script):  # type: ignore[no-untyped-de
 
 @njit(cache=True)
 def _attributes(data, start):  # type: ignore[no-untyped-def]
-    """The number of attributes of a tag whose name ends at `start`, and the position behind the tag."""
+    """The number of attributes of a tag whose name ends at `start`, and the position behind the tag.
+
+    The position is -1 if the tag does not end.
+    """
     n = data.size
     count = 0
     i = start
@@ -165,7 +181,7 @@ def _attributes(data, start):  # type: ignore[no-untyped-def]
             else:
                 while i < n and not (_is_space(data[i]) or data[i] == 62):
                     i += 1
-    return count, n
+    return count, -1
 
 
 @njit(cache=True)
@@ -188,6 +204,8 @@ def _scan(data, starts, ends, names, are_ends, attributes, raw_text, script, pla
             end_of_name = _end_of_name(data, first)
             name = _hash(data, first, end_of_name)
             number, i = _attributes(data, end_of_name)
+            if i < 0:
+                return count
             starts[count] = start
             ends[count] = i
             names[count] = name
@@ -199,7 +217,7 @@ def _scan(data, starts, ends, names, are_ends, attributes, raw_text, script, pla
                     return count
                 for raw in raw_text:
                     if name == raw:
-                        i = _after_raw_text(data, i, name, name == script)
+                        i = _after_raw_text(data, i, name, end_of_name - first, name == script)
                         break
         elif is_end or byte == 33 or byte == 63:  # </ followed by no letter, <!doctype, <?xml
             i = _after(data, 62, i)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import zlib
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import zstandard
 
@@ -21,13 +22,54 @@ def open_compressed(path: Path) -> IO[bytes]:
     """A file's content as bytes: as it is, or decompressed if it ends in .gz, .bz2, .xz or .zst."""
     match path.suffix.lower():
         case ".gz":
+            if path.stat().st_size == 0:  # which alone Python takes for compressed nothing
+                raise EOFError("the file is empty")
             return cast("IO[bytes]", gzip.open(path, "rb"))
         case ".bz2":
             return bz2.open(path, "rb")
         case ".xz":
             return lzma.open(path, "rb")
         case ".zst":
-            reader = zstandard.ZstdDecompressor().stream_reader(path.open("rb"), read_across_frames=True)
-            return cast("IO[bytes]", reader)
+            return io.BufferedReader(_ZstdFile(path))
         case _:
             return path.open("rb")
+
+
+class _ZstdFile(io.RawIOBase):
+    """The content of a zstd file.
+
+    The library's own reader ends silently where a file is cut off.
+    """
+
+    # A block of four bytes can stand for 128 KiB, so this bounds the memory
+    # that a hostile file can take to 8 MB; larger pieces would be no faster.
+    _BYTES_AT_A_TIME = 256
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        self._frame = zstandard.ZstdDecompressor().decompressobj()
+        self._read_on = b""  # the start of the next frame
+        self._content = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._content:
+            compressed = self._read_on or self._file.read(self._BYTES_AT_A_TIME)
+            if not compressed:
+                if not self._frame.eof:
+                    raise EOFError("the file ends in the middle of a compressed frame")
+                return 0
+            if self._frame.eof:
+                self._frame = zstandard.ZstdDecompressor().decompressobj()
+            self._content = memoryview(self._frame.decompress(compressed))
+            self._read_on = self._frame.unused_data
+        size = min(len(buffer), len(self._content))
+        buffer[:size] = self._content[:size]
+        self._content = self._content[size:]
+        return size

@@ -13,17 +13,19 @@ def page_from_fields(
     """A page from one row or line; `place` says where it stands, for the failure."""
     if not isinstance(url, str) or not url.strip():
         return Failure(place, "no URL", "the field url is missing or empty")
+    url = url.strip()
+    if any("\ud800" <= character <= "\udfff" for character in url):  # JSON can write them, UTF-8 cannot
+        return Failure(place, "bad URL", f"{url!a} holds half a character")
     if not isinstance(html, str | bytes):
         return Failure(url, "no HTML", f"the field html is missing or no text ({place})")
-    if len(html) > max_bytes:
-        return Failure(url, "page too large", f"{len(html):,} bytes; at most {max_bytes:,} are taken")
     try:
         time = time_from_field(fetched_at)
     except ValueError as error:
         return Failure(url, "bad fetched_at", f"{error} ({place})")
-    if isinstance(html, str):
-        return Page.from_text(url.strip(), html, time)
-    return Page(url.strip(), html, time)
+    page = Page.from_text(url, html, time) if isinstance(html, str) else Page(url, html, time)
+    if len(page.html) > max_bytes:
+        return Failure(url, "page too large", f"{len(page.html):,} bytes; at most {max_bytes:,} are taken")
+    return page
 
 
 def time_from_field(value: object) -> datetime | None:
@@ -39,4 +41,7 @@ def time_from_field(value: object) -> datetime | None:
             raise ValueError(f"{value} is no time") from error
     if not isinstance(value, datetime):
         raise ValueError(f"{value!r} is no time")  # noqa: TRY004 - data of the wrong kind, not a wrong call
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    try:
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    except OverflowError as error:  # the first and last hours there are, in some zones
+        raise ValueError(f"{value} is no time") from error

@@ -44,7 +44,7 @@ class Folder:
 
     path: Path
     settings: PagesSettings
-    index: dict[Path, _Entry | Failure]
+    index: tuple[tuple[Path, _Entry | Failure], ...]
 
     @classmethod
     def open(cls, path: Path, settings: PagesSettings) -> Folder:
@@ -59,18 +59,25 @@ class Folder:
 
     def read(self) -> Iterator[Page | Failure]:
         """Indexed files in the order of the index, then the others in the order of their names."""
-        for file, entry in self.index.items():
+        for file, entry in self.index:
             yield entry if isinstance(entry, Failure) else _read_page(file, entry, self.settings)
-        for file in self._html_files():
-            if file not in self.index:
-                yield _read_page(file, None, self.settings)
+        indexed = {file for file, _ in self.index}
+        for found in self._html_files():
+            if isinstance(found, Failure):
+                yield found
+            elif found not in indexed:
+                yield _read_page(found, None, self.settings)
 
-    def _html_files(self) -> Iterator[Path]:
-        for folder, subfolders, files in os.walk(self.path):
+    def _html_files(self) -> Iterator[Path | Failure]:
+        unreadable: list[OSError] = []
+        for folder, subfolders, files in os.walk(self.path, onerror=unreadable.append):
             subfolders.sort()
             for name in sorted(files):
                 if name.lower().endswith(HTML_SUFFIXES):
                     yield Path(folder, name)
+        for error in unreadable:
+            place = Path(error.filename).absolute().as_uri()
+            yield Failure(place, "unreadable folder", f"{error.filename}: {error.strerror}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +92,11 @@ class HtmlFile:
         yield _read_page(self.path, None, self.settings)
 
 
-def _read_index(folder: Path) -> dict[Path, _Entry | Failure]:
+def _read_index(folder: Path) -> tuple[tuple[Path, _Entry | Failure], ...]:
     file = folder / INDEX_FILE
     if not file.exists():
-        return {}
-    index: dict[Path, _Entry | Failure] = {}
+        return ()
+    index: list[tuple[Path, _Entry | Failure]] = []
     try:
         with file.open(encoding="utf-8-sig", newline="") as lines:
             rows = csv.DictReader(lines)
@@ -99,18 +106,23 @@ def _read_index(folder: Path) -> dict[Path, _Entry | Failure]:
                     f"{file} has no column {' and no column '.join(sorted(missing))}: it needs file and url."
                 )
             for row in rows:
-                path = folder / (row["file"] or "")
-                index[path] = _entry(row, path, folder, f"{file}:{rows.line_num}")
+                # Normal, so that a file is known again when the folder is walked.
+                path = folder / os.path.normpath(row["file"] or "")
+                index.append((path, _entry(row, path, folder, f"{file}:{rows.line_num}")))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise SourceError(f"{file} cannot be read: {error}.") from error
-    return index
+    return tuple(index)
 
 
 def _entry(row: dict[str, str | None], path: Path, folder: Path, place: str) -> _Entry | Failure:
     url = (row["url"] or "").strip()
     if not url:
         return Failure(place, "no URL", "the column url is empty")
-    if not path.resolve().is_relative_to(folder.resolve()):
+    try:
+        is_inside = path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError is a circle of links
+        return Failure(url, "unreadable file", f"{error} ({place})")
+    if not is_inside:
         return Failure(url, "outside the folder", f"{row['file']} ({place})")
     try:
         return _Entry(url, time_from_field(row.get("fetched_at")))

@@ -51,17 +51,30 @@ class Parquet:
             with pyarrow.parquet.ParquetFile(self.path) as file:
                 columns = [name for name in ("url", "html", "fetched_at") if name in file.schema_arrow.names]
                 for batch in file.iter_batches(batch_size=_ROWS_AT_A_TIME, columns=columns):
-                    for fields in batch.to_pylist():
+                    cells_by_column = [_in_microseconds(column, pyarrow) for column in batch.columns]
+                    for cells in zip(*cells_by_column, strict=True):
                         row += 1
-                        yield page_from_fields(
-                            fields["url"],
-                            fields["html"],
-                            fields.get("fetched_at"),
-                            f"{self.path}, row {row}",
-                            self.settings.max_bytes,
-                        )
+                        named = zip(batch.schema.names, cells, strict=True)
+                        yield self._page(dict(named), f"{self.path}, row {row}")
         except (OSError, ValueError, pyarrow.ArrowException) as error:
             yield Failure(f"{self.path}, row {row + 1}", "truncated or damaged file", str(error))
+
+    def _page(self, cells: dict[str, Any], place: str) -> Page | Failure:
+        try:
+            fields = {name: cell.as_py() for name, cell in cells.items()}
+        except (KeyError, OverflowError, ValueError) as error:  # no such time zone, no such time, no UTF-8
+            return Failure(place, "bad value", str(error))
+        return page_from_fields(
+            fields["url"], fields["html"], fields.get("fetched_at"), place, self.settings.max_bytes
+        )
+
+
+def _in_microseconds(column: Any, pyarrow: Any) -> Any:
+    """A column as it is, but for times in nanoseconds, which Python does not have."""
+    kind = column.type
+    if pyarrow.types.is_timestamp(kind) and kind.unit == "ns":
+        return column.cast(pyarrow.timestamp("us", kind.tz), safe=False)
+    return column
 
 
 def _pyarrow() -> Any:

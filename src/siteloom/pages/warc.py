@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import io
 import mmap
+import re
 import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from fastwarc.stream_io import BrotliReader, ChunkedReader, GzipReader, ZstdReader
+from fastwarc.stream_io import BrotliReader, ZstdReader
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from siteloom.model import Failure, Page, Resource, Skipped
@@ -30,6 +31,10 @@ _GZIP_MAGIC = b"\x1f\x8b\x08"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _WARC_MAGIC = b"WARC/"
 _SNIFFED_BYTES = 4
+
+_CHUNK_HEADER = re.compile(rb"([0-9a-fA-F]{1,8}) [ \t]*+ (?: ; [^\r\n]*+ )?+ \r\n", re.VERBOSE)
+_RECORD_HEADER = re.compile(rb"(?: [^\n]*+ \n )+? \r?\n", re.VERBOSE)
+_CONTENT_LENGTH = re.compile(rb"\ncontent-length:[ \t]*+(\d{1,18})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,7 @@ class Warc:
     def _read(self, archive: mmap.mmap) -> Iterator[Page | Resource | Failure | Skipped]:
         start = 0
         in_damage = False  # one failure stands for a whole damaged stretch
+        has_records = False
         while start >= 0:
             last_record = start
             archive.seek(start)
@@ -65,6 +71,7 @@ class Warc:
                 records = ArchiveIterator(cast("BinaryIO", archive), parse_http=True, auto_decode="none")
                 for record in records:
                     last_record = record.stream_pos
+                    has_records = True
                     item = self._item(record)
                     in_damage = isinstance(item, Failure)
                     if item is not None:
@@ -75,7 +82,9 @@ class Warc:
                 in_damage = True
                 start = _next_record(archive, last_record + 1)
             else:
-                if not in_damage and not _ends_whole(archive, last_record):
+                if not in_damage and not has_records:
+                    yield Failure(str(self.path), "no archive", "there is no whole WARC record in it")
+                elif not in_damage and not _ends_whole(archive, last_record):
                     yield Failure(str(self.path), "truncated archive", "its last record is cut off")
                 return
 
@@ -108,7 +117,7 @@ class Warc:
             return Failure(url, "truncated record", f"{len(raw):,} of {record.content_length:,} bytes")
         try:
             body = _decoded(raw, record, limit)
-        except (OSError, zlib.error) as error:
+        except (OSError, ValueError, zlib.error) as error:
             return Failure(url, "undecodable body", str(error))
         if body is None:
             return Failure(url, "page too large", f"over {limit:,} bytes when decompressed")
@@ -124,14 +133,16 @@ def _decoded(raw: bytes, record: WarcRecord, limit: int) -> bytes | None:
     encoding that the bytes don't show is taken as already undone.
     """
     body = raw
-    if _header(record, "Transfer-Encoding") == "chunked" and _is_chunked(body):
-        body = ChunkedReader(io.BytesIO(body)).read(limit + 1)
+    if _header(record, "Transfer-Encoding") == "chunked" and _CHUNK_HEADER.match(body):
+        body = _joined_chunks(body)
     for encoding in reversed(_header(record, "Content-Encoding").split(",")):
         match encoding.strip():
             case "gzip" | "x-gzip" if body.startswith(_GZIP_MAGIC):
-                body = GzipReader(io.BytesIO(body)).read(limit + 1)
+                body = _inflated(body, limit + 1, zlib.MAX_WBITS | 16)
             case "deflate" if not body.lstrip().startswith(b"<"):
-                body = _inflated(body, limit + 1)
+                # Servers mean two things by deflate: with zlib's header, as the standard says, and without.
+                has_header = len(body) > 1 and body[0] & 15 == 8 and int.from_bytes(body[:2]) % 31 == 0
+                body = _inflated(body, limit + 1, zlib.MAX_WBITS if has_header else -zlib.MAX_WBITS)
             case "br" if not body.lstrip().startswith(b"<"):
                 body = BrotliReader(io.BytesIO(body)).read(limit + 1)
             case "zstd" if body.startswith(_ZSTD_MAGIC):
@@ -143,17 +154,28 @@ def _header(record: WarcRecord, name: str) -> str:
     return (record.http_headers.get(name) or "").strip().lower()
 
 
-def _is_chunked(body: bytes) -> bool:
-    size = body[:20].split(b"\r\n", 1)[0].strip()
-    return bool(size) and all(byte in b"0123456789abcdefABCDEF" for byte in size)
+def _joined_chunks(body: bytes) -> bytes:
+    joined = bytearray()
+    position = 0
+    while header := _CHUNK_HEADER.match(body, position):
+        size = int(header[1], 16)
+        if size == 0:
+            return bytes(joined)
+        position = header.end() + size
+        joined += body[header.end() : position]
+        if body[position : position + 2] != b"\r\n":
+            break
+        position += 2
+    raise ValueError(f"a chunk is damaged or cut off at byte {position:,}")
 
 
-def _inflated(body: bytes, limit: int) -> bytes:
-    """Servers mean two things by deflate: with zlib's header, as the standard says, and without."""
-    try:
-        return zlib.decompressobj().decompress(body, limit)
-    except zlib.error:
-        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(body, limit)
+def _inflated(body: bytes, limit: int, window: int) -> bytes:
+    """The first `limit` bytes of a compressed body; one that is cut off is an error."""
+    decompressor = zlib.decompressobj(window)
+    content = decompressor.decompress(body, limit)
+    if not decompressor.eof and len(content) < limit:
+        raise ValueError("the compressed body is cut off")
+    return content
 
 
 def _next_record(archive: mmap.mmap, start: int) -> int:
@@ -168,17 +190,27 @@ def _next_record(archive: mmap.mmap, start: int) -> int:
 
 
 def _ends_whole(archive: mmap.mmap, last_record: int) -> bool:
-    """Whether the archive goes to the end of a record.
+    """Whether the archive goes to the end of its last record.
 
     The reader passes silently over a gzip member that is cut off, and over a
-    plain record whose header is; it is loud about zstd.
+    plain record that is; it is loud about zstd.
     """
     if archive[:3] == _GZIP_MAGIC:
         is_member = archive[last_record : last_record + 3] == _GZIP_MAGIC  # not if all records share one
         return _gzip_members_whole(archive, last_record if is_member else 0)
     if archive[:_SNIFFED_BYTES] == _WARC_MAGIC[:_SNIFFED_BYTES]:
-        return archive[-64:].rstrip(b" \0").endswith(b"\n")
+        return _plain_record_whole(archive, last_record)
     return True
+
+
+def _plain_record_whole(archive: mmap.mmap, start: int) -> bool:
+    """Whether a record's content is all there, and nothing but padding behind it."""
+    header = _RECORD_HEADER.match(archive, start)
+    length = _CONTENT_LENGTH.search(header[0]) if header else None
+    if header is None or length is None:
+        return False
+    end = header.end() + int(length[1])
+    return end <= len(archive) and not archive[end:].strip(b"\r\n \0")
 
 
 def _gzip_members_whole(archive: mmap.mmap, start: int) -> bool:

@@ -24,9 +24,7 @@ def url_key(site: str, url: str) -> bytes:
 
 def folder_name(site: str) -> str:
     """A name for a site's folder that no file system refuses and no other site has."""
-    name = "".join(
-        chr(byte) if byte in _KEPT_IN_FOLDER_NAMES else f"%{byte:02x}" for byte in site.encode()
-    )
+    name = "".join(chr(byte) if byte in _KEPT_IN_FOLDER_NAMES else f"%{byte:02x}" for byte in site.encode())
     if name.startswith("."):
         name = f"%{ord('.'):02x}{name[1:]}"
     if len(name) > _LONGEST_FOLDER_NAME:

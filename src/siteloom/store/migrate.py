@@ -13,31 +13,49 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
-from siteloom.errors import StoreTooNew
+from siteloom.errors import StoreError, StoreTooNew
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 
-def upgrade(engine: Engine, revision: str = "head") -> str | None:
-    """Apply the steps that are missing; returns where the backup of an older state is, if one was made."""
+def has_tables(engine: Engine) -> bool:
+    """Whether any step has been applied."""
+    return _current_revision(engine) is not None
+
+
+def is_up_to_date(engine: Engine) -> bool:
+    """Whether no step is missing; raises StoreTooNew if there are steps that this Siteloom does not know."""
     scripts = ScriptDirectory.from_config(_config())
-    with engine.connect() as connection:
-        current = MigrationContext.configure(connection).get_current_revision()
+    current = _current_revision(engine)
     known = {script.revision for script in scripts.walk_revisions()}
     if current is not None and current not in known:
         raise StoreTooNew(
             f"This workspace was made by a newer version of Siteloom (its tables are at step {current}): "
             "upgrade Siteloom to open it."
         )
-    if current == scripts.get_current_head():
+    return current == scripts.get_current_head()
+
+
+def upgrade(engine: Engine, revision: str = "head") -> str | None:
+    """Apply the steps that are missing; returns where the backup of an older state is, if one was made.
+
+    Call it under the write lock: no one may write between backup and step.
+    """
+    if is_up_to_date(engine):
         return None
+    current = _current_revision(engine)
     backup = _back_up(engine, current) if current is not None else None
     with engine.begin() as connection:
         config = _config()
         config.attributes["connection"] = connection
         command.upgrade(config, revision)
     return backup
+
+
+def _current_revision(engine: Engine) -> str | None:
+    with engine.connect() as connection:
+        return MigrationContext.configure(connection).get_current_revision()
 
 
 def _config() -> Config:
@@ -51,8 +69,13 @@ def _back_up(engine: Engine, revision: str) -> str:
     if engine.dialect.name == "sqlite":
         file = str(engine.url.database)
         copy = f"{file}.before-{revision}"
-        with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(copy)) as target:
-            source.backup(target)
+        try:
+            with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(copy)) as target:
+                source.backup(target)
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"The workspace must be upgraded, but no backup can be made at {copy}: {error}."
+            ) from error
         return copy
     with engine.begin() as connection:
         return _copy_schema(connection, revision)

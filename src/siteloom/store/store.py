@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Engine, Select
 
-_PACKS_FOLDER = "packs"
-_LOCK_FILE = "lock"
+PACKS_FOLDER = "packs"
 _ROWS_AT_A_TIME = 1_000
 
 
@@ -59,7 +58,7 @@ class Store:
     @property
     def packs_folder(self) -> Path:
         """The folder of the pack files."""
-        return self.folder / _PACKS_FOLDER
+        return self.folder / PACKS_FOLDER
 
     def close(self) -> None:
         """Give the connections back."""
@@ -72,15 +71,13 @@ class Store:
         """A recorded run and a writer of pages; no other process can write meanwhile."""
         try:
             with (
-                write_lock(self.folder / _LOCK_FILE),
+                write_lock(self.folder),
                 recorded_run(self.engine, self.clock, "ingest", arguments) as run,
-                PageWriter(self.engine, self.packs_folder, self.clock, jobs) as writer,
+                PageWriter(
+                    self.engine, self.packs_folder, now=self.clock(), counts=run.counts, jobs=jobs
+                ) as writer,
             ):
                 yield run, writer
-        except OSError as error:
-            raise StoreError(
-                f"The workspace {self.folder} cannot be written: {error.strerror or error}."
-            ) from error
         except DBAPIError as error:
             reason = str(error.orig).strip().splitlines()[0]
             raise StoreError(f"The database of {self.folder} cannot be written: {reason}.") from error
@@ -159,12 +156,17 @@ class Store:
 
     def _check_pack(self, pack_id: int, file: str, committed: int) -> Iterator[Problem]:
         columns = schema.versions.c
-        query = select(columns.block_offset, columns.slot, columns.content_hash)
-        expected = {(row[0], row[1]): row[2] for row in self._rows(query.where(columns.pack_id == pack_id))}
+        query = (
+            select(columns.block_offset, columns.slot, schema.urls.c.url, columns.content_hash)
+            .join(schema.urls)
+            .where(columns.pack_id == pack_id)
+        )
+        expected = {(row[0], row[1]): (row[2], row[3]) for row in self._rows(query)}
         with closing(Pack(self.packs_folder / file)) as pack:
             for offset, documents in pack.blocks(committed):
                 for slot, document in enumerate(documents):
-                    if expected.pop((offset, slot), None) != content_hash(document.body):
+                    found = (document.url, content_hash(document.media_type, document.body))
+                    if expected.pop((offset, slot), None) != found:
                         yield Problem(file, f"{document.url} is not what the tables say.")
         if expected:
             yield Problem(file, f"{len(expected)} versions of pages are missing.")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import uuid
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,8 +16,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from siteloom.errors import NoWorkspace, StoreError
 from siteloom.store import schema
 from siteloom.store.database import connect, postgres_url, sqlite_url
-from siteloom.store.migrate import upgrade
-from siteloom.store.store import Store
+from siteloom.store.lock import write_lock
+from siteloom.store.migrate import has_tables, is_up_to_date, upgrade
+from siteloom.store.store import PACKS_FOLDER, Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,28 +56,60 @@ def open_store(
         raise NoWorkspace(
             f"There is no workspace at {folder}: make one with siteloom init, or name the pages to read."
         )
-    try:
-        marker = _marker(folder, url.get_backend_name())
-        engine = connect(url)
-        backup = upgrade(engine)
-        _claim(engine, marker, clock())
-    except OSError as error:
-        raise StoreError(f"The workspace {folder} cannot be opened: {error.strerror or error}.") from error
-    except SQLAlchemyError as error:
-        reason = str(error.__cause__ or error).strip().splitlines()[0]
-        raise StoreError(f"The database {url!r} cannot be opened: {reason}.") from error
+    engine = connect(url)
+    with ExitStack() as on_failure:
+        on_failure.callback(engine.dispose)
+        try:
+            backup = _make_ready(folder, engine, clock())
+        except OSError as error:
+            raise StoreError(
+                f"The workspace {folder} cannot be opened: {error.strerror or error}."
+            ) from error
+        except SQLAlchemyError as error:
+            reason = str(error.__cause__ or error).strip().splitlines()[0]
+            raise StoreError(f"The database {url!r} cannot be opened: {reason}.") from error
+        on_failure.pop_all()
     return Store(folder, engine, clock, backup)
 
 
-def _marker(folder: Path, database: str) -> _Marker:
-    """The marker of a workspace, written first if there is none."""
+def _make_ready(folder: Path, engine: Engine, now: datetime) -> str | None:
+    """Make what is missing of a workspace or bring it up to date; returns where a backup is, if any was made.
+
+    A writer cuts off what a pack holds beyond what the tables know, so tables
+    must never meet the packs of another workspace.
+    """
+    marker = _read_marker(folder, engine.dialect.name)
+    if marker is not None and is_up_to_date(engine) and _owner(engine) == marker.id:
+        return None  # without the lock, so that one can read while another writes
+    folder.mkdir(parents=True, exist_ok=True)
+    with write_lock(folder):
+        marker = _read_marker(folder, engine.dialect.name)  # another process may just have made it
+        owner = _owner(engine)
+        if owner is None and any((folder / PACKS_FOLDER).glob("*/*")):
+            raise StoreError(
+                f"The workspace {folder} has pages that this database knows nothing of: "
+                "use the workspace's own database, or restore that from a backup."
+            )
+        if owner is not None and (marker is None or marker.id != owner):
+            raise StoreError(
+                "These tables belong to another workspace: use that workspace's folder, or another database."
+            )
+        backup = upgrade(engine)
+        if marker is None:
+            marker = _write_marker(folder, engine.dialect.name)
+        if owner is None:
+            with engine.begin() as connection:
+                connection.execute(insert(schema.workspace).values(id=marker.id, created_at=now))
+    return backup
+
+
+def _read_marker(folder: Path, database: str) -> _Marker | None:
     file = folder / _MARKER_FILE
-    if not file.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps({"id": str(uuid.uuid4()), "database": database}) + "\n", encoding="utf-8")
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        found = json.loads(file.read_bytes())
         marker = _Marker(found["id"], found["database"])
+    except FileNotFoundError:
+        return None
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{file} is damaged: restore it from a backup.") from error
     if marker.database != database:
@@ -83,18 +118,21 @@ def _marker(folder: Path, database: str) -> _Marker:
     return marker
 
 
-def _claim(engine: Engine, marker: _Marker, now: datetime) -> None:
-    """Make the tables this workspace's, or make sure that they are.
+def _write_marker(folder: Path, database: str) -> _Marker:
+    marker = _Marker(str(uuid.uuid4()), database)
+    unfinished = folder / f"{_MARKER_FILE}.unfinished"
+    with unfinished.open("w", encoding="utf-8") as file:
+        file.write(json.dumps(marker._asdict()) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.rename(folder / _MARKER_FILE)  # there as a whole or not at all
+    return marker
 
-    A writer cuts off what a pack holds beyond what the tables know, so tables
-    must never meet the packs of another workspace.
-    """
+
+def _owner(engine: Engine) -> str | None:
+    """The workspace that the tables belong to."""
+    if not has_tables(engine):
+        return None
     with engine.connect() as connection:
-        owner = connection.execute(select(schema.workspace.c.id)).scalar()
-    if owner is None:
-        with engine.begin() as connection:
-            connection.execute(insert(schema.workspace).values(id=marker.id, created_at=now))
-    elif owner != marker.id:
-        raise StoreError(
-            "These tables belong to another workspace: use that workspace's folder, or another database."
-        )
+        owner: str | None = connection.execute(select(schema.workspace.c.id)).scalar()
+    return owner

@@ -6,20 +6,23 @@ tables speak of it, and the tables learn of all its pages in one transaction.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import UTC
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from sqlalchemy import bindparam, func, insert, select, update
 
-from siteloom.model import Page, Resource
+from siteloom.model import Failure, Page, Resource
 from siteloom.store import schema
+from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.keys import content_hash, folder_name, url_key
 from siteloom.store.packs import Document, append_block, encode_block
+from siteloom.store.text import is_storable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections import Counter
     from datetime import datetime
     from pathlib import Path
 
@@ -80,15 +83,18 @@ class _KnownVersion(NamedTuple):
 class PageWriter:
     """Takes pages and resources one by one; use it as a context manager.
 
-    `counts` says what became of them once they are committed: `new` ones,
-    `changed` ones (another version of a known URL) and `unchanged` ones.
+    What becomes of them is added to `counts` once they are committed: `new`
+    ones, `changed` ones (another version of a known URL) and `unchanged` ones.
+    Those that come without a time were fetched `now`.
     """
 
-    def __init__(self, engine: Engine, packs_folder: Path, clock: Callable[[], datetime], jobs: int) -> None:
-        self.counts: Counter[str] = Counter()
+    def __init__(
+        self, engine: Engine, packs_folder: Path, *, now: datetime, counts: Counter[str], jobs: int
+    ) -> None:
         self._engine = engine
         self._packs_folder = packs_folder
-        self._now = clock()
+        self._now = now
+        self._counts = counts
         self._jobs = jobs
         self._compressors = ThreadPoolExecutor(jobs)
         self._arrived = _Batch()
@@ -107,47 +113,52 @@ class PageWriter:
         finally:
             self._compressors.shutdown(cancel_futures=True)
 
-    def add(self, item: Page | Resource, site: str) -> None:
-        """Take a document in; it is safe once `flush` or a later `add` has committed it."""
-        if isinstance(item, Page):
-            document = Document(item.url, item.html, HTML, item.charset, item.fetched_at)
-        else:
-            document = Document(item.url, item.body, item.media_type, None, item.fetched_at)
+    def add(self, item: Page | Resource, site: str) -> Failure | None:
+        """Take a document in, or say why it cannot be kept.
+
+        It is safe once `flush` or a later `add` has committed it.
+        """
+        document = _document(item)
+        if failure := _refusal(document, site):
+            return failure
         self._arrived.add(
             _Incoming(
                 document,
                 site,
-                url_key(site, item.url),
-                content_hash(document.body),
-                item.fetched_at or self._now,
+                url_key(site, document.url),
+                content_hash(document.media_type, document.body),
+                document.fetched_at or self._now,
             )
         )
         if self._arrived.is_full(_PAGES_LOOKED_UP, _BYTES_LOOKED_UP):
-            self._sort_in()
+            with held_back_interrupt():
+                self._sort_in()
+        return None
 
     def flush(self) -> None:
         """Commit everything that was added."""
-        self._sort_in()
-        for site in list(self._blocks):
-            self._compress(site)
-        while self._compressing:
-            self._commit_oldest()
+        with held_back_interrupt():
+            self._sort_in()
+            for site in list(self._blocks):
+                self._compress(site)
+            while self._compressing:
+                self._commit_oldest()
 
     def _sort_in(self) -> None:
         """Set apart what is known already, and put the rest into blocks."""
+        seen_again: dict[int, datetime] = {}
         arrived, self._arrived = self._arrived, _Batch()
         with self._engine.begin() as connection:
             known = _known_versions(connection, arrived.items)
-            seen_again: dict[int, datetime] = {}
             for item in arrived.items:
                 version = known.get((item.key, item.content))
                 waiting = self._uncommitted.get((item.key, item.content))
                 if version is not None:
-                    self.counts["unchanged"] += 1
+                    self._counts["unchanged"] += 1
                     if item.seen_at > seen_again.get(version.id, version.last_seen_at):
                         seen_again[version.id] = item.seen_at
                 elif waiting is not None:
-                    self.counts["unchanged"] += 1
+                    self._counts["unchanged"] += 1
                     waiting.seen_at = max(waiting.seen_at, item.seen_at)
                 else:
                     self._uncommitted[item.key, item.content] = item
@@ -192,8 +203,25 @@ class PageWriter:
             )
         for item in items:
             del self._uncommitted[item.key, item.content]
-            self.counts["changed" if item.key in known else "new"] += 1
+            self._counts["changed" if item.key in known else "new"] += 1
             known.add(item.key)
+
+
+def _document(item: Page | Resource) -> Document:
+    fetched_at = item.fetched_at
+    if fetched_at is not None and fetched_at.tzinfo is None:
+        fetched_at = fetched_at.replace(tzinfo=UTC)
+    if isinstance(item, Page):
+        return Document(item.url, item.html, HTML, item.charset, fetched_at)
+    return Document(item.url, item.body, item.media_type, None, fetched_at)
+
+
+def _refusal(document: Document, site: str) -> Failure | None:
+    texts = {"URL": document.url, "media type": document.media_type, "site name": site}
+    for what, text in texts.items():
+        if not is_storable(text):
+            return Failure(document.url, f"bad {what}", f"{text!r} holds a character that databases refuse")
+    return None
 
 
 def _known_versions(
@@ -232,7 +260,9 @@ def _pack_with_room(connection: Connection, site_id: int, site: str) -> tuple[in
     """The site's newest pack unless it is full, else a new one: its id, file and committed bytes."""
     packs = schema.packs.c
     query = select(packs.id, packs.file, packs.committed_bytes).where(packs.site_id == site_id)
-    newest = connection.execute(query.order_by(packs.id.desc()).limit(1)).one_or_none()
+    # Locked, because the last commit of a killed process may still be under way in PostgreSQL.
+    query = query.order_by(packs.id.desc()).limit(1).with_for_update()
+    newest = connection.execute(query).one_or_none()
     if newest is not None and newest.committed_bytes < _BYTES_OF_A_PACK:
         return newest[0], newest[1], newest[2]
     count = select(func.count()).select_from(schema.packs).where(packs.site_id == site_id)

@@ -1,0 +1,44 @@
+"""What tests of more than one folder need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from siteloom.config import StoreSettings
+from siteloom.store import Store, open_store
+
+from .postgres import NoPostgres, PostgresServer, running_postgres
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    try:
+        with running_postgres() as server:
+            yield server
+    except NoPostgres as error:
+        pytest.fail(str(error), pytrace=False)
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """The address of an empty database."""
+    with postgres_server.new_database() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store_settings(request: pytest.FixtureRequest, tmp_path: Path) -> StoreSettings:
+    """A workspace that is not there yet, once for each kind of database."""
+    url = request.getfixturevalue("postgres_url") if request.param == "postgres" else ""
+    return StoreSettings(workspace=str(tmp_path / "workspace"), url=url)
+
+
+@pytest.fixture
+def store(store_settings: StoreSettings) -> Iterator[Store]:
+    """An empty store, once for each kind of database."""
+    opened = open_store(store_settings, create=True)
+    yield opened
+    opened.close()

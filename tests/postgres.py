@@ -1,0 +1,153 @@
+"""A private PostgreSQL server for the tests: its own folder, its own port, gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+_SECONDS_TO_START = 60
+_SECONDS_TO_STOP = 30
+_USER = "siteloom"
+
+
+class NoPostgres(Exception):
+    """The programs of PostgreSQL are not installed, or the server does not start."""
+
+
+class PostgresServer:
+    """A running server; every call of `new_database` gives the address of an empty database."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self._numbers = count(1)
+
+    @contextmanager
+    def new_database(self) -> Iterator[str]:
+        name = f"test_{next(self._numbers)}"
+        with self._connection() as connection:
+            # Half the time for a database this small, and all that older servers know.
+            strategy = "STRATEGY file_copy" if connection.info.server_version >= 150_000 else ""
+            connection.execute(f"CREATE DATABASE {name} {strategy}".encode())
+        try:
+            yield self.address(name)
+        finally:
+            with self._connection() as connection:
+                connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+    def address(self, database: str) -> str:
+        return f"postgresql://{_USER}@127.0.0.1:{self.port}/{database}"
+
+    def answers(self) -> bool:
+        try:
+            self._connection().close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def _connection(self) -> psycopg.Connection:
+        return psycopg.connect(self.address("postgres"), autocommit=True)
+
+
+@contextmanager
+def running_postgres() -> Iterator[PostgresServer]:
+    """Start a server, and stop it whatever happens."""
+    initdb, postgres = _program("initdb"), _program("postgres")
+    folder = Path(tempfile.mkdtemp(prefix="siteloom-postgres-", dir="/tmp"))
+    try:
+        as_user = _unprivileged(folder)
+        data, port = folder / "data", free_port()
+        created = subprocess.run(
+            [initdb, "-D", data, "-U", _USER, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"],
+            capture_output=True,
+            text=True,
+            check=False,
+            **as_user,
+        )
+        if created.returncode != 0:
+            raise NoPostgres(f"initdb failed: {created.stderr}")
+        settings = {
+            "listen_addresses": "127.0.0.1",
+            "unix_socket_directories": str(folder),
+            "fsync": "off",
+            "full_page_writes": "off",
+            "autovacuum": "off",
+            "shared_buffers": "32MB",
+            # Far from UTC, so that a time that forgets its zone is found out.
+            "timezone": "America/New_York",
+        }
+        options = [f"-c{name}={value}" for name, value in settings.items()]
+        with (folder / "log").open("wb") as log:
+            server = subprocess.Popen(
+                [postgres, "-D", data, "-p", str(port), *options],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                **as_user,
+            )
+        try:
+            _wait_until_it_answers(PostgresServer(port), server, folder / "log")
+            yield PostgresServer(port)
+        finally:
+            _stop(server)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _program(name: str) -> str:
+    # The newest version last, and the numbers compared as numbers.
+    installed = sorted(
+        Path("/usr/lib/postgresql").glob(f"*/bin/{name}"),
+        key=lambda path: [int(part) for part in path.parts[4].split(".") if part.isdecimal()],
+    )
+    found = shutil.which(name) or (str(installed[-1]) if installed else None)
+    if found is None:
+        raise NoPostgres(
+            f"These tests need PostgreSQL, but there is no program {name}: make test installs it."
+        )
+    return found
+
+
+def _unprivileged(folder: Path) -> dict[str, Any]:
+    """How to run PostgreSQL, which refuses to run as root."""
+    if os.geteuid() != 0:
+        return {"cwd": folder}
+    try:
+        shutil.chown(folder, "postgres", "postgres")
+    except LookupError as error:
+        raise NoPostgres("PostgreSQL refuses to run as root, and there is no account postgres.") from error
+    return {"cwd": folder, "user": "postgres", "group": "postgres", "extra_groups": []}
+
+
+def _wait_until_it_answers(server: PostgresServer, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + _SECONDS_TO_START
+    while not server.answers():
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise NoPostgres(f"PostgreSQL did not start: {log.read_text(errors='replace')}")
+        time.sleep(0.05)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGINT)  # the fast way that PostgreSQL documents
+    try:
+        process.wait(_SECONDS_TO_STOP)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGQUIT)
+        process.wait()

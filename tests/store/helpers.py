@@ -1,0 +1,75 @@
+"""Pages to put into stores, and what stores hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+from sqlalchemy import select
+
+from siteloom.model import Page
+from siteloom.pages import SourceItem
+from siteloom.pipeline import IngestReport, ingest
+from siteloom.store import Store, schema
+from siteloom.store.packs import Pack
+
+FIRST_DAY = datetime(2025, 3, 1, 12, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Items:
+    """A source that holds what it is given."""
+
+    items: Sequence[SourceItem]
+
+    def read(self) -> Iterator[SourceItem]:
+        return iter(self.items)
+
+
+def day(number: int) -> datetime:
+    return FIRST_DAY + timedelta(days=number)
+
+
+def page(url: str, text: str = "text", on_day: int = 0) -> Page:
+    return Page(url, f"<p>{text}</p>".encode(), day(on_day))
+
+
+def random_page(random: Random, url: str, size: int = 3_000) -> Page:
+    """A page that hardly shrinks."""
+    return Page(url, random.randbytes(size), day(0))
+
+
+def put(store: Store, *items: SourceItem, site: str | None = None, jobs: int = 1) -> IngestReport:
+    return ingest(store, [Items(items)], site=site, jobs=jobs)
+
+
+def newest(store: Store, site: str | None = None) -> dict[str, bytes]:
+    """The content of each page; it is an error if one comes twice."""
+    pages = list(store.pages(site))
+    found = {page.url: page.html for page in pages}
+    assert len(found) == len(pages)
+    return found
+
+
+def all_versions(store: Store) -> Counter[tuple[str, bytes]]:
+    """How often each content stands at each URL."""
+    with store.engine.connect() as connection:
+        urls = connection.execute(select(schema.urls.c.url)).scalars().all()
+    return Counter((page.url, page.html) for url in urls for page in store.versions(url))
+
+
+def assert_sound(store: Store) -> None:
+    """Every pack holds what the tables say, no more and no less."""
+    assert list(store.check()) == []
+    with store.engine.connect() as connection:
+        packs = connection.execute(select(schema.packs.c.file, schema.packs.c.committed_bytes)).all()
+        versions = len(connection.execute(select(schema.versions.c.id)).all())
+    packed = 0
+    for file, committed in packs:
+        pack = Pack(store.packs_folder / file)
+        packed += sum(len(documents) for _, documents in pack.blocks(committed))
+        pack.close()
+    assert packed == versions

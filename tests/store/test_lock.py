@@ -1,0 +1,59 @@
+"""One writer at a time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from siteloom.config import StoreSettings
+from siteloom.errors import StoreBusy, StoreError
+from siteloom.store import Store, open_store
+from siteloom.store.lock import write_lock
+
+from .helpers import newest, page, put
+
+HOLD_THE_LOCK = """
+import sys
+from pathlib import Path
+from siteloom.store.lock import write_lock
+with write_lock(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_second_writer_in_the_same_process_is_refused_and_readers_go_on(
+    store: Store, store_settings: StoreSettings
+) -> None:
+    put(store, page("http://a.example/1"))
+    other = open_store(store_settings)
+    with store.ingesting({}, jobs=1):
+        with pytest.raises(StoreBusy, match=rf"Another process \(number {os.getpid()}\) is writing"):
+            put(other, page("http://a.example/2"))
+        assert set(newest(other)) == {"http://a.example/1"}
+        open_store(store_settings).close()
+    assert put(other, page("http://a.example/2")).new == 1
+    other.close()
+
+
+def test_a_second_writer_in_another_process_is_refused_until_that_dies(store: Store) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD_THE_LOCK, store.folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(StoreBusy, match=rf"\(number {holder.pid}\)"):
+            put(store, page("http://a.example/1"))
+        assert store.runs(5) == ()
+        holder.kill()
+        holder.wait()
+        assert put(store, page("http://a.example/1")).new == 1
+
+
+def test_a_folder_without_room_for_the_lock_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot be written: No such file"), write_lock(tmp_path / "none"):
+        pass

@@ -1,0 +1,156 @@
+"""Upgrading older workspaces."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Engine, event, insert, inspect, select, text
+
+from siteloom.config import StoreSettings
+from siteloom.errors import StoreBusy, StoreError
+from siteloom.store import PageWriter, Store, open_store, schema
+from siteloom.store.database import connect, postgres_url, sqlite_url
+from siteloom.store.lock import write_lock
+from siteloom.store.migrate import is_up_to_date, upgrade
+
+from .helpers import assert_sound, day, newest, page, put
+
+OLD_PAGES = [page(f"http://a.example/{number}", str(number)) for number in range(100)]
+
+
+@pytest.fixture
+def engine(store_settings: StoreSettings) -> Iterator[Engine]:
+    """A database without tables."""
+    folder = Path(store_settings.workspace)
+    folder.mkdir()
+    url = postgres_url(store_settings.url) if store_settings.url else sqlite_url(folder)
+    engine = connect(url)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def old_workspace(store_settings: StoreSettings, engine: Engine) -> StoreSettings:
+    """A workspace as the first step made it, with pages in it."""
+    folder = Path(store_settings.workspace)
+    upgrade(engine, "0001")
+    (folder / "workspace.json").write_text(json.dumps({"id": "old", "database": engine.dialect.name}))
+    with engine.begin() as connection:
+        connection.execute(insert(schema.workspace).values(id="old", created_at=day(0)))
+    with PageWriter(engine, folder / "packs", now=day(0), counts=Counter(), jobs=1) as writer:
+        for old in OLD_PAGES:
+            writer.add(old, "a.example")
+    engine.dispose()
+    return store_settings
+
+
+def tables(engine: Engine) -> set[str]:
+    return set(inspect(engine).get_table_names())
+
+
+def state_in_backup(store: Store) -> tuple[str, int, set[str]]:
+    """The step, the number of versions and the tables that the backup holds."""
+    assert store.backup is not None
+    if store.engine.dialect.name == "sqlite":
+        with closing(sqlite3.connect(store.backup)) as copy:
+            (step,) = copy.execute("SELECT version_num FROM alembic_version").fetchone()
+            (versions,) = copy.execute("SELECT count(*) FROM versions").fetchone()
+            names = copy.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        return step, versions, {name for (name,) in names}
+    place = store.backup.removeprefix("schema ")
+    with store.engine.connect() as connection:
+        step = connection.execute(text(f"SELECT version_num FROM {place}.alembic_version")).scalar_one()
+        versions = connection.execute(text(f"SELECT count(*) FROM {place}.versions")).scalar_one()
+    return step, versions, set(inspect(store.engine).get_table_names(place))
+
+
+def test_the_steps_lead_to_the_tables_that_the_code_speaks_of(engine: Engine) -> None:
+    upgrade(engine)
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, schema.metadata) == []
+
+
+def test_an_older_workspace_is_upgraded_after_a_backup(old_workspace: StoreSettings) -> None:
+    with closing(open_store(old_workspace)) as store:
+        assert is_up_to_date(store.engine)
+        step, versions, names = state_in_backup(store)
+        assert (step, versions) == ("0001", len(OLD_PAGES))
+        assert names == {"alembic_version", "workspace", "sites", "urls", "packs", "versions"}
+        assert newest(store) == {old.url: old.html for old in OLD_PAGES}
+        report = put(store, *OLD_PAGES, page("http://a.example/new"))
+        assert (report.new, report.unchanged) == (1, len(OLD_PAGES))
+        assert_sound(store)
+    with closing(open_store(old_workspace)) as store:
+        assert store.backup is None
+        assert len(newest(store)) == len(OLD_PAGES) + 1
+
+
+def test_a_backup_that_an_upgrade_left_half_done_is_made_anew(
+    old_workspace: StoreSettings, engine: Engine
+) -> None:
+    with pytest.raises(ZeroDivisionError):
+        upgrade_until_failures(engine)
+    with closing(open_store(old_workspace)) as store:
+        assert state_in_backup(store)[:2] == ("0001", len(OLD_PAGES))
+
+
+def upgrade_until_failures(engine: Engine) -> None:
+    def stop(*details: Any) -> None:
+        if "CREATE TABLE failures" in details[2]:
+            raise ZeroDivisionError
+
+    event.listen(engine, "before_cursor_execute", stop)
+    try:
+        upgrade(engine)
+    finally:
+        event.remove(engine, "before_cursor_execute", stop)
+
+
+def test_an_upgrade_that_stops_half_way_leaves_the_old_state(
+    old_workspace: StoreSettings, engine: Engine
+) -> None:
+    before = tables(engine)
+    with pytest.raises(ZeroDivisionError):
+        upgrade_until_failures(engine)
+    assert tables(engine) == before
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one() == "0001"
+        assert len(connection.execute(select(schema.versions.c.id)).all()) == len(OLD_PAGES)
+
+
+def test_nothing_is_upgraded_where_no_backup_can_be_made(tmp_path: Path) -> None:
+    engine = connect(sqlite_url(tmp_path))
+    upgrade(engine, "0001")
+    (tmp_path / "siteloom.db.before-0001").mkdir()
+    with pytest.raises(StoreError, match=r"no backup can be made at .*siteloom\.db\.before-0001"):
+        upgrade(engine)
+    assert "runs" not in tables(engine)
+    engine.dispose()
+
+
+def test_nothing_is_upgraded_while_another_process_writes(
+    old_workspace: StoreSettings, engine: Engine
+) -> None:
+    with write_lock(Path(old_workspace.workspace)), pytest.raises(StoreBusy):
+        open_store(old_workspace)
+    assert "runs" not in tables(engine)
+
+
+def test_the_tables_of_another_workspace_are_not_upgraded(
+    old_workspace: StoreSettings, engine: Engine
+) -> None:
+    marker = Path(old_workspace.workspace) / "workspace.json"
+    marker.write_text(json.dumps({"id": "another", "database": engine.dialect.name}))
+    with pytest.raises(StoreError, match="belong to another workspace"):
+        open_store(old_workspace)
+    assert "runs" not in tables(engine)

@@ -1,0 +1,154 @@
+"""What an open store tells."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from siteloom.builtin import directory_site, guide_site
+from siteloom.errors import PackError
+from siteloom.model import Failure, Page, Resource
+from siteloom.store import Store, StoredPages
+from siteloom.store.packs import Pack
+
+from .helpers import assert_sound, newest, page, put
+
+
+def test_an_empty_store_has_nothing_to_tell(store: Store) -> None:
+    assert (store.sites(), store.runs(5), list(store.pages()), list(store.check())) == ((), (), [], [])
+
+
+def test_the_built_in_sites_come_back_byte_for_byte(store: Store) -> None:
+    pages = [made.page for made in (*guide_site(), *directory_site())]
+    put(store, *pages)
+    assert sorted(store.pages(), key=lambda p: p.url) == sorted(pages, key=lambda p: p.url)
+    for site in store.sites():
+        assert site.bytes == sum(len(p.html) for p in newest_of(store, site.name))
+        assert site.packed_bytes * 5 < site.bytes
+    assert_sound(store)
+
+
+def newest_of(store: Store, site: str) -> list[Page]:
+    return list(StoredPages(store, site).read())
+
+
+def test_sites_are_told_in_numbers_by_name(store: Store) -> None:
+    put(
+        store,
+        page("http://b.example/1", "xx"),
+        page("http://b.example/1", "yyy", 1),
+        page("http://b.example/2"),
+    )
+    put(store, page("http://a.example/1"), Resource("http://a.example/x", b"12345", "image/png"))
+    put(store, Resource("http://c.example/x", b"12345", "image/png"))
+    told = [(s.name, s.pages, s.versions, s.bytes) for s in store.sites()]
+    assert told == [("a.example", 1, 1, 11), ("b.example", 2, 3, 30), ("c.example", 0, 0, 0)]
+    for site in store.sites():
+        files = (store.packs_folder / site.name).iterdir()
+        assert site.packed_bytes == sum(file.stat().st_size for file in files)
+
+
+def test_more_pages_than_are_fetched_together_all_come_once(store: Store) -> None:
+    pages = [page(f"http://a.example/{number}", str(number)) for number in range(2_100)]
+    put(store, *pages, *(page(p.url, "changed", 1) for p in pages[::7]))
+    assert newest(store) == {
+        p.url: b"<p>changed</p>" if number % 7 == 0 else p.html for number, p in enumerate(pages)
+    }
+
+
+def test_a_site_that_is_not_there_has_no_pages(store: Store) -> None:
+    put(store, page("http://a.example/1"))
+    assert list(store.pages("b.example")) == []
+    assert store.versions("http://b.example/1") == ()
+
+
+def test_the_store_is_a_source_of_pages_for_another(store: Store, tmp_path: Path) -> None:
+    put(store, *(page(f"http://a.example/{number}") for number in range(5)))
+    assert put(store, *StoredPages(store).read()).unchanged == 5
+
+
+def test_pages_can_be_read_while_others_are_written(store: Store) -> None:
+    put(store, *(page(f"http://a.example/{number}", str(number)) for number in range(200)))
+    with store.ingesting({}, jobs=1) as (_, writer):
+        for number in range(200, 400):
+            writer.add(page(f"http://a.example/{number}", str(number)), "a.example")
+        during = newest(store)
+        assert 200 <= len(during) < 400
+        assert_sound(store)
+    assert len(newest(store)) == 400
+
+
+def test_runs_are_told_newest_first(store: Store) -> None:
+    for number in range(4):
+        put(store, page(f"http://a.example/{number}"))
+    runs = store.runs(3)
+    assert len(runs) == 3
+    assert [run.id for run in runs] == sorted((run.id for run in runs), reverse=True)
+    assert {(run.verb, run.status, run.counts["new"]) for run in runs} == {("ingest", "done", 1)}
+    assert all(run.ended_at is not None and run.started_at <= run.ended_at for run in runs)
+
+
+def test_failures_are_told_run_by_run_in_their_order(store: Store) -> None:
+    many = [Failure(f"http://a.example/{n}", "no HTML", f"number {n}") for n in range(1_200)]
+    first = put(store, *many)
+    second = put(store, Failure("f:1", "no URL"))
+    assert list(store.failures(first.run_id)) == many
+    assert list(store.failures(second.run_id)) == [Failure("f:1", "no URL")]
+
+
+def test_a_flipped_byte_is_found_by_the_check_and_never_read_as_a_page(store: Store) -> None:
+    put(store, page("http://a.example/1"), page("http://b.example/1"))
+    file = store.packs_folder / "a.example" / "000001.pack"
+    content = bytearray(file.read_bytes())
+    content[-3] ^= 0x10
+    file.write_bytes(content)
+    (problem,) = store.check()
+    assert problem.place == "a.example/000001.pack"
+    assert "is damaged in the block at byte 8" in problem.text
+    with pytest.raises(PackError, match="is damaged"):
+        list(store.pages())
+    assert set(newest(store, "b.example")) == {"http://b.example/1"}
+
+
+def test_a_pack_that_is_gone_is_found_by_the_check(store: Store) -> None:
+    put(store, page("http://a.example/1"))
+    (store.packs_folder / "a.example" / "000001.pack").unlink()
+    (problem,) = store.check()
+    assert "cannot be opened" in problem.text
+
+
+def test_a_pack_that_was_cut_is_found_by_the_check(store: Store) -> None:
+    put(store, page("http://a.example/1"))
+    file = store.packs_folder / "a.example" / "000001.pack"
+    file.write_bytes(file.read_bytes()[:-1])
+    (problem,) = store.check()
+    assert "ends before byte" in problem.text
+
+
+def test_the_pack_of_another_site_is_found_by_the_check(store: Store) -> None:
+    put(store, page("http://a.example/1"), page("http://b.example/1"))
+    a, b = (store.packs_folder / site / "000001.pack" for site in ("a.example", "b.example"))
+    a.write_bytes(b.read_bytes())
+    assert all(problem.place == "a.example/000001.pack" for problem in store.check())
+    assert list(store.check()) != []
+
+
+def test_a_worker_needs_only_a_path_to_read_a_sites_pages(store: Store) -> None:
+    pages = [page(f"http://a.example/{number}", str(number)) for number in range(70)]
+    put(store, *pages)
+    store.close()
+    path = pickle.loads(pickle.dumps(store.packs_folder / "a.example" / "000001.pack"))
+    pack = Pack(path)
+    documents = [d for _, block in pack.blocks(path.stat().st_size) for d in block]
+    pack.close()
+    assert [(d.url, d.body, d.fetched_at) for d in documents] == [
+        (p.url, p.html, p.fetched_at) for p in pages
+    ]
+
+
+def test_a_callers_own_trouble_is_not_blamed_on_the_store(store: Store) -> None:
+    with pytest.raises(BrokenPipeError), store.ingesting({}, jobs=1):
+        raise BrokenPipeError
+    assert store.runs(1)[0].status == "failed"

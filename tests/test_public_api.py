@@ -1,0 +1,104 @@
+"""What `import siteloom` gives, and what it costs."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+
+import pytest
+
+import siteloom
+from siteloom import errors
+
+HEAVY = {
+    "alembic",
+    "fastwarc",
+    "lxml",
+    "numba",
+    "numpy",
+    "pyarrow",
+    "resiliparse",
+    "rich",
+    "sqlalchemy",
+    "typer",
+    "zstandard",
+}
+
+
+def modules_after(program: str) -> set[str]:
+    """The top-level packages that a fresh interpreter has loaded after a program."""
+    report = "\nimport json, sys; print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
+    done = subprocess.run(
+        [sys.executable, "-c", program + report], capture_output=True, text=True, check=True
+    )
+    return set(json.loads(done.stdout))
+
+
+def error_classes() -> list[type]:
+    return [
+        value
+        for value in vars(errors).values()
+        if inspect.isclass(value) and value.__module__ == errors.__name__
+    ]
+
+
+def test_the_public_names_are_sorted_and_unique() -> None:
+    assert list(siteloom.__all__) == sorted(set(siteloom.__all__))
+
+
+@pytest.mark.parametrize("name", siteloom.__all__)
+def test_a_public_name_is_there_and_documented(name: str) -> None:
+    value = getattr(siteloom, name)
+    documentation = inspect.getdoc(value) or ""
+    assert len(documentation) > 20
+    assert not documentation.startswith(f"{name}(")  # what a dataclass writes for itself
+
+
+def test_the_public_names_are_listed() -> None:
+    assert set(siteloom.__all__) <= set(dir(siteloom))
+
+
+def test_all_of_it_can_be_imported_at_once() -> None:
+    assert "siteloom" in modules_after("from siteloom import *\nread_pages, Page")
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'siteloom' has no attribute 'nothing'"):
+        siteloom.nothing  # noqa: B018
+
+
+def test_importing_siteloom_loads_nothing_heavy() -> None:
+    assert not modules_after("import siteloom") & HEAVY
+
+
+def test_the_values_load_nothing_heavy() -> None:
+    assert (
+        not modules_after(
+            "import siteloom; siteloom.Page('u', b''), siteloom.Failure, siteloom.SiteloomError"
+        )
+        & HEAVY
+    )
+
+
+def test_reading_pages_loads_neither_a_database_nor_pyarrow() -> None:
+    assert not modules_after("import siteloom; siteloom.read_pages") & {"pyarrow", "sqlalchemy", "typer"}
+
+
+def test_the_version_is_a_version() -> None:
+    assert [part.isdecimal() for part in siteloom.__version__.split(".")] == [True] * 3
+
+
+@pytest.mark.parametrize("error", error_classes(), ids=lambda error: error.__name__)
+def test_every_error_is_in_the_tree_and_documented(error: type) -> None:
+    assert issubclass(error, siteloom.SiteloomError)
+    assert error.__name__ in (errors.__doc__ or "")
+    assert error.__doc__
+    assert getattr(error, "exit_status", None) in (1, 2)
+
+
+def test_a_missing_extra_says_what_to_install() -> None:
+    error = errors.MissingExtra("Parquet", "parquet")
+    assert error.extra == "parquet"
+    assert str(error) == "Parquet needs the extra 'parquet': install it with pip install 'siteloom[parquet]'."

@@ -1,0 +1,54 @@
+"""Which site an address belongs to."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from siteloom.urls import LOCAL_SITE, site_of
+
+
+@pytest.mark.parametrize(
+    ("url", "site"),
+    [
+        ("http://example.com/", "example.com"),
+        ("https://www.shop.example.com:8080/a?b#c", "example.com"),
+        ("http://WWW.Example.COM/", "example.com"),
+        ("http://user:password@www.example.com/", "example.com"),
+        ("http://example.com./", "example.com"),
+        ("http://www.example.co.uk/", "example.co.uk"),
+        ("http://a.b.city.kawasaki.jp/", "city.kawasaki.jp"),  # an exception of the list
+        ("http://someone.github.io/", "someone.github.io"),  # a private suffix
+        ("http://www.bücher.example/", "bücher.example"),
+        ("http://www.xn--bcher-kva.example/", "xn--bcher-kva.example"),
+        ("http://192.0.2.1:80/a", "192.0.2.1"),
+        ("http://[2001:db8::1]/a", "2001:db8::1"),
+        ("http://intranet/a", "intranet"),
+        ("http://co.uk/", "co.uk"),
+        ("//www.example.com/a", "example.com"),
+    ],
+)
+def test_the_site_is_the_registered_domain(url: str, site: str) -> None:
+    assert site_of(url) == site
+
+
+@pytest.mark.parametrize(
+    "url", ["", "file:///tmp/a.html", "a.html", "mailto:a@example.com", "http://", "http://[", "http:///a"]
+)
+def test_an_address_without_a_host_belongs_to_the_local_site(url: str) -> None:
+    assert site_of(url) == LOCAL_SITE
+
+
+@given(st.text() | st.text().map(lambda host: f"http://{host}/"))
+@settings(deadline=None)
+def test_any_text_has_a_site(url: str) -> None:
+    assert site_of(url)
+
+
+@given(st.from_regex(r"[a-z0-9]{1,8}(\.[a-z0-9]{1,8}){0,4}", fullmatch=True))
+@settings(deadline=None)
+def test_a_site_is_its_own_site(host: str) -> None:
+    site = site_of(f"http://{host}/")
+    assert host.endswith(site)
+    assert site_of(f"http://{site}/") == site
