@@ -16,6 +16,18 @@ if TYPE_CHECKING:
 _FNV_BASIS = np.uint64(0xCBF29CE484222325)
 _FNV_PRIME = np.uint64(0x00000100000001B3)
 
+# What a byte can mean inside a tag; a table is faster than comparisons.
+_SPACE, _SLASH, _CLOSE, _EQUALS, _LETTER = 1, 2, 4, 8, 16
+_ENDS_NAME = _SPACE | _SLASH | _CLOSE
+_ENDS_ATTRIBUTE = _ENDS_NAME | _EQUALS
+_ENDS_VALUE = _SPACE | _CLOSE
+_MEANING = np.zeros(256, np.uint8)
+_MEANING[list(b" \t\n\f\r")] = _SPACE
+_MEANING[ord("/")] = _SLASH
+_MEANING[ord(">")] = _CLOSE
+_MEANING[ord("=")] = _EQUALS
+_MEANING[list(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")] = _LETTER
+
 
 class Tags(NamedTuple):
     """The tags of a page in order: where each stands, its name's hash, and how many attributes it has.
@@ -46,8 +58,7 @@ def scan_tags(html: bytes) -> Tags:
     start, end, attributes = np.empty((3, room), np.int64)
     name = np.empty(room, np.uint64)
     is_end = np.empty(room, np.bool_)
-    data = np.frombuffer(html, np.uint8)
-    count = _scan(data, start, end, name, is_end, attributes, _RAW_TEXT_NAMES, _SCRIPT, _PLAINTEXT)
+    count = _scan(np.frombuffer(html, np.uint8), start, end, name, is_end, attributes)
     return Tags(start[:count], end[:count], name[:count], is_end[:count], attributes[:count])
 
 
@@ -62,22 +73,22 @@ def _hash(data, start, end):  # type: ignore[no-untyped-def]
     return value
 
 
-@njit(cache=True)
-def _is_letter(byte):  # type: ignore[no-untyped-def]
-    return 65 <= byte <= 90 or 97 <= byte <= 122
-
-
-@njit(cache=True)
-def _is_space(byte):  # type: ignore[no-untyped-def]
-    return byte == 32 or 9 <= byte <= 10 or 12 <= byte <= 13
+_RAW_TEXT_NAMES = np.array(
+    [
+        name_hash(name)
+        for name in ("script", "iframe", "noembed", "noframes", "style", "textarea", "title", "xmp")
+    ]
+)
+_SCRIPT = name_hash("script")
+_PLAINTEXT = name_hash("plaintext")
 
 
 @njit(cache=True)
 def _after(data, byte, start):  # type: ignore[no-untyped-def]
     """The position behind the next `byte`, or the end of the page."""
-    for i in range(start, data.size):
+    for i in range(np.uint64(start), np.uint64(data.size)):  # unsigned: no check for negative indices
         if data[i] == byte:
-            return i + 1
+            return np.int64(i) + 1
     return data.size
 
 
@@ -99,16 +110,21 @@ def _after_comment(data, start):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _ends_name(byte):  # type: ignore[no-untyped-def]
-    return _is_space(byte) or byte == 47 or byte == 62
+def _next_of(data, meanings, start):  # type: ignore[no-untyped-def]
+    """The position of the next byte with one of these meanings, or the end of the page."""
+    for i in range(np.uint64(start), np.uint64(data.size)):
+        if _MEANING[data[i]] & meanings:
+            return np.int64(i)
+    return data.size
 
 
 @njit(cache=True)
-def _end_of_name(data, start):  # type: ignore[no-untyped-def]
-    i = start
-    while i < data.size and not _ends_name(data[i]):
-        i += 1
-    return i
+def _next_not(data, meanings, start):  # type: ignore[no-untyped-def]
+    """The position of the next byte with none of these meanings, or the end of the page."""
+    for i in range(np.uint64(start), np.uint64(data.size)):
+        if not _MEANING[data[i]] & meanings:
+            return np.int64(i)
+    return data.size
 
 
 @njit(cache=True)
@@ -118,17 +134,18 @@ def _names_tag(data, start, name, length):  # type: ignore[no-untyped-def]
     Looking no further than the length keeps `<a<a<a...` from costing n².
     """
     end = start + length
-    return end < data.size and _ends_name(data[end]) and _hash(data, start, end) == name
+    return end < data.size and _MEANING[data[end]] & _ENDS_NAME != 0 and _hash(data, start, end) == name
 
 
 @njit(cache=True)
-def _after_raw_text(data, start, name, length, is_script):  # type: ignore[no-untyped-def]
+def _after_raw_text(data, start, name, length):  # type: ignore[no-untyped-def]
     """The position of the end tag that closes a raw-text element, or the end of the page.
 
     In a script, `<!--` opens a part in which `<script>` hides one `</script>`
     (the standard's script data double escaped state).
     """
     n = data.size
+    is_script = name == _SCRIPT
     escaped = False
     double_escaped = False
     for i in range(start, n):
@@ -159,40 +176,35 @@ def _attributes(data, start):  # type: ignore[no-untyped-def]
     n = data.size
     count = 0
     i = start
-    while i < n:
-        byte = data[i]
-        if byte == 62:
+    while True:
+        i = _next_not(data, _SPACE | _SLASH, i)
+        if i >= n:
+            return count, -1
+        if data[i] == 62:
             return count, i + 1
-        if _is_space(byte) or byte == 47:
-            i += 1
-            continue
         count += 1
-        i += 1  # a first `=` belongs to the name
-        while i < n and not (_is_space(data[i]) or data[i] == 47 or data[i] == 62 or data[i] == 61):
-            i += 1
-        while i < n and _is_space(data[i]):
-            i += 1
+        i = _next_of(data, _ENDS_ATTRIBUTE, i + 1)  # a first `=` belongs to the name
+        i = _next_not(data, _SPACE, i)
         if i < n and data[i] == 61:
-            i += 1
-            while i < n and _is_space(data[i]):
-                i += 1
+            i = _next_not(data, _SPACE, i + 1)
             if i < n and (data[i] == 34 or data[i] == 39):
                 i = _after(data, data[i], i + 1)
             else:
-                while i < n and not (_is_space(data[i]) or data[i] == 62):
-                    i += 1
-    return count, -1
+                i = _next_of(data, _ENDS_VALUE, i)
 
 
 @njit(cache=True)
-def _scan(data, starts, ends, names, are_ends, attributes, raw_text, script, plaintext):  # type: ignore[no-untyped-def]
+def next_tag(data, position):  # type: ignore[no-untyped-def]
+    """The next tag from a position on: start, end, name, whether an end tag, attributes, where to go on.
+
+    The start is -1 where there is none any more.
+    """
     n = data.size
-    count = 0
-    i = 0
+    i = position
     while True:
         i = _after(data, 60, i)
         if i >= n:
-            return count
+            return -1, n, _FNV_BASIS, False, 0, n
         start = i - 1
         byte = data[i]
         if byte == 33 and i + 2 < n and data[i + 1] == 45 and data[i + 2] == 45:
@@ -200,34 +212,35 @@ def _scan(data, starts, ends, names, are_ends, attributes, raw_text, script, pla
             continue
         is_end = byte == 47
         first = i + 1 if is_end else i
-        if first < n and _is_letter(data[first]):
-            end_of_name = _end_of_name(data, first)
+        if first < n and _MEANING[data[first]] == _LETTER:
+            end_of_name = _next_of(data, _ENDS_NAME, first)
             name = _hash(data, first, end_of_name)
-            number, i = _attributes(data, end_of_name)
-            if i < 0:
-                return count
-            starts[count] = start
-            ends[count] = i
-            names[count] = name
-            are_ends[count] = is_end
-            attributes[count] = number
-            count += 1
+            attributes, end = _attributes(data, end_of_name)
+            if end < 0:
+                return -1, n, _FNV_BASIS, False, 0, n
+            resume = end
             if not is_end:
-                if name == plaintext:
-                    return count
-                for raw in raw_text:
+                if name == _PLAINTEXT:
+                    resume = n
+                for raw in _RAW_TEXT_NAMES:
                     if name == raw:
-                        i = _after_raw_text(data, i, name, end_of_name - first, name == script)
-                        break
-        elif is_end or byte == 33 or byte == 63:  # </ followed by no letter, <!doctype, <?xml
+                        resume = _after_raw_text(data, end, name, end_of_name - first)
+            return start, end, name, is_end, attributes, resume
+        if is_end or byte == 33 or byte == 63:  # </ followed by no letter, <!doctype, <?xml
             i = _after(data, 62, i)
 
 
-_RAW_TEXT_NAMES = np.array(
-    [
-        name_hash(name)
-        for name in ("iframe", "noembed", "noframes", "script", "style", "textarea", "title", "xmp")
-    ]
-)
-_SCRIPT = name_hash("script")
-_PLAINTEXT = name_hash("plaintext")
+@njit(cache=True)
+def _scan(data, starts, ends, names, are_ends, attributes):  # type: ignore[no-untyped-def]
+    count = 0
+    position = 0
+    while True:
+        start, end, name, is_end, number, position = next_tag(data, position)
+        if start < 0:
+            return count
+        starts[count] = start
+        ends[count] = end
+        names[count] = name
+        are_ends[count] = is_end
+        attributes[count] = number
+        count += 1
