@@ -69,11 +69,11 @@ def _differing(store: Store, sites: list[CorpusSite]) -> int:
 
 
 def _random_access(store: Store, sites: list[CorpusSite]) -> float:
-    chosen = random.Random(1).sample([file for site in sites for file in site.files], 200)
+    chosen = random.Random(1).sample([(site.name, file) for site in sites for file in site.files], 200)
     seconds = cpu_seconds(
         {
-            "store": lambda: [store.versions(file.absolute().as_uri()) for file in chosen],
-            "file": lambda: [hashlib.blake2b(file.read_bytes()).digest() for file in chosen],
+            "store": lambda: [store.versions(file.absolute().as_uri(), site) for site, file in chosen],
+            "file": lambda: [hashlib.blake2b(file.read_bytes()).digest() for _, file in chosen],
         }
     )
     return seconds["store"] / seconds["file"]

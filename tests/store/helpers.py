@@ -57,8 +57,8 @@ def newest(store: Store, site: str | None = None) -> dict[str, bytes]:
 def all_versions(store: Store) -> Counter[tuple[str, bytes]]:
     """How often each content stands at each URL."""
     with store.engine.connect() as connection:
-        urls = connection.execute(select(schema.urls.c.url)).scalars().all()
-    return Counter((page.url, page.html) for url in urls for page in store.versions(url))
+        urls = connection.execute(select(schema.urls.c.url, schema.sites.c.name).join(schema.sites)).all()
+    return Counter((page.url, page.html) for url, site in urls for page in store.versions(url, site))
 
 
 def assert_sound(store: Store) -> None:

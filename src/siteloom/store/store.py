@@ -12,11 +12,12 @@ from sqlalchemy.exc import DBAPIError
 from siteloom.errors import PackError, StoreError
 from siteloom.model import Failure, Page
 from siteloom.store import schema
-from siteloom.store.keys import content_hash
+from siteloom.store.keys import content_hash, url_key
 from siteloom.store.lock import write_lock
 from siteloom.store.packs import Pack
 from siteloom.store.runs import Run, RunRecorder, recorded_run
 from siteloom.store.writer import HTML, PageWriter
+from siteloom.urls import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -138,9 +139,9 @@ class Store:
                 yield from map(packs.page, rows)
                 last_id = rows[-1].id
 
-    def versions(self, url: str) -> tuple[Page, ...]:
-        """All versions of a page, the newest last."""
-        query = _places().where(schema.urls.c.url == url)
+    def versions(self, url: str, site: str | None = None) -> tuple[Page, ...]:
+        """All versions of a page, the newest last; in the site of its URL unless another is named."""
+        query = _places().where(schema.urls.c.key == url_key(site or site_of(url), url))
         rows = self._rows(query.order_by(schema.versions.c.last_seen_at, schema.versions.c.id))
         with closing(_OpenPacks(self.packs_folder)) as packs:
             return tuple(map(packs.page, rows))

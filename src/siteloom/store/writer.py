@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 HTML = "text/html"
 
 # 64 pages together shrink 35 times, 128 pages 38 times; the whole block is
-# decompressed to read one page of it, which takes some 3 ms.
-_PAGES_OF_A_BLOCK = 64
-_BYTES_OF_A_BLOCK = 8_000_000
+# decompressed to read one page of it, which takes a few milliseconds.
+_PAGES_OF_A_BLOCK = 128
+_BYTES_OF_A_BLOCK = 16_000_000
 # Pages of many sites may come mixed, each site filling a block of its own.
 _BYTES_WAITING = 128_000_000
 # How many pages are looked up in the tables together.
-_PAGES_LOOKED_UP = 128
+_PAGES_LOOKED_UP = 32
 _BYTES_LOOKED_UP = 8_000_000
 # A pack is the unit of work that worker processes share out among them.
 _BYTES_OF_A_PACK = 256_000_000
