@@ -1,0 +1,29 @@
+"""Which pages were made from one template, for one site or for pages of unknown origin."""
+
+from siteloom.cluster.pages import (
+    METHODS,
+    Method,
+    PageFeatures,
+    checked_method,
+    cluster,
+    cluster_features,
+    describing_members,
+    page_features,
+)
+from siteloom.cluster.url_patterns import matches, url_patterns
+from siteloom.cluster.vertex import assign, cluster_signatures
+
+__all__ = [
+    "METHODS",
+    "Method",
+    "PageFeatures",
+    "assign",
+    "checked_method",
+    "cluster",
+    "cluster_features",
+    "cluster_signatures",
+    "describing_members",
+    "matches",
+    "page_features",
+    "url_patterns",
+]

@@ -1,0 +1,215 @@
+"""Pages into clusters, by whichever method: what is looked at in each page, and what a cluster is told by.
+
+Pages come once, one after the other, and only what the method needs of each is
+kept; the few that describe a cluster are asked for again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
+
+from siteloom.cluster.rtdm import Tree, rtdm_clusters
+from siteloom.cluster.text import TextMethod, text_clusters
+from siteloom.cluster.url_patterns import url_patterns
+from siteloom.cluster.vertex import SignatureClustering, cluster_signatures
+from siteloom.config import ParseSettings
+from siteloom.dom import parse
+from siteloom.errors import UsageError
+from siteloom.model import Cluster, Clustering, Failure
+from siteloom.signature import Mask, path_signature, signature
+from siteloom.template import (
+    class_path_hashes,
+    describe_template,
+    importance,
+    page_paths,
+    shared_paths,
+)
+from siteloom.urls import site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from siteloom.dom import Element
+    from siteloom.model import Page
+
+SiteMethod: TypeAlias = Literal["vertex", "paths"]
+Method: TypeAlias = SiteMethod | TextMethod | Literal["rtdm"]
+METHODS: tuple[Method, ...] = ("vertex", "paths", "text-mdl", "text-hash", "text-max", "rtdm")
+
+_T = TypeVar("_T")
+
+# Enough pages to see what a template shares; looking at more changes little and costs a parse each.
+_PAGES_DESCRIBING = 100
+
+
+class PageFeatures(NamedTuple):
+    """What is kept of a page while pages are clustered; None where the page does not parse."""
+
+    url: str
+    site: str
+    signature: bytes | None
+    sketch: bytes | None = None
+    paths: NDArray[np.uint64] | None = None
+    tree: Tree | None = None
+
+
+def cluster(pages: Sequence[Page], method: Method = "vertex") -> Clustering:
+    """Find out which pages were made from one template, and what the template is.
+
+    `vertex` (by tag shingles) and `paths` (by tag paths with classes) cluster
+    each site by itself. `text-mdl`, `text-hash`, `text-max` and `rtdm` take
+    pages of any origin.
+    """
+    checked_method(method)
+    return cluster_features([page_features(page, method) for page in pages], method, pages.__getitem__)
+
+
+def page_features(
+    page: Page, method: Method, site: str | None = None, limits: ParseSettings = ParseSettings()
+) -> PageFeatures:
+    """What a method needs of a page: nothing of one without tags, which no template made."""
+    checked_method(method)
+    features = PageFeatures(page.url, site or site_of(page.url), signature(page.html))
+    if method == "vertex" or features.signature is None:
+        return features
+    root = parse(page, limits)
+    if isinstance(root, Failure):
+        return features
+    if method == "paths":
+        return features._replace(sketch=path_signature(class_path_hashes(root)))
+    if method == "rtdm":
+        return features._replace(tree=Tree.of(root))
+    return features._replace(paths=page_paths(root).all)
+
+
+def cluster_features(
+    features: Sequence[PageFeatures],
+    method: Method,
+    load: Callable[[int], Page],
+    limits: ParseSettings = ParseSettings(),
+) -> Clustering:
+    """Cluster pages by what was kept of them; `load` gives a page again by its index."""
+    if method == "vertex" or method == "paths":
+        groups, unclustered, plain = _by_site(features, method)
+    else:
+        groups, unclustered = _of_any_origin(features, method)
+        plain = sum(len(group.members) for group in groups)
+
+    def load_tree(page: int) -> Element | Failure:
+        return parse(load(page), limits)
+
+    numbers: Counter[str] = Counter()
+    clusters = []
+    for group in sorted(groups, key=lambda group: (group.site, -len(group.members), group.members)):
+        numbers[group.site] += 1
+        clusters.append(_described(group, numbers[group.site], features, load_tree))
+    count = max(1, len(features))
+    return Clustering(
+        tuple(clusters), tuple(sorted(unclustered)), plain / count, (len(features) - len(unclustered)) / count
+    )
+
+
+def checked_method(name: str) -> Method:
+    """A method by its name."""
+    for method in METHODS:
+        if method == name:
+            return method
+    raise UsageError(f"There is no method {name!r}: use one of {', '.join(METHODS)}.")
+
+
+class _Group(NamedTuple):
+    site: str
+    members: tuple[int, ...]
+    mask: Mask
+    mask_pages: int
+
+
+def _by_site(features: Sequence[PageFeatures], method: SiteMethod) -> tuple[list[_Group], list[int], int]:
+    """Vertex's passes for each site, on tag-shingle signatures or on sketches of paths."""
+    pages_of_site: dict[str, list[int]] = defaultdict(list)
+    for page, kept in enumerate(features):
+        pages_of_site[kept.site].append(page)
+    groups: list[_Group] = []
+    unclustered: list[int] = []
+    plainly_clustered = 0
+    for site, pages in sorted(pages_of_site.items()):
+        keys = [features[page].signature if method == "vertex" else features[page].sketch for page in pages]
+        found: SignatureClustering = cluster_signatures(keys)
+        plainly_clustered += round(found.plain_coverage * len(pages))
+        unclustered += [pages[place] for place in found.unclustered]
+        for group in found.clusters:
+            members = tuple(pages[place] for place in group.members)
+            if method == "vertex":
+                groups.append(_Group(site, members, group.mask, group.mask_pages))
+            else:  # its masks are of sketches, by which no page is looked up
+                groups.append(_group_by_signatures(members, features))
+    return groups, unclustered, plainly_clustered
+
+
+def _of_any_origin(
+    features: Sequence[PageFeatures], method: TextMethod | Literal["rtdm"]
+) -> tuple[list[_Group], list[int]]:
+    if method == "rtdm":
+        trees = {page: kept.tree for page, kept in enumerate(features) if kept.tree is not None}
+        usable = list(trees)
+        found = rtdm_clusters(list(trees.values()))
+    else:
+        filled = {
+            page: kept.paths
+            for page, kept in enumerate(features)
+            if kept.paths is not None and kept.paths.size
+        }
+        usable = list(filled)
+        found = text_clusters(list(filled.values()), method)
+    groups = [_group_by_signatures(tuple(usable[place] for place in places), features) for places in found]
+    clustered = {page for group in groups for page in group.members}
+    return groups, [page for page in range(len(features)) if page not in clustered]
+
+
+def _group_by_signatures(members: tuple[int, ...], features: Sequence[PageFeatures]) -> _Group:
+    """A group with the site and the signature of most of its pages."""
+    site = _most_common(features[page].site for page in members)
+    signatures = [kept for page in members if (kept := features[page].signature) is not None]
+    typical = _most_common(signatures)
+    return _Group(site, members, Mask(typical), signatures.count(typical))
+
+
+def _most_common(values: Iterable[_T]) -> _T:
+    ((value, _),) = Counter(values).most_common(1)
+    return value
+
+
+def describing_members(members: tuple[int, ...]) -> tuple[int, ...]:
+    """The members of a cluster that show its template: some from all over it."""
+    step = -(-len(members) // _PAGES_DESCRIBING)  # rounded up
+    return members[::step]
+
+
+def _described(
+    group: _Group,
+    number: int,
+    features: Sequence[PageFeatures],
+    load_tree: Callable[[int], Element | Failure],
+) -> Cluster:
+    described_by = describing_members(group.members)
+    path_sets = [
+        page_paths(root) for page in described_by if not isinstance(root := load_tree(page), Failure)
+    ]
+    shared = shared_paths([paths.all for paths in path_sets])
+    roots = (root for root in map(load_tree, described_by) if not isinstance(root, Failure))
+    accepted = {kept.hex() for page in group.members if (kept := features[page].signature) is not None}
+    return Cluster(
+        f"{group.site}/{number}",
+        group.site,
+        group.members,
+        str(group.mask),
+        group.mask_pages,
+        tuple(sorted(accepted)),
+        importance(path_sets, len(group.members)),
+        url_patterns(features[page].url for page in group.members),
+        describe_template(shared, len(path_sets), roots),
+    )

@@ -1,0 +1,125 @@
+"""Min-hashes of a page's tag shingles, taken from its bytes in one pass.
+
+All arithmetic is on 64-bit whole numbers, so the result is the same in every
+process, on every machine and in every version of Python.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from siteloom.kernels.markup import (
+    _ENDS_ATTRIBUTE,
+    _ENDS_VALUE,
+    _SLASH,
+    _SPACE,
+    _after,
+    _hash,
+    _next_not,
+    _next_of,
+    name_hash,
+    next_tag,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# A shingle is this many tags in a row: what implementations of Vertex use.
+WINDOW = 10
+
+# Tags that say nothing about a page's layout, and come and go with its content.
+_IGNORED = np.array([name_hash(name) for name in ("script", "style", "meta", "link")])
+_INPUT = name_hash("input")
+_TYPE = name_hash("type")
+_HIDDEN = name_hash("hidden")
+
+_ROLLING_BASE = np.uint64(0x9E3779B97F4A7C15)  # the golden ratio in 64 bits: odd, with well-mixed bits
+_OLDEST_FACTOR = np.uint64(pow(0x9E3779B97F4A7C15, WINDOW, 2**64))
+_LARGEST = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+def least_shingle_bytes(html: bytes, seeds: NDArray[np.uint64]) -> bytes | None:
+    """For each seed one byte of the least hash of any shingle of the page; None for a page without tags."""
+    least = np.full(seeds.size, _LARGEST, np.uint64)
+    kept = np.empty(seeds.size, np.uint8)
+    tags = _keep_least_bytes(np.frombuffer(html, np.uint8), seeds, least, kept)
+    return kept.tobytes() if tags else None
+
+
+@njit(cache=True)
+def _mix(x):  # type: ignore[no-untyped-def]
+    """A number whose every bit depends on every bit of `x` (the finalizer of MurmurHash3)."""
+    x ^= x >> np.uint64(33)
+    x *= np.uint64(0xFF51AFD7ED558CCD)
+    x ^= x >> np.uint64(33)
+    x *= np.uint64(0xC4CEB9FE1A85EC53)
+    return x ^ (x >> np.uint64(33))
+
+
+@njit(cache=True)
+def _is_hidden(data, start, end):  # type: ignore[no-untyped-def]
+    """Whether the attributes of an input's tag say that it is hidden: such inputs carry state, not layout.
+
+    The attributes stand from `start` to the tag's end. Of several types the first counts.
+    """
+    i = _next_not(data, _SPACE | _SLASH, start)
+    while i < end - 1:
+        name_start = i
+        i = _next_of(data, _ENDS_ATTRIBUTE, i + 1)  # a first `=` belongs to the name
+        is_type = _hash(data, name_start, i) == _TYPE
+        i = _next_not(data, _SPACE, i)
+        value_start = value_end = i
+        if data[i] == 61:
+            value_start = _next_not(data, _SPACE, i + 1)
+            quote = data[value_start]
+            if quote == 34 or quote == 39:
+                value_start += 1
+                i = _after(data, quote, value_start)
+                value_end = i - 1
+            else:
+                i = value_end = _next_of(data, _ENDS_VALUE, value_start)
+        if is_type:
+            return _hash(data, value_start, value_end) == _HIDDEN
+        i = _next_not(data, _SPACE | _SLASH, i)
+    return False
+
+
+@njit(cache=True)
+def _lower(least, shingle, seeds):  # type: ignore[no-untyped-def]
+    for i in range(seeds.size):
+        value = _mix(shingle ^ seeds[i])
+        if value < least[i]:
+            least[i] = value
+
+
+@njit(cache=True)
+def _keep_least_bytes(data, seeds, least, kept):  # type: ignore[no-untyped-def]
+    window = np.zeros(WINDOW, np.uint64)
+    rolling = np.uint64(0)
+    tags = 0
+    position = 0
+    while True:
+        start, end, name, is_end, _, position = next_tag(data, position)
+        if start < 0:
+            break
+        is_ignored = name == _INPUT and not is_end and _is_hidden(data, start + len("<input"), end)
+        for ignored in _IGNORED:
+            is_ignored |= name == ignored
+        if is_ignored:
+            continue
+        tag = _mix(name + np.uint64(is_end))
+        place = tags % WINDOW
+        rolling = rolling * _ROLLING_BASE + tag - window[place] * _OLDEST_FACTOR
+        window[place] = tag
+        tags += 1
+        if tags >= WINDOW:
+            _lower(least, _mix(rolling), seeds)
+    if 0 < tags < WINDOW:  # too short for a shingle: the whole sequence is one
+        _lower(least, _mix(rolling), seeds)
+    for i in range(seeds.size):
+        # The least of many hashes is a small number: it is mixed again before a byte of it is kept.
+        kept[i] = _mix(least[i]) & np.uint64(0xFF)
+    return tags

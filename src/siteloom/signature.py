@@ -1,0 +1,74 @@
+"""Signatures: eight bytes that tell which template a page was made from, straight from its HTML.
+
+Two pages agree on a byte with about the probability of the share of tag
+shingles that they have in common.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SIGNATURE_BYTES = 8
+
+# One hash function a byte; any eight different numbers would do.
+_SEEDS = np.array([(0x9E3779B97F4A7C15 * n) % 2**64 for n in range(1, SIGNATURE_BYTES + 1)], np.uint64)
+
+
+def signature(html: bytes) -> bytes | None:
+    """The signature of a page; None for a page without tags.
+
+    The text between the tags never matters, and neither do scripts, styles,
+    comments and the tags that go with them.
+    """
+    from siteloom.kernels.shingles import least_shingle_bytes  # noqa: PLC0415 - loads the compiled kernels
+
+    return least_shingle_bytes(html, _SEEDS)
+
+
+def path_signature(paths: NDArray[np.uint64]) -> bytes | None:
+    """A signature made in the same way from a page's paths, given as hashes; None if there are none."""
+    if not paths.size:
+        return None
+    least = _mixed(paths[:, np.newaxis] ^ _SEEDS).min(axis=0)
+    return (_mixed(least) & np.uint64(0xFF)).astype(np.uint8).tobytes()
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Numbers whose every bit depends on every bit of the old ones (the finalizer of MurmurHash3)."""
+    numbers = (numbers ^ (numbers >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    numbers = (numbers ^ (numbers >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
+    return numbers ^ (numbers >> np.uint64(33))
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """A signature in which some bytes, `wildcards`, may be anything."""
+
+    value: bytes
+    wildcards: frozenset[int] = frozenset()
+
+    def covers(self, page_signature: bytes) -> bool:
+        """Whether a signature equals the mask wherever it has no wildcard."""
+        return all(
+            place in self.wildcards or mine == other
+            for place, (mine, other) in enumerate(zip(self.value, page_signature, strict=True))
+        )
+
+    def __str__(self) -> str:
+        """Two hexadecimal digits a byte, `**` for a wildcard."""
+        return "".join(
+            "**" if place in self.wildcards else f"{byte:02x}" for place, byte in enumerate(self.value)
+        )
+
+    @classmethod
+    def from_text(cls, text: str) -> Mask:
+        """The mask that `str` wrote."""
+        pairs = [text[i : i + 2] for i in range(0, 2 * SIGNATURE_BYTES, 2)]
+        wildcards = frozenset(place for place, pair in enumerate(pairs) if pair == "**")
+        return cls(bytes(0 if pair == "**" else int(pair, 16) for pair in pairs), wildcards)

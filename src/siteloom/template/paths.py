@@ -1,0 +1,139 @@
+"""A page as the set of its paths: the labels from the root to each element and each text.
+
+Paths are kept as 64-bit hashes, the same in every process; their wording can
+be had back from a page on which they stand.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from hashlib import blake2b
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from lxml import etree
+
+from siteloom.dom import normalize
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+    from numpy.typing import NDArray
+
+    from siteloom.dom import Element
+
+_LARGEST = 2**64 - 1
+_PRIME = 0x00000100000001B3  # FNV's, as in the hash of tag names
+
+# Their content is code, not text that a reader or a template would show.
+_WITHOUT_TEXT = frozenset({"noscript", "script", "style", "template"})
+
+
+class PathSet(NamedTuple):
+    """The paths of a page, each once: those of elements, and those that go on to a text.
+
+    `parents[i]` is the path of the element that the text of `texts[i]` stands in.
+    """
+
+    elements: NDArray[np.uint64]
+    texts: NDArray[np.uint64]
+    parents: NDArray[np.uint64]
+
+    @property
+    def all(self) -> NDArray[np.uint64]:
+        """Both kinds, ascending."""
+        return np.union1d(self.elements, self.texts)
+
+
+class PathText(NamedTuple):
+    """A path in words: the tags, and the text that it ends in, if it does."""
+
+    tags: str
+    text: str | None
+
+    def __str__(self) -> str:
+        return self.tags if self.text is None else f'{self.tags}/"{self.text}"'
+
+
+def page_paths(root: Element) -> PathSet:
+    """The paths of a page, without positions."""
+    elements: list[int] = []
+    parent_of_text: dict[int, int] = {}
+    for _, element_hash, text_hash, _ in _walk(root, _tag_label):
+        if text_hash is None:
+            elements.append(element_hash)
+        else:
+            parent_of_text[text_hash] = element_hash
+    texts = np.fromiter(parent_of_text, np.uint64, len(parent_of_text))
+    parents = np.fromiter(parent_of_text.values(), np.uint64, len(parent_of_text))
+    order = np.argsort(texts)
+    return PathSet(np.unique(np.array(elements, np.uint64)), texts[order], parents[order])
+
+
+def class_path_hashes(root: Element) -> NDArray[np.uint64]:
+    """The paths of a page's elements, each label a tag with its class names."""
+    hashes = [hash_ for _, hash_, text_hash, _ in _walk(root, _class_label) if text_hash is None]
+    return np.unique(np.array(hashes, np.uint64))
+
+
+def path_texts(root: Element, wanted: Collection[int]) -> dict[int, PathText]:
+    """The wording of those wanted paths that stand on a page, in the page's order."""
+    found: dict[int, PathText] = {}
+    for tags, element_hash, text_hash, text in _walk(root, _tag_label):
+        path = element_hash if text_hash is None else text_hash
+        if path in wanted and path not in found:
+            found[path] = PathText("/".join(tags), text)
+    return found
+
+
+def _walk(
+    root: Element, label: Callable[[Element], str]
+) -> Iterator[tuple[list[str], int, int | None, str | None]]:
+    """Each element and each text in order: tags so far, the element's hash, the text's hash and the text."""
+    tags: list[str] = []
+    hashes = [0]
+    without_text = 0  # how many of the open elements are such
+    walk = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
+    for event, node in walk:
+        if event == "start":
+            tags.append(str(node.tag))
+            hashes.append(_child_hash(hashes[-1], _label_hash(label(node))))
+            yield tags, hashes[-1], None, None
+            without_text += node.tag in _WITHOUT_TEXT
+            text = node.text
+        elif event == "end":
+            without_text -= node.tag in _WITHOUT_TEXT
+            tags.pop()
+            hashes.pop()
+            text = node.tail
+        else:
+            text = node.tail
+        if text and tags and not without_text and (words := normalize(text)):
+            yield tags, hashes[-1], _child_hash(hashes[-1], _text_hash(words)), words
+
+
+def _tag_label(element: Element) -> str:
+    return str(element.tag)
+
+
+def _class_label(element: Element) -> str:
+    classes = element.get("class", "").split()
+    return " ".join([str(element.tag), *sorted(set(classes))])
+
+
+def _child_hash(parent: int, label: int) -> int:
+    mixed = ((parent ^ label) * _PRIME) & _LARGEST
+    return ((mixed ^ (mixed >> 29)) * _PRIME + label) & _LARGEST
+
+
+@lru_cache(maxsize=65_536)  # a site's tags and classes come back on every page
+def _label_hash(label: str) -> int:
+    return _stable_hash(label)
+
+
+def _text_hash(text: str) -> int:
+    return _stable_hash(f"\n{text}")  # no label begins with a new line
+
+
+def _stable_hash(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=8).digest())
