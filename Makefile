@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 DATA ?= build/data
+export ARCHIVES
 
 DEMO := build/venv-demo
 DEV := build/venv-dev
@@ -42,7 +43,7 @@ wheel-check: $(DEV)/.installed
 bench: $(DEV)/.installed data
 	$(DEV)/bin/python -m benchmarks $(DATA)
 
-eval: $(DEV)/.installed data
+eval: $(DEV)/.eval-installed data
 	$(DEV)/bin/python -m evals $(DATA)
 
 # Real pages lie beside the project where they are present; they are never part of it.
@@ -59,6 +60,10 @@ $(DEV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(DEV)
 	$(DEV)/bin/pip install --quiet --upgrade pip
 	$(DEV)/bin/pip install --quiet --editable '.[parquet,postgres]' --group dev
+	@touch $@
+
+$(DEV)/.eval-installed: $(DEV)/.installed
+	$(DEV)/bin/pip install --quiet --group eval
 	@touch $@
 
 clean:

@@ -9,19 +9,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from siteloom.cluster import cluster
     from siteloom.errors import SiteloomError
-    from siteloom.model import Failure, Page, Resource
+    from siteloom.model import Cluster, Clustering, Failure, Page, Resource, Template
     from siteloom.pages import read_pages
 
-__all__ = ["Failure", "Page", "Resource", "SiteloomError", "read_pages"]
+__all__ = [
+    "Cluster",
+    "Clustering",
+    "Failure",
+    "Page",
+    "Resource",
+    "SiteloomError",
+    "Template",
+    "cluster",
+    "read_pages",
+]
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "Cluster": "siteloom.model",
+    "Clustering": "siteloom.model",
     "Failure": "siteloom.model",
     "Page": "siteloom.model",
     "Resource": "siteloom.model",
     "SiteloomError": "siteloom.errors",
+    "Template": "siteloom.model",
+    "cluster": "siteloom.cluster",
     "read_pages": "siteloom.pages",
 }
 

@@ -11,6 +11,7 @@ A setting `max_bytes` of the stage `parse` is written
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 SETTINGS_FILE = "siteloom.toml"
 ENVIRONMENT_PREFIX = "SITELOOM_"
+
+_PASSWORD = re.compile(r"(://[^/@:]*:)[^@]*@")
 
 
 def _setting(default: Any, help_text: str, at_least: int | None = None) -> Any:
@@ -81,6 +84,11 @@ class ResolvedSetting(NamedTuple):
     value: int | str
     origin: str
     help: str
+
+    @property
+    def shown(self) -> str:
+        """The value as it may be shown: without the password of an address."""
+        return _PASSWORD.sub(r"\1***@", str(self.value))
 
 
 def load_settings(

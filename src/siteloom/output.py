@@ -65,8 +65,9 @@ def open_output(destination: str, columns: Sequence[Column]) -> Iterator[RowWrit
     there before stays as it was.
     """
     if destination == STANDARD_OUTPUT:
-        yield _JsonLinesWriter(sys.stdout.buffer, columns)
-        sys.stdout.buffer.flush()
+        yield _Checked(_JsonLinesWriter(sys.stdout.buffer, columns), "Standard output")
+        with _output_errors("Standard output"):
+            sys.stdout.buffer.flush()
         return
     check_destination(destination)
     path = Path(destination)
@@ -103,6 +104,8 @@ def _discarded_on_error(writer: _Writer) -> Iterator[None]:
 def _output_errors(destination: str) -> Iterator[None]:
     try:
         yield
+    except BrokenPipeError:
+        raise  # the reader has seen enough, which is no error
     except OSError as error:
         raise OutputError(f"{destination} cannot be written: {error.strerror or error}.") from error
 

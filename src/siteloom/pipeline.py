@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from siteloom.cluster import cluster_features, describing_members, page_features
+from siteloom.config import ParseSettings
+from siteloom.errors import UsageError
 from siteloom.model import Failure, Page, Resource, Skipped
 from siteloom.pages import read_sources
+from siteloom.store import PageAddress
 from siteloom.urls import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from siteloom.cluster import Method, PageFeatures
+    from siteloom.model import Cluster, Clustering
     from siteloom.pages import PageSource, SourceItem
-    from siteloom.store import Store
+    from siteloom.store import RunRecorder, Store
+
+_log = logging.getLogger(__name__)
 
 # In this order they are shown.
 _OUTCOMES = ("new", "changed", "unchanged", "failed", "skipped")
@@ -55,21 +64,24 @@ def ingest(
     """
     skipped: Counter[str] = Counter()
     size = 0
+    _log.info("ingest begins: %s", ", ".join(names))
     with store.ingesting({"sources": list(names), "site": site}, jobs) as (run, writer):
         run.counts.update(dict.fromkeys(_OUTCOMES, 0))
         for item in read_sources(sources):
             match item:
                 case Page() | Resource():
                     if failure := writer.add(item, site or site_of(item.url)):
-                        run.fail(failure)
+                        _fail(run, failure)
                     else:
                         size += len(item.html if isinstance(item, Page) else item.body)
                 case Failure():
-                    run.fail(item)
+                    _fail(run, item)
                 case Skipped():
+                    _log.debug("skipped %s: %s", item.url, item.reason)
                     run.counts["skipped"] += 1
                     skipped[item.reason] += 1
             on_item(item)
+    _log.info("ingest ends: %s", ", ".join(f"{run.counts[what]} {what}" for what in _OUTCOMES))
     return IngestReport(
         run.id,
         run.counts["new"],
@@ -79,3 +91,44 @@ def ingest(
         dict(run.failures_by_reason),
         dict(skipped),
     )
+
+
+def cluster_store(
+    store: Store,
+    method: Method,
+    *,
+    site: str | None = None,
+    limits: ParseSettings = ParseSettings(),
+    on_page: Callable[[Page], object] = lambda _: None,
+) -> tuple[Clustering, tuple[PageAddress, ...]]:
+    """Cluster the stored pages, or those of one site, and keep the result in the store.
+
+    The members of the clusters are indices into the addresses that are returned.
+    """
+    sites = [found.name for found in store.sites() if site in (None, found.name)]
+    if site is not None and not sites:
+        raise UsageError(f"There is no site {site} in the workspace: siteloom status lists them.")
+    addresses: list[PageAddress] = []
+    features: list[PageFeatures] = []
+    with store.recording("cluster", {"method": method, "site": site}) as run:
+        for name in sites:
+            for page in store.pages(name):
+                features.append(page_features(page, method, name, limits))
+                addresses.append(PageAddress(name, page.url))
+                on_page(page)
+        clustering = cluster_features(features, method, lambda page: store.page(addresses[page]), limits)
+        store.save_clusters(run.id, clustering.clusters, addresses)
+        run.counts.update(
+            pages=len(features), clusters=len(clustering.clusters), unclustered=len(clustering.unclustered)
+        )
+    return clustering, tuple(addresses)
+
+
+def cluster_pages(store: Store, cluster: Cluster, addresses: Sequence[PageAddress]) -> list[Page]:
+    """Some evenly spaced pages of a stored cluster, enough to see its template."""
+    return [store.page(addresses[member]) for member in describing_members(cluster.members)]
+
+
+def _fail(run: RunRecorder, failure: Failure) -> None:
+    _log.warning("failed %s: %s (%s)", failure.url, failure.reason, failure.detail)
+    run.fail(failure)

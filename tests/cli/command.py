@@ -44,7 +44,8 @@ def one_sentence(result: subprocess.CompletedProcess[str]) -> str:
     """The message of a failed command, which must be a single line that the program says by name."""
     assert result.returncode in (1, 2), result
     assert "Traceback" not in result.stderr
-    lines = result.stderr.strip().splitlines()
-    assert lines[-1].startswith("siteloom: "), result.stderr
-    assert sum(line.startswith("siteloom: ") for line in lines) == 1
-    return lines[-1].removeprefix("siteloom: ")
+    message = result.stderr.strip().splitlines()[-1]
+    assert message.startswith("siteloom: "), result.stderr
+    sentence = message.removeprefix("siteloom: ")
+    assert result.stderr.count(sentence) == 1, result.stderr
+    return sentence

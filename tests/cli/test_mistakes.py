@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -46,8 +47,22 @@ def test_parquet_without_url(siteloom: Command) -> None:
 def test_a_truncated_archive_with_no_page_left(siteloom: Command) -> None:
     (siteloom.folder / "crawl.warc.gz").write_bytes(b"\x1f\x8b\x08\x00truncated")
     result = siteloom("ingest", "crawl.warc.gz")
-    assert "No page could be read" in one_sentence(result)
+    assert "all of them failed, as shown above" in one_sentence(result)
     assert "crawl.warc.gz" in result.stderr
+
+
+def test_sources_with_nothing_in_them(siteloom: Command) -> None:
+    (siteloom.folder / "empty.jsonl").write_text("", encoding="utf-8")
+    assert "the sources are empty" in one_sentence(siteloom("ingest", "empty.jsonl"))
+
+
+def test_a_page_that_is_still_on_the_web(siteloom: Command) -> None:
+    assert "save it first" in one_sentence(siteloom("ingest", "https://shop.example/"))
+
+
+def test_a_second_demo_in_the_same_folder(siteloom: Command) -> None:
+    (siteloom.folder / "kept" / "workspace").mkdir(parents=True)
+    assert "There is a demo in kept already" in one_sentence(siteloom("demo", "--keep", "kept"))
 
 
 def test_an_unreadable_file_among_good_ones(siteloom: Command) -> None:
@@ -160,3 +175,47 @@ def test_a_workspace_marker_that_is_damaged(siteloom: Command) -> None:
     siteloom("init")
     Path(siteloom.folder, ".siteloom", "workspace.json").write_text(json.dumps(["x"]), encoding="utf-8")
     assert "damaged" in one_sentence(siteloom("status"))
+
+
+def test_a_workspace_whose_name_is_too_long(siteloom: Command) -> None:
+    assert "cannot be opened" in one_sentence(siteloom("status", "--workspace", "x" * 300))
+
+
+def test_a_full_disk_behind_standard_output(siteloom: Command) -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        result = subprocess.run(
+            [sys.executable, "-m", "siteloom", "config", "-o", "-"],
+            cwd=siteloom.folder,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert "Standard output cannot be written" in one_sentence(result)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_workspace_that_may_only_be_read_is_read(
+    siteloom: Command, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    (siteloom.folder / "crawl.jsonl").write_text(PAGE, encoding="utf-8")
+    siteloom("ingest", "crawl.jsonl")
+    script = (
+        "import os, sys, siteloom.cli, siteloom.pipeline, siteloom.store, siteloom.dom, rich.table;"
+        "os.setuid(65534); sys.argv = ['siteloom', *sys.argv[1:]]; siteloom.cli.main()"
+    )
+    for folder in (siteloom.folder, *siteloom.folder.parents[:2]):
+        folder.chmod(0o755)
+
+    def as_nobody(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", script, *arguments],
+            cwd=siteloom.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    read = as_nobody("status", "-o", "-")
+    assert json.loads(read.stdout)["pages"] == 1, read.stderr
+    assert "cannot be written" in one_sentence(as_nobody("ingest", "crawl.jsonl"))

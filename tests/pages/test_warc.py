@@ -114,8 +114,21 @@ def test_html_is_known_by_its_media_type(media_type: str) -> None:
     assert isinstance(one(http(b"<p>", media_type=media_type)), Page)
 
 
-@pytest.mark.parametrize("kind", ["request", "metadata", "revisit", "resource", "warcinfo"])
-def test_records_that_are_no_responses_are_passed_over(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["revisit", "resource", "conversion"])
+def test_documents_in_other_records_than_responses_are_skipped_and_counted(kind: str) -> None:
+    skipped, _ = read_content("a.warc", record("http://a.example/", http(b"<p>"), kind=kind) + RECORDS[1])
+    assert skipped == Skipped("http://a.example/", f"{kind} record")
+
+
+def test_a_record_that_is_shorter_than_it_says_does_not_swallow_the_next() -> None:
+    info, first, *others = RECORDS
+    items = read_content("a.warc", b"".join([info, first[:-30], first[-10:], *others]))
+    assert [page.url for page in pages(items)] == URLS[1:]
+    assert [(failure.url, failure.reason) for failure in failures(items)] == [(URLS[0], "damaged record")]
+
+
+@pytest.mark.parametrize("kind", ["request", "metadata", "warcinfo"])
+def test_records_that_hold_no_documents_are_passed_over(kind: str) -> None:
     assert read_content("a.warc", record("http://a.example/", http(b"<p>"), kind=kind) + RECORDS[1]) == pages(
         read_content("a.warc", RECORDS[1])
     )

@@ -55,6 +55,18 @@ def test_an_error_in_the_block_passes_through() -> None:
         raise ZeroDivisionError
 
 
+def test_ctrl_c_does_not_take_the_place_of_an_error_in_the_block() -> None:
+    with pytest.raises((ZeroDivisionError, KeyboardInterrupt)) as raised:  # else Ctrl-C would end pytest
+        press_and_fail()
+    assert raised.type is ZeroDivisionError
+
+
+def press_and_fail() -> None:
+    with held_back_interrupt():
+        signal.raise_signal(signal.SIGINT)
+        raise ZeroDivisionError
+
+
 def test_nothing_is_held_back_where_ctrl_c_is_ignored() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

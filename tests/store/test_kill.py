@@ -81,17 +81,24 @@ def finish(process: subprocess.Popen[str]) -> str:
     return said
 
 
-def packed_bytes(settings: StoreSettings) -> int:
-    return sum(file.stat().st_size for file in Path(settings.workspace).glob("packs/*/*"))
+def state_of_packs(settings: StoreSettings) -> set[tuple[Path, int, int]]:
+    files = Path(settings.workspace).glob("packs/*/*")
+    return {(file, file.stat().st_size, file.stat().st_mtime_ns) for file in files}
 
 
 def kill(
-    process: subprocess.Popen[str], settings: StoreSettings, *, when_grown_to: int, or_after: float = 60
+    process: subprocess.Popen[str], settings: StoreSettings, *, after_changes: int, or_after: float = 60
 ) -> bool:
-    """Kill a process; returns False if it came to its end first, as it may on a busy machine."""
+    """Kill a process when it has changed packs so often, or when so many seconds are over.
+
+    Returns False if it came to its end first, as it may on a busy machine.
+    """
     deadline = time.monotonic() + or_after
-    while process.poll() is None and packed_bytes(settings) < when_grown_to and time.monotonic() < deadline:
+    state = state_of_packs(settings)
+    while process.poll() is None and after_changes > 0 and time.monotonic() < deadline:
         time.sleep(0.001)
+        before, state = state, state_of_packs(settings)
+        after_changes -= state != before
     process.kill()
     said = finish(process)
     assert process.returncode in (0, -signal.SIGKILL), said
@@ -103,16 +110,11 @@ def test_kill_9_at_any_moment_loses_nothing_and_doubles_nothing(
 ) -> None:
     kills = _KILLS["postgres" if store_settings.url else "sqlite"]
     random = Random(kills)
-    # Hexadecimal digits shrink to half, and kills should come before the end.
-    most = sum(len(html) for html in pages.values()) // 2 * 9 // 10
     kept = killed = 0
     for number in range(kills):
         process = start(INGEST, source, store_settings)
-        if number % 3 == 2:
-            killed += kill(process, store_settings, when_grown_to=most, or_after=random.uniform(0.2, 0.8))
-        else:
-            size = packed_bytes(store_settings) + random.randrange(1, most // kills)
-            killed += kill(process, store_settings, when_grown_to=min(size, most))
+        or_after = random.uniform(0.2, 0.8) if number % 3 == 2 else 60
+        killed += kill(process, store_settings, after_changes=random.randrange(1, 6), or_after=or_after)
         if workspace_exists(store_settings):
             with closing(open_store(store_settings)) as store:
                 found = newest(store)

@@ -95,6 +95,18 @@ def test_an_older_workspace_is_upgraded_after_a_backup(old_workspace: StoreSetti
         assert len(newest(store)) == len(OLD_PAGES) + 1
 
 
+def test_tables_of_others_in_the_database_are_not_backed_up(
+    old_workspace: StoreSettings, engine: Engine
+) -> None:
+    if engine.dialect.name == "sqlite":
+        pytest.skip("no one else has tables in the file of a workspace")
+    with engine.begin() as connection:
+        connection.execute(text('CREATE TABLE "My own" (id integer)'))
+    with closing(open_store(old_workspace)) as store:
+        _, _, names = state_in_backup(store)
+        assert names == {"alembic_version", "workspace", "sites", "urls", "packs", "versions"}
+
+
 def test_a_backup_that_an_upgrade_left_half_done_is_made_anew(
     old_workspace: StoreSettings, engine: Engine
 ) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from siteloom.builtin import guide_site
 from siteloom.errors import PackError, StoreError
-from siteloom.store.packs import PACK_MAGIC, Document, Pack, append_block, encode_block
+from siteloom.store.packs import PACK_MAGIC, Document, Pack, PackAppender, encode_block
 
 ONE = Document("http://a.example/1", b"<p>one</p>", "text/html", "utf-8", datetime(2025, 1, 2, tzinfo=UTC))
 TWO = Document("http://a.example/2", b"", "text/html", None, None)
@@ -33,11 +33,19 @@ any_document = st.builds(
 )
 
 
+def append(path: Path, committed: int, documents: Sequence[Document]) -> tuple[int, int]:
+    """Append a block; returns where it begins and the new length."""
+    appender = PackAppender()
+    place = appender.append(path, committed, encode_block(documents))
+    appender.sync()
+    return place
+
+
 def write(path: Path, *blocks: Sequence[Document]) -> tuple[list[int], int]:
     """Make a pack; returns where its blocks begin, and its length."""
     offsets, committed = [], 0
     for documents in blocks:
-        offset, committed = append_block(path, committed, encode_block(documents))
+        offset, committed = append(path, committed, documents)
         offsets.append(offset)
     return offsets, committed
 
@@ -101,7 +109,7 @@ def test_what_stands_behind_the_committed_bytes_is_cut_off_by_the_next_append(pa
     _, committed = write(path, [ONE])
     with path.open("ab") as file:
         file.write(b"garbage" * 10_000)
-    offset, end = append_block(path, committed, encode_block([STYLE]))
+    offset, end = append(path, committed, [STYLE])
     assert (offset, end) == (committed, path.stat().st_size)
     assert [documents for _, documents in read(path, end)] == [(ONE,), (STYLE,)]
 
@@ -111,13 +119,13 @@ def test_a_half_written_block_is_cut_off_by_the_next_append(path: Path, kept: in
     _, committed = write(path, [ONE])
     with path.open("ab") as file:
         file.write(encode_block([TWO, TWO, TWO])[:kept])
-    _, end = append_block(path, committed, encode_block([STYLE]))
+    _, end = append(path, committed, [STYLE])
     assert [documents for _, documents in read(path, end)] == [(ONE,), (STYLE,)]
 
 
 def test_a_pack_that_was_never_committed_is_begun_anew(path: Path) -> None:
     write(path, [ONE], [TWO])
-    offset, end = append_block(path, 0, encode_block([STYLE]))
+    offset, end = append(path, 0, [STYLE])
     assert offset == len(PACK_MAGIC)
     assert read(path, path.stat().st_size) == [(offset, (STYLE,))]
     assert end == path.stat().st_size
@@ -128,7 +136,7 @@ def test_nothing_is_appended_to_a_pack_that_lost_committed_bytes(path: Path) -> 
     with path.open("r+b") as file:
         file.truncate(committed - 1)
     with pytest.raises(PackError, match=f"is shorter than the {committed} bytes"):
-        append_block(path, committed, encode_block([TWO]))
+        append(path, committed, [TWO])
     assert path.stat().st_size == committed - 1
 
 
@@ -136,14 +144,14 @@ def test_a_pack_that_is_gone_is_not_begun_anew_behind_the_tables_back(path: Path
     _, committed = write(path, [ONE])
     path.unlink()
     with pytest.raises(PackError, match="is gone"):
-        append_block(path, committed, encode_block([TWO]))
+        append(path, committed, [TWO])
     assert not path.exists()
 
 
 def test_a_place_that_cannot_be_written_is_named_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "a.example").write_text("a file where the folder should be")
     with pytest.raises(StoreError, match=r"000001\.pack cannot be written: .+\.$"):
-        append_block(tmp_path / "a.example" / "000001.pack", 0, encode_block([ONE]))
+        append(tmp_path / "a.example" / "000001.pack", 0, [ONE])
 
 
 def test_a_flip_of_any_byte_is_noticed(path: Path) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
-from sqlalchemy import select
+from sqlalchemy import event, select
 
 from siteloom.model import Failure
 from siteloom.store import Store, schema
+from siteloom.store.lock import write_lock
 from siteloom.store.runs import recorded_run
 
 from .helpers import day
@@ -17,7 +20,7 @@ def statuses(store: Store) -> list[tuple[str, str]]:
 
 
 def test_a_run_ends_as_done_failed_or_interrupted(store: Store) -> None:
-    with recorded_run(store.engine, store.clock, "ingest", {}):
+    with write_lock(store.folder), recorded_run(store.engine, store.clock, "ingest", {}):
         assert statuses(store) == [("ingest", "running")]
     with pytest.raises(ZeroDivisionError), recorded_run(store.engine, store.clock, "ingest", {}):
         raise ZeroDivisionError
@@ -31,9 +34,10 @@ def test_a_run_found_running_was_killed_unless_it_is_of_another_verb(store: Stor
     other = recorded_run(store.engine, store.clock, "learn", {})
     killed.__enter__()
     other.__enter__()
-    with recorded_run(store.engine, store.clock, "ingest", {}):
-        pass
-    assert statuses(store) == [("ingest", "killed"), ("learn", "running"), ("ingest", "done")]
+    with write_lock(store.folder):
+        with recorded_run(store.engine, store.clock, "ingest", {}):
+            pass
+        assert statuses(store) == [("ingest", "killed"), ("learn", "running"), ("ingest", "done")]
     assert store.runs(10)[-1].ended_at is None
 
 
@@ -56,6 +60,27 @@ def test_failures_are_written_before_too_many_wait(store: Store) -> None:
         assert len(list(store.failures(run.id))) == 1_000
     assert len(list(store.failures(run.id))) == 1_100
     assert run.counts == {"failed": 1_100}
+
+
+def test_ctrl_c_when_failures_have_been_written_does_not_write_them_twice(store: Store) -> None:
+    failure = Failure("http://a.example/", "no HTML")
+    presses = iter([signal.SIGINT])
+
+    def press_once(*_: object) -> None:
+        for press in presses:
+            signal.raise_signal(press)
+
+    def fail_and_flush() -> None:
+        with recorded_run(store.engine, store.clock, "ingest", {}) as run:
+            event.listen(store.engine, "checkin", press_once)  # the first thing after a commit
+            run.fail(failure)
+            run.flush()
+
+    with pytest.raises(KeyboardInterrupt):
+        fail_and_flush()
+    (run,) = store.runs(1)
+    assert run.status == "interrupted"
+    assert list(store.failures(run.id)) == [failure]
 
 
 def test_failures_that_say_what_no_database_takes_are_kept_readably(store: Store) -> None:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from siteloom.builtin import directory_site, guide_site
-from siteloom.errors import PackError
+from siteloom.config import StoreSettings
+from siteloom.errors import PackError, StoreError
 from siteloom.model import Failure, Page, Resource
-from siteloom.store import Store, StoredPages
+from siteloom.store import Store, StoredPages, open_store
 from siteloom.store.packs import Pack
 
-from .helpers import assert_sound, newest, page, put
+from .helpers import assert_sound, day, newest, page, put
 
 
 def test_an_empty_store_has_nothing_to_tell(store: Store) -> None:
@@ -44,7 +50,7 @@ def test_sites_are_told_in_numbers_by_name(store: Store) -> None:
     put(store, page("http://a.example/1"), Resource("http://a.example/x", b"12345", "image/png"))
     put(store, Resource("http://c.example/x", b"12345", "image/png"))
     told = [(s.name, s.pages, s.versions, s.bytes) for s in store.sites()]
-    assert told == [("a.example", 1, 1, 11), ("b.example", 2, 3, 30), ("c.example", 0, 0, 0)]
+    assert told == [("a.example", 1, 1, 16), ("b.example", 2, 3, 30), ("c.example", 0, 0, 5)]
     for site in store.sites():
         files = (store.packs_folder / site.name).iterdir()
         assert site.packed_bytes == sum(file.stat().st_size for file in files)
@@ -78,6 +84,87 @@ def test_pages_can_be_read_while_others_are_written(store: Store) -> None:
         assert 200 <= len(during) < 400
         assert_sound(store)
     assert len(newest(store)) == 400
+
+
+def test_pages_are_those_of_the_moment_when_reading_began(store: Store) -> None:
+    first = {f"http://a.example/{n}": page(f"http://a.example/{n}", f"first {n}") for n in range(1_500)}
+    second = {url: page(url, f"second {url}", 1) for url in first}
+    put(store, *first.values())
+    put(store, *second.values())
+    reading = store.pages()
+    read = [next(reading)]
+    seen_again = [page(url, f"first {n}", 2) for n, url in enumerate(first)]
+    put(store, *seen_again[:1_000])
+    put(store, *(page(url, "third", 3) for url in list(first)[500:]), page("http://a.example/new"))
+    read += reading
+    assert len(read) == len(second)
+    assert {each.url: each for each in read} == second
+
+
+def when_first_asked(store: Store, statement: str, act: Callable[[], object]) -> None:
+    """Do something as soon as the database has answered a statement for the first time."""
+    acts = iter([act])
+
+    def act_once(*details: Any) -> None:
+        if statement in details[2]:
+            for waiting in acts:
+                waiting()
+
+    event.listen(store.engine, "after_cursor_execute", act_once)
+
+
+def test_the_check_does_not_miss_what_is_written_while_it_reads(store: Store) -> None:
+    put(store, page("http://a.example/1"))
+    when_first_asked(store, "FROM packs", lambda: put(store, page("http://a.example/2")))
+    assert list(store.check()) == []
+    assert len(newest(store)) == 2
+
+
+def test_the_newest_version_of_a_resource_is_read_back(store: Store) -> None:
+    url = "http://a.example/s.css"
+    old, new = (Resource(url, text, "text/css", day(n)) for n, text in enumerate((b"p{}", b"p{color:red}")))
+    put(store, new, old, Page(url, b"<p>no such file</p>", day(2)))
+    assert store.resource(url) == new
+    assert store.resource("http://a.example/none") is None
+    assert store.resource(url, "other") is None
+    put(store, old, site="other")
+    assert store.resource(url, "other") == old
+
+
+def test_a_database_that_breaks_while_the_store_is_open_is_told_in_a_sentence(tmp_path: Path) -> None:
+    with closing(open_store(StoreSettings(str(tmp_path)), create=True)) as store:
+        put(store, *(page(f"http://a.example/{number}", str(number)) for number in range(300)))
+        run = put(store, Failure("f", "no URL")).run_id
+    with closing(open_store(StoreSettings(str(tmp_path)))) as store:
+        database = tmp_path / "siteloom.db"
+        head = database.read_bytes()[:4096]  # it names the tables
+        database.write_bytes(head + Random(1).randbytes(database.stat().st_size - len(head)))
+        questions: list[Callable[[], object]] = [
+            store.sites,
+            lambda: store.runs(5),
+            lambda: list(store.failures(run)),
+            lambda: list(store.pages()),
+            lambda: store.versions("http://a.example/1"),
+            lambda: store.resource("http://a.example/1"),
+            lambda: list(store.check()),
+            lambda: put(store, page("http://a.example/new")),
+        ]
+        for ask in questions:
+            with pytest.raises(StoreError, match=r"^The database .*siteloom\.db cannot be used: .+\.$"):
+                ask()
+
+
+def test_a_store_is_read_wherever_the_process_has_gone(
+    store_settings: StoreSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with closing(open_store(StoreSettings("here", store_settings.url), create=True)) as store:
+        monkeypatch.chdir("/")
+        put(store, page("http://a.example/1"))
+        store.engine.dispose()  # it must find the way again
+        assert set(newest(store)) == {"http://a.example/1"}
+        assert_sound(store)
+    assert (tmp_path / "here" / "packs" / "a.example").is_dir()
 
 
 def test_runs_are_told_newest_first(store: Store) -> None:

@@ -7,18 +7,23 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Engine, text
 
 from siteloom.config import StoreSettings
 from siteloom.errors import NoWorkspace, StoreBusy, StoreError, StoreTooNew
-from siteloom.store import Store, open_store, workspace_exists
+from siteloom.store import Store, open_store, workspace, workspace_exists
+from siteloom.store.database import connect
+from siteloom.store.database import postgres_url as database_url
 from siteloom.store.lock import write_lock
+from siteloom.store.migrate import upgrade
 
 from ..postgres import PostgresServer, free_port
 from .helpers import assert_sound, newest, page, put
@@ -92,6 +97,33 @@ def test_the_tables_of_another_workspace_are_refused(tmp_path: Path, postgres_se
         )
         assert not workspace_exists(StoreSettings(str(tmp_path / "new")))
         open_store(StoreSettings(str(tmp_path / "one"), one)).close()
+
+
+def test_two_folders_that_claim_one_database_at_once_do_not_both_get_it(
+    tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both_about_to_claim = threading.Barrier(2)
+
+    def upgrade_together(engine: Engine) -> str | None:
+        with suppress(threading.BrokenBarrierError):
+            both_about_to_claim.wait(1)
+        return upgrade(engine)
+
+    def claim(name: str) -> str:
+        try:
+            open_store(StoreSettings(str(tmp_path / name), postgres_url), create=True).close()
+        except StoreError as error:
+            return str(error)
+        return "claimed"
+
+    engine = connect(database_url(postgres_url))
+    upgrade(engine)  # so that the two need not quarrel about who makes the tables
+    engine.dispose()
+    monkeypatch.setattr(workspace, "upgrade", upgrade_together)
+    with ThreadPoolExecutor(2) as threads:
+        first, second = sorted(threads.map(claim, ["one", "other"]))
+    assert "belong to another workspace" in first
+    assert second == "claimed"
 
 
 def test_pages_are_not_overwritten_when_their_tables_are_gone(
@@ -230,7 +262,7 @@ def write_protected(store_settings: StoreSettings) -> Iterator[StoreSettings]:
 
 
 def test_writing_to_a_write_protected_workspace_ends_with_a_sentence(write_protected: StoreSettings) -> None:
-    with nobody(), pytest.raises(StoreError, match=r"cannot be (opened|written): .+\.$"):
+    with nobody(), pytest.raises(StoreError, match=r"cannot be (opened|written|used): .+\.$"):
         put_into(write_protected)
     with closing(open_store(write_protected)) as store:
         assert set(newest(store)) == {"http://a.example/1"}

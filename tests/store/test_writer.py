@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import signal
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from random import Random
@@ -15,10 +18,11 @@ import pytest
 from sqlalchemy import event, select
 
 from siteloom.config import StoreSettings
-from siteloom.errors import PackError
-from siteloom.model import Page, Resource
+from siteloom.errors import PackError, StoreError
+from siteloom.model import Failure, Page, Resource
 from siteloom.store import PageWriter, Store, open_store, schema, writer
 from siteloom.store.keys import folder_name
+from siteloom.urls import site_of
 
 from .helpers import all_versions, assert_sound, day, newest, page, put, random_page
 from .test_keys import HOSTILE
@@ -107,6 +111,69 @@ def test_the_first_and_last_moment_of_the_calendar_are_times_like_others(
     assert list(store.pages()) == [kept]
 
 
+@pytest.mark.parametrize(
+    "time",
+    [
+        datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=1))),
+        datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-1))),
+    ],
+)
+def test_a_time_that_is_off_the_calendar_in_utc_is_a_failure_and_the_rest_goes_on(
+    store: Store, time: datetime
+) -> None:
+    good = page("http://a.example/good")
+    report = put(store, Page("http://a.example/bad", b"page", time), good)
+    assert list(store.failures(report.run_id)) == [
+        Failure("http://a.example/bad", "bad fetched_at", f"{time} is off the calendar in UTC")
+    ]
+    assert list(store.pages()) == [good]
+
+
+def test_pages_without_a_time_were_fetched_in_the_order_they_came(store_settings: StoreSettings) -> None:
+    url = "http://a.example/1"
+    with closing(open_store(store_settings, create=True, clock=lambda: day(5))) as store:
+        put(store, *(Page(url, content) for content in (b"A", b"B", b"A")))
+        assert newest(store) == {url: b"A"}
+    with closing(open_store(store_settings, create=True, clock=lambda: day(6))) as store:
+        put(store, *(Page(url, content) for content in (b"A", b"B", b"A", b"B")))
+        assert newest(store) == {url: b"B"}
+
+
+def test_blocks_of_many_sites_share_transactions(store: Store) -> None:
+    commits = 0
+
+    def count(*_: object) -> None:
+        nonlocal commits
+        commits += 1
+
+    pages = [page(f"http://site{number}.example/") for number in range(500)]
+    with unlocked_writer(store, jobs=2) as writing:
+        for each in pages:
+            writing.add(each, site_of(each.url))
+        event.listen(store.engine, "commit", count)
+    assert commits <= 3
+    assert newest(store) == {p.url: p.html for p in pages}
+    assert_sound(store)
+
+
+def test_the_bytes_of_a_batch_are_on_the_disk_before_the_tables_speak_of_them(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full_disk(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    put(store, page("http://a.example/1"))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full_disk)
+        with pytest.raises(StoreError, match=r"cannot be written: No space left on device\.$"):
+            put(store, *(page(f"http://{site}.example/2") for site in "abc"))
+    assert set(newest(store)) == {"http://a.example/1"}
+    assert store.runs(1)[0].counts["new"] == 0
+    put(store, *(page(f"http://{site}.example/2") for site in "abc"))
+    assert len(newest(store)) == 4
+    assert_sound(store)
+
+
 def test_pages_of_300_sites_that_come_mixed_are_each_kept_in_their_site(store: Store) -> None:
     pages = [page(f"http://site{site}.example/{n}", f"{site} {n}") for n in range(5) for site in range(300)]
     report = put(store, *pages, jobs=2)
@@ -124,7 +191,7 @@ def test_resources_are_kept_apart_from_pages(store: Store) -> None:
     assert newest(store) == {url: b"same"}
     assert store.versions(style.url) == ()
     (site,) = store.sites()
-    assert (site.pages, site.versions, site.bytes) == (1, 1, 4)
+    assert (site.pages, site.versions, site.bytes) == (1, 1, 11)
     again = put(store, style, Resource(url, b"same", "image/gif", day(2)), Page(url, b"same", day(1)))
     assert again.unchanged == 3
     assert_sound(store)
@@ -138,11 +205,12 @@ def test_one_url_may_stand_in_two_sites(store: Store) -> None:
 
 
 def test_hostile_site_names_stay_in_the_folder_of_packs(store: Store) -> None:
+    short = [site for site in HOSTILE if len(site.encode()) <= 255]
     with unlocked_writer(store) as writing:
-        for number, site in enumerate(HOSTILE):
+        for number, site in enumerate(short):
             assert writing.add(page(f"http://x/{number}", site), site) is None
-    assert [site.name for site in store.sites()] == sorted(HOSTILE, key=str.encode)
-    for number, site in enumerate(HOSTILE):
+    assert [site.name for site in store.sites()] == sorted(short, key=str.encode)
+    for number, site in enumerate(short):
         assert newest(store, site) == {f"http://x/{number}": f"<p>{site}</p>".encode()}
         assert (store.packs_folder / folder_name(site) / "000001.pack").is_file()
     assert {entry.name for entry in store.folder.iterdir()} <= {
@@ -197,6 +265,15 @@ def test_a_document_with_text_that_databases_refuse_is_a_failure_and_the_rest_go
 
 def test_a_site_name_that_databases_refuse_is_the_failure_of_each_page(store: Store) -> None:
     assert put(store, page("http://a.example/"), site="x\udc80").failures == {"bad site name": 1}
+
+
+def test_a_site_name_longer_than_any_host_is_the_failure_of_each_page(store: Store) -> None:
+    random = Random(5)
+    host = "".join(random.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=10_000))
+    report = put(store, page(f"http://{host}/"), page("http://a.example/"))
+    assert report.failures == {"bad site name": 1}
+    assert put(store, page("http://a.example/"), site="é" * 128).failures == {"bad site name": 1}
+    assert put(store, page("http://a.example/"), site="x" * 255).new == 1
 
 
 def test_any_charset_a_server_names_is_kept(store: Store) -> None:

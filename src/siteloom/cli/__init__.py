@@ -11,10 +11,10 @@ from typing import Annotated
 import typer
 
 import siteloom
-from siteloom.cli import config, demo, doctor, ingest, init, status
+from siteloom.cli import cluster, config, demo, doctor, ingest, init, status, template
 from siteloom.cli.shell import PROGRAM, CommonOptions, common_options, verb
 
-_VERBS = (demo, init, ingest, status, doctor, config)
+_VERBS = (demo, init, ingest, status, cluster, template, doctor, config)
 
 # Help is plain text: drawing it with rich would make it twice as slow to appear.
 app = typer.Typer(name=PROGRAM, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)

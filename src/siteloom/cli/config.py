@@ -16,7 +16,7 @@ def run(shell: Shell, output: OutputOption = None) -> None:
     A setting is given in siteloom.toml (`[parse]`, then `max_bytes = 1000000`), in the environment
     (`SITELOOM_PARSE_MAX_BYTES=1000000`) or, for some, by a flag. The later of these wins.
     """
-    shell.write(output, _COLUMNS, ({**s._asdict(), "value": str(s.value)} for s in shell.resolved))
+    shell.write(output, _COLUMNS, ({**s._asdict(), "value": s.shown} for s in shell.resolved))
     if output is None:
-        rows = ((s.name, str(s.value), s.origin, s.help) for s in shell.resolved)
-        shell.show("Settings", ("setting", "value", "from", "meaning"), rows)
+        rows = ((s.name, s.shown, s.origin, s.help) for s in shell.resolved)
+        shell.show("Settings", [column.name for column in _COLUMNS], rows)

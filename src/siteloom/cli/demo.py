@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from siteloom.cli.shell import Shell
+from siteloom.cli.status import show_sites
+from siteloom.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from siteloom.builtin import BuiltinPage
-    from siteloom.model import Page
-    from siteloom.store import Store
+    from siteloom.model import Cluster, Page
+    from siteloom.store import PageAddress, Store
 
 NAME = "demo"
 
@@ -31,6 +34,8 @@ def run(
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="siteloom-demo-") as folder:
             _demo(shell, Path(folder))
+    elif (Path(keep) / "workspace").exists():
+        raise UsageError(f"There is a demo in {keep} already: name another folder, or remove it.")
     else:
         _demo(shell, Path(keep))
 
@@ -38,23 +43,40 @@ def run(
 def _demo(shell: Shell, folder: Path) -> None:
     from siteloom.builtin import directory_site, guide_site
     from siteloom.config import StoreSettings
+    from siteloom.pipeline import cluster_store
     from siteloom.store import open_store
 
     store = open_store(StoreSettings(workspace=str(folder / "workspace")), create=True)
     guide = guide_site()
     shell.say("\n1. A crawl of two web sites comes in: a city guide and a restaurant directory.")
-    _ingest(shell, store, folder / "crawl-1.jsonl", [*guide, *directory_site()])
+    directory = directory_site()
+    _ingest(shell, store, folder / "crawl-1.jsonl", [*guide, *directory])
 
     shell.say("\n2. The same crawl once more: nothing is stored twice.")
     _ingest(shell, store, folder / "crawl-1.jsonl", [])
 
     shell.say("\n3. Half a year later the guide has been redesigned: each page gets a new version.")
     _ingest(shell, store, folder / "crawl-2.jsonl", guide_site("redesign"))
-    _show_sites(shell, store)
+    show_sites(shell, store.sites())
 
     page = next(page.page for page in guide if page.kind == "restaurant")
     shell.say(f"\n4. The two versions of one page, {page.url}, as the parser sees them:")
     _show_versions(shell, store.versions(page.url))
+
+    shell.say("\n5. Which pages were made from one template? Found by what their tags have in common:")
+    clustering, pages = cluster_store(store, "vertex")
+    kind_of = {page.page.url: page.kind for page in [*guide, *directory]}
+    rows = (
+        (
+            cluster.id,
+            cluster.size,
+            cluster.mask,
+            ", ".join(f"{count} {kind}" for kind, count in _kinds(cluster, pages, kind_of)),
+            len(cluster.template.paths),
+        )
+        for cluster in clustering.clusters
+    )
+    shell.show("Templates", ("cluster", "pages", "signature", "what they really are", "shared paths"), rows)
     store.close()
     shell.say(
         "\nNext, on your own pages: siteloom init, then siteloom ingest FOLDER_OR_FILE, then siteloom status."
@@ -79,14 +101,6 @@ def _ingest(shell: Shell, store: Store, file: Path, pages: Iterable[BuiltinPage]
     )
 
 
-def _show_sites(shell: Shell, store: Store) -> None:
-    rows = [
-        (site.name, site.pages, site.versions, site.bytes / 1e6, site.bytes / site.packed_bytes)
-        for site in store.sites()
-    ]
-    shell.show("What is stored", ("site", "pages", "versions", "MB", "times smaller packed"), rows)
-
-
 def _show_versions(shell: Shell, versions: Iterable[Page]) -> None:
     from siteloom.dom import normalize, parse, tag_path, text_nodes
     from siteloom.model import Failure
@@ -109,3 +123,10 @@ def _show_versions(shell: Shell, versions: Iterable[Page]) -> None:
             )
         )
     shell.show("", ("fetched", "heading", "its path", "texts", "different paths"), rows)
+
+
+def _kinds(
+    cluster: Cluster, pages: Sequence[PageAddress], kind_of: Mapping[str, str]
+) -> list[tuple[str, int]]:
+    """How many pages of each kind are in a cluster, the most common kind first."""
+    return Counter(kind_of[pages[member].url] for member in cluster.members).most_common()

@@ -36,10 +36,10 @@ def run(shell: Shell, output: OutputOption = None) -> None:
         findings.append(_Finding("workspace", True, f"none at {shell.settings.store.workspace}"))
     shell.write(output, _COLUMNS, (finding._asdict() for finding in findings))
     if output is None:
-        shell.show("Siteloom's health", ("check", "in order", "finding"), findings)
+        shell.show("Siteloom's health", [column.name for column in _COLUMNS], findings)
     bad = [finding.check for finding in findings if not finding.ok]
     if bad:
-        raise SiteloomError(f"Not in order: {', '.join(bad)}.")
+        raise SiteloomError(f"Not in order: {', '.join(bad)}. What is damaged must come back from a backup.")
 
 
 def _installation() -> Iterator[_Finding]:
@@ -58,19 +58,16 @@ def _installation() -> Iterator[_Finding]:
 
 
 def _workspace(shell: Shell) -> Iterator[_Finding]:
-    from siteloom.store import open_store
-
     try:
-        store = open_store(shell.settings.store)
-        sites = store.sites()
-        problems = list(store.check())
+        with shell.store() as store:
+            sites = store.sites()
+            problems = list(store.check())
     except SiteloomError as error:
         yield _Finding("workspace", False, str(error))
         return
     pages = sum(site.pages for site in sites)
-    yield _Finding("workspace", True, f"{pages:,} pages of {len(sites):,} sites at {store.folder}")
+    yield _Finding("workspace", True, f"{pages:,} pages, {len(sites):,} sites at {store.folder}")
     for problem in problems:
         yield _Finding(f"pack {problem.place}", False, problem.text)
     if not problems:
         yield _Finding("packs", True, "every page reads back as it was stored")
-    store.close()

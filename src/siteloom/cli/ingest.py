@@ -26,7 +26,7 @@ def run(
     sources: Annotated[
         list[str],
         typer.Argument(
-            metavar="SOURCE...", help="Folder of HTML files, or a WARC, Parquet, JSON Lines or HTML file."
+            metavar="SOURCE", help="Folder of HTML files, or a WARC, Parquet, JSON Lines or HTML file."
         ),
     ],
     site: Annotated[
@@ -57,39 +57,39 @@ def run(
     from siteloom.output import check_destination
     from siteloom.pages import open_source
     from siteloom.pipeline import ingest
-    from siteloom.store import open_store
 
     if failures:
         check_destination(failures)
     opened = [open_source(source, shell.settings.pages, with_resources=resources) for source in sources]
-    store = open_store(shell.settings.store, create=True)
-    with shell.counting("Reading") as count:
-        report = ingest(
-            store,
-            opened,
-            site=site,
-            jobs=shell.settings.run.jobs,
-            names=sources,
-            on_item=lambda item: count(1) if isinstance(item, Page) else None,
+    with shell.store(create=True) as store:
+        with shell.counting("Reading") as count:
+            report = ingest(
+                store,
+                opened,
+                site=site,
+                jobs=shell.settings.run.jobs,
+                names=sources,
+                on_item=lambda item: count(1) if isinstance(item, Page) else None,
+            )
+        failed = (
+            {"url": f.url, "reason": f.reason, "detail": f.detail} for f in store.failures(report.run_id)
         )
-    failed = ({"url": f.url, "reason": f.reason, "detail": f.detail} for f in store.failures(report.run_id))
-    shell.write(failures, _FAILURE_COLUMNS, failed)
-    _tell(shell, store, report)
-    store.close()
+        shell.write(failures, _FAILURE_COLUMNS, failed)
+        _tell(shell, store, report)
     if report.kept == 0:
-        raise SourceError("No page could be read: the failures above say why.")
+        raise SourceError(f"No page could be read: {_why_nothing(report)}.")
 
 
 def _tell(shell: Shell, store: Store, report: IngestReport) -> None:
     shell.show(
         f"Ingested into {store.folder}",
-        ("", "documents"),
+        ("", "count"),
         [
             ("new", report.new),
             ("changed since the last time", report.changed),
             ("unchanged", report.unchanged),
             *((f"failed: {reason}", count) for reason, count in report.failures.items()),
-            *((f"passed over: {reason}", count) for reason, count in report.skipped.items()),
+            *((f"skipped: {reason}", count) for reason, count in report.skipped.items()),
         ],
     )
     if report.failures:
@@ -97,3 +97,11 @@ def _tell(shell: Shell, store: Store, report: IngestReport) -> None:
         shell.show(
             "What failed first", ("where", "reason", "detail"), [(f.url, f.reason, f.detail) for f in shown]
         )
+
+
+def _why_nothing(report: IngestReport) -> str:
+    if report.failures:
+        return "all of them failed, as shown above"
+    if report.skipped:
+        return f"all {sum(report.skipped.values()):,} documents in the sources were skipped"
+    return "the sources are empty"

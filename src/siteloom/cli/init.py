@@ -9,12 +9,11 @@ NAME = "init"
 
 def run(shell: Shell) -> None:
     """Make a workspace: the folder in which Siteloom keeps pages and what it learns about them."""
-    from siteloom.store import open_store, workspace_exists
+    from siteloom.store import workspace_exists
 
     existed = workspace_exists(shell.settings.store)
-    store = open_store(shell.settings.store, create=True)
-    store.close()
-    if existed:
-        shell.say(f"There is a workspace at {store.folder} already; nothing was changed.")
-    else:
-        shell.say(f"Made a workspace at {store.folder}. Next: siteloom ingest FOLDER_OR_FILE")
+    with shell.store(create=True) as store:
+        if existed:
+            shell.say(f"There is a workspace at {store.folder} already; its pages stay as they are.")
+        else:
+            shell.say(f"Made a workspace at {store.folder}. Next: siteloom ingest FOLDER_OR_FILE")

@@ -7,6 +7,7 @@ import inspect
 import json
 import logging
 import os
+import signal
 import sys
 import traceback
 from contextlib import contextmanager
@@ -25,8 +26,13 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from siteloom.store import Store
+
 PROGRAM = "siteloom"
 INTERRUPTED = 130  # as shells count it: 128 and the number of the signal
+
+# Errors are told by _fail; without this, Python would print those that come before logging is set up.
+logging.getLogger(PROGRAM).addHandler(logging.NullHandler())
 
 OutputOption = Annotated[
     str | None,
@@ -109,12 +115,12 @@ def verb(function: Callable[..., None]) -> Callable[..., None]:
     def called(context: typer.Context, options: CommonOptions, **arguments: Any) -> None:
         options = options.over(context.obj or CommonOptions())
         with _errors_as_sentences(options.debug):
+            _set_up_logging(options)
             settings, resolved = load_settings(
                 Path.cwd(),
                 os.environ,
                 {"store.workspace": options.workspace, "store.url": options.store, "run.jobs": options.jobs},
             )
-            _set_up_logging(options)
             function(Shell(settings, resolved, options.quiet), **arguments)
 
     context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
@@ -134,8 +140,12 @@ class Shell:
 
     def say(self, text: str) -> None:
         """Print a message."""
+        logging.getLogger(PROGRAM).debug(text.strip())
         if not self.quiet:
-            self._console().print(text, highlight=False)
+            from rich.text import Text
+
+            # As text, because a path may look like rich's markup; unwrapped, so that it can be copied.
+            self._console().print(Text(text), soft_wrap=True)
 
     def show(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Print a table; numbers stand to the right."""
@@ -145,13 +155,45 @@ class Shell:
         from rich.text import Text
 
         rows = [list(row) for row in rows]
-        table = Table(title=title, title_justify="left", title_style="bold")
+        table = Table(title=Text(title), title_justify="left", title_style="bold")
         for number, column in enumerate(columns):
             numeric = bool(rows) and all(isinstance(row[number], int | float) for row in rows)
             table.add_column(column, justify="right" if numeric else "left", overflow="fold")
         for row in rows:
             table.add_row(*(Text(_shown(value)) for value in row))
         self._console().print(table)
+
+    def draw(self, picture: object) -> None:
+        """Print what rich can draw, such as a tree."""
+        if not self.quiet:
+            self._console().print(picture)
+
+    def write_or_show(
+        self,
+        destination: str | None,
+        title: str,
+        columns: Sequence[Column],
+        rows: Iterable[Mapping[str, object]],
+    ) -> None:
+        """Write rows to `-o`, or print them as a table if it was not given."""
+        if destination is not None:
+            self.write(destination, columns, rows)
+        else:
+            names = [column.name for column in columns]
+            self.show(title, names, ([row.get(name) for name in names] for row in rows))
+
+    @contextmanager
+    def store(self, *, create: bool = False) -> Iterator[Store]:
+        """The workspace's store, which is told about if it had to be upgraded, and closed in the end."""
+        from siteloom.store import open_store
+
+        store = open_store(self.settings.store, create=create)
+        try:
+            if store.backup:
+                self.say(f"The workspace was upgraded; its state before is kept in {store.backup}.")
+            yield store
+        finally:
+            store.close()
 
     def write(
         self, destination: str | None, columns: Sequence[Column], rows: Iterable[Mapping[str, object]]
@@ -201,6 +243,7 @@ def _shown(value: object) -> str:
 
 @contextmanager
 def _errors_as_sentences(debug: bool) -> Iterator[None]:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # being told to stop is like Ctrl-C
     try:
         yield
     except SiteloomError as error:
@@ -243,6 +286,7 @@ def _set_up_logging(options: CommonOptions) -> None:
     log.setLevel(logging.DEBUG)
     if options.verbose and not options.quiet:
         to_screen = logging.StreamHandler()
+        to_screen.addFilter(lambda record: record.levelno < logging.ERROR)  # errors are told by _fail
         to_screen.setLevel(logging.DEBUG if options.verbose > 1 else logging.INFO)
         to_screen.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
         log.addHandler(to_screen)
@@ -255,5 +299,3 @@ def _set_up_logging(options: CommonOptions) -> None:
             ) from error
         to_file.setFormatter(_JsonLines())
         log.addHandler(to_file)
-    if not log.handlers:
-        log.addHandler(logging.NullHandler())

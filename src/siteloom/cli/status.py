@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from siteloom.cli.shell import OutputOption, Shell
 from siteloom.output import Column
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from siteloom.store import Site
 
 NAME = "status"
 
@@ -19,31 +26,27 @@ _RUNS_SHOWN = 5
 
 def run(shell: Shell, output: OutputOption = None) -> None:
     """Show the sites in the workspace and the latest runs."""
-    from siteloom.store import open_store
-
-    store = open_store(shell.settings.store)
-    sites = store.sites()
-    shell.write(output, _COLUMNS, ({"site": site.name, **site._asdict()} for site in sites))
-    if output is None:
-        if store.backup:
-            shell.say(f"The workspace was upgraded; its state before is kept in {store.backup}.")
-        if not sites:
+    with shell.store() as store:
+        sites = store.sites()
+        shell.write(output, _COLUMNS, ({"site": site.name, **site._asdict()} for site in sites))
+        if output is None and not sites:
             shell.say(f"The workspace at {store.folder} is empty. Next: siteloom ingest FOLDER_OR_FILE")
-            return
-        rows = (
-            (site.name, site.pages, site.versions, site.bytes / 1e6, site.bytes / max(1, site.packed_bytes))
-            for site in sites
-        )
-        shell.show("Sites", ("site", "pages", "versions", "MB", "times smaller packed"), rows)
-        shell.show(
-            "Latest runs",
-            ("run", "verb", "started", "status", "result"),
-            (
+        elif output is None:
+            show_sites(shell, sites)
+            runs = (
                 (str(r.id), r.verb, f"{r.started_at:%Y-%m-%d %H:%M:%S}", r.status, _in_words(r.counts))
                 for r in store.runs(_RUNS_SHOWN)
-            ),
-        )
-    store.close()
+            )
+            shell.show("Latest runs", ("run", "verb", "started", "status", "result"), runs)
+
+
+def show_sites(shell: Shell, sites: Iterable[Site]) -> None:
+    """Print a table of sites."""
+    rows = (
+        (site.name, site.pages, site.versions, site.bytes / 1e6, site.bytes / max(1, site.packed_bytes))
+        for site in sites
+    )
+    shell.show("Sites", ("site", "pages", "versions", "MB", "times smaller packed"), rows)
 
 
 def _in_words(counts: dict[str, int]) -> str:

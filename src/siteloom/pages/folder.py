@@ -76,7 +76,7 @@ class Folder:
                 if name.lower().endswith(HTML_SUFFIXES):
                     yield Path(folder, name)
         for error in unreadable:
-            place = Path(error.filename).absolute().as_uri()
+            place = _file_url(Path(error.filename))
             yield Failure(place, "unreadable folder", f"{error.filename}: {error.strerror}")
 
 
@@ -131,7 +131,7 @@ def _entry(row: dict[str, str | None], path: Path, folder: Path, place: str) -> 
 
 
 def _read_page(file: Path, entry: _Entry | None, settings: PagesSettings) -> Page | Failure:
-    place = entry.url if entry else file.absolute().as_uri()
+    place = entry.url if entry else _file_url(file)
     try:
         status = file.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -146,6 +146,11 @@ def _read_page(file: Path, entry: _Entry | None, settings: PagesSettings) -> Pag
         return Page(entry.url, html, entry.fetched_at)
     page = Page(place, html)
     return Page(canonical_url(page) or place, html)
+
+
+def _file_url(file: Path) -> str:
+    """A file's address, the same however the way to the file was written."""
+    return Path(os.path.abspath(file)).as_uri()  # noqa: PTH100 - absolute() would leave ".." in it
 
 
 def canonical_url(page: Page) -> str | None:

@@ -43,6 +43,8 @@ class JsonLines:
                         yield Failure(place, "page too large", f"the line has over {self._max_line:,} bytes")
                     elif not line.isspace():
                         yield self._page(line, place)
+        except (PermissionError, IsADirectoryError) as error:
+            yield Failure(str(self.path), "unreadable file", str(error.strerror))
         except (OSError, *DECOMPRESSION_ERRORS) as error:
             yield Failure(f"{self.path}:{number + 1}", "truncated or damaged file", str(error))
 

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
     from siteloom.config import PagesSettings
 
-# Pages of 100 kB make a batch of 6 MB: small enough to keep memory flat, large
-# enough that Arrow's overhead per batch vanishes.
-_ROWS_AT_A_TIME = 64
+# Batches of this many bytes keep memory flat, and Arrow's overhead per batch vanishes in them.
+_BYTES_AT_A_TIME = 8_000_000
+_MOST_ROWS_AT_A_TIME = 1_000
+_BUFFER_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +49,17 @@ class Parquet:
         pyarrow = _pyarrow()
         row = 0
         try:
-            with pyarrow.parquet.ParquetFile(self.path) as file:
+            # Not buffered ahead: Arrow would hold a whole row group, which may be the whole file.
+            with pyarrow.parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=_BUFFER_BYTES) as file:
                 columns = [name for name in ("url", "html", "fetched_at") if name in file.schema_arrow.names]
-                for batch in file.iter_batches(batch_size=_ROWS_AT_A_TIME, columns=columns):
+                for batch in file.iter_batches(batch_size=_batch_rows(file.metadata), columns=columns):
                     cells_by_column = [_in_microseconds(column, pyarrow) for column in batch.columns]
                     for cells in zip(*cells_by_column, strict=True):
                         row += 1
                         named = zip(batch.schema.names, cells, strict=True)
                         yield self._page(dict(named), f"{self.path}, row {row}")
+        except (PermissionError, IsADirectoryError) as error:
+            yield Failure(str(self.path), "unreadable file", str(error.strerror))
         except (OSError, ValueError, pyarrow.ArrowException) as error:
             yield Failure(f"{self.path}, row {row + 1}", "truncated or damaged file", str(error))
 
@@ -67,6 +71,13 @@ class Parquet:
         return page_from_fields(
             fields["url"], fields["html"], fields.get("fetched_at"), place, self.settings.max_bytes
         )
+
+
+def _batch_rows(metadata: Any) -> int:
+    """How many rows to read at a time, by the mean size of a row in the group of the largest rows."""
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    row_bytes = max((group.total_byte_size / max(1, group.num_rows) for group in groups), default=1.0)
+    return max(1, min(_MOST_ROWS_AT_A_TIME, int(_BYTES_AT_A_TIME / max(1.0, row_bytes))))
 
 
 def _in_microseconds(column: Any, pyarrow: Any) -> Any:

@@ -40,6 +40,8 @@ def open_source(
         exists = path.exists()
     except (OSError, ValueError) as error:
         raise SourceError(f"{location!s} cannot be opened: {error}.") from error
+    if not exists and str(location).startswith(("http://", "https://")):
+        raise SourceError(f"{location!s} is on the web: save it first, and name the file or folder.")
     if not exists:
         raise SourceError(f"There is no file or folder {location!s}: check the path.")
     if is_folder:
@@ -57,7 +59,7 @@ def open_source(
         return HtmlFile(path, settings)
     raise SourceError(
         f"Cannot tell what {location!s} is: a source is a folder of HTML files, or a file named "
-        ".html, .warc, .warc.gz, .warc.zst, .parquet, .jsonl or .jsonl.gz."
+        ".html, .warc, .parquet or .jsonl (.warc and .jsonl also compressed, such as .warc.gz)."
     )
 
 

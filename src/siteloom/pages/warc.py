@@ -32,6 +32,9 @@ _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _WARC_MAGIC = b"WARC/"
 _SNIFFED_BYTES = 4
 
+# They hold documents in other forms than a server's response, so a reader may miss them.
+_RECORDS_WITH_CONTENT = (WarcRecordType.resource, WarcRecordType.revisit, WarcRecordType.conversion)
+
 _CHUNK_HEADER = re.compile(rb"([0-9a-fA-F]{1,8}) [ \t]*+ (?: ; [^\r\n]*+ )?+ \r\n", re.VERBOSE)
 _RECORD_HEADER = re.compile(rb"(?: [^\n]*+ \n )+? \r?\n", re.VERBOSE)
 _CONTENT_LENGTH = re.compile(rb"\ncontent-length:[ \t]*+(\d{1,18})", re.IGNORECASE)
@@ -61,6 +64,8 @@ class Warc:
 
     def _read(self, archive: mmap.mmap) -> Iterator[Page | Resource | Failure | Skipped]:
         start = 0
+        is_plain = archive[:_SNIFFED_BYTES] == _WARC_MAGIC[:_SNIFFED_BYTES]
+        place = str(self.path)
         in_damage = False  # one failure stands for a whole damaged stretch
         has_records = False
         while start >= 0:
@@ -71,14 +76,19 @@ class Warc:
                 records = ArchiveIterator(cast("BinaryIO", archive), parse_http=True, auto_decode="none")
                 for record in records:
                     last_record = record.stream_pos
+                    place = _target(record) or f"{self.path}, byte {last_record}"
                     has_records = True
-                    item = self._item(record)
+                    if is_plain and not _is_as_long_as_it_says(archive, last_record):
+                        in_damage = False
+                        raise OSError("its content is not as long as it says")  # noqa: TRY301 - as the reader does
+                    item = self._item(record, place)
                     in_damage = isinstance(item, Failure)
                     if item is not None:
                         yield item
+                    place = f"{self.path}, behind byte {last_record}"
             except OSError as error:
                 if not in_damage:
-                    yield Failure(f"{self.path}, byte {last_record}", "damaged record", str(error))
+                    yield Failure(place, "damaged record", str(error))
                 in_damage = True
                 start = _next_record(archive, last_record + 1)
             else:
@@ -88,12 +98,14 @@ class Warc:
                     yield Failure(str(self.path), "truncated archive", "its last record is cut off")
                 return
 
-    def _item(self, record: WarcRecord) -> Page | Resource | Failure | Skipped | None:
+    def _item(self, record: WarcRecord, place: str) -> Page | Resource | Failure | Skipped | None:
+        if record.record_type in _RECORDS_WITH_CONTENT:
+            return Skipped(place, f"{record.headers.get('WARC-Type')} record")
         if record.record_type != WarcRecordType.response:
             return None
-        url = (record.headers.get("WARC-Target-URI") or "").strip("<> ")
+        url = _target(record)
         if not url:
-            return Failure(f"{self.path}, byte {record.stream_pos}", "no URL", "the record names no target")
+            return Failure(place, "no URL", "the record names no target")
         status = record.http_headers.status_code if record.http_headers else None
         if status is None:
             return Failure(url, "damaged record", "the HTTP header cannot be read")
@@ -148,6 +160,10 @@ def _decoded(raw: bytes, record: WarcRecord, limit: int) -> bytes | None:
             case "zstd" if body.startswith(_ZSTD_MAGIC):
                 body = ZstdReader(io.BytesIO(body)).read(limit + 1)
     return body if len(body) <= limit else None
+
+
+def _target(record: WarcRecord) -> str:
+    return (record.headers.get("WARC-Target-URI") or "").strip("<> ")
 
 
 def _header(record: WarcRecord, name: str) -> str:
@@ -205,12 +221,27 @@ def _ends_whole(archive: mmap.mmap, last_record: int) -> bool:
 
 def _plain_record_whole(archive: mmap.mmap, start: int) -> bool:
     """Whether a record's content is all there, and nothing but padding behind it."""
+    end = _plain_record_end(archive, start)
+    return end is not None and end <= len(archive) and not archive[end:].strip(b"\r\n \0")
+
+
+def _is_as_long_as_it_says(archive: mmap.mmap, start: int) -> bool:
+    """Whether a line ends, or another record begins, where a plain record says that its content ends.
+
+    Bytes that were lost or added would otherwise make the next record part of this one.
+    """
+    end = _plain_record_end(archive, start)
+    if end is None or end >= len(archive):
+        return True  # cut off, which is told elsewhere
+    is_line_end = b"\r\n".startswith(archive[end : end + 2]) or archive[end : end + 1] == b"\n"
+    return is_line_end or archive[end : end + len(_WARC_MAGIC)] == _WARC_MAGIC
+
+
+def _plain_record_end(archive: mmap.mmap, start: int) -> int | None:
+    """Where the content of a record should end, by its own header."""
     header = _RECORD_HEADER.match(archive, start)
     length = _CONTENT_LENGTH.search(header[0]) if header else None
-    if header is None or length is None:
-        return False
-    end = header.end() + int(length[1])
-    return end <= len(archive) and not archive[end:].strip(b"\r\n \0")
+    return header.end() + int(length[1]) if header and length else None
 
 
 def _gzip_members_whole(archive: mmap.mmap, start: int) -> bool:

@@ -1,11 +1,13 @@
 """What Siteloom keeps: page bytes in pack files, everything else in SQL."""
 
+from siteloom.store.clusters import PageAddress
 from siteloom.store.runs import Run, RunRecorder
 from siteloom.store.store import Problem, Site, Store, StoredPages
 from siteloom.store.workspace import open_store, workspace_exists
 from siteloom.store.writer import PageWriter
 
 __all__ = [
+    "PageAddress",
     "PageWriter",
     "Problem",
     "Run",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import sqlalchemy
 from sqlalchemy import event
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
-from siteloom.errors import MissingExtra, UsageError
+from siteloom.errors import MissingExtra, StoreError, UsageError
 
 if TYPE_CHECKING:
     import sqlite3
@@ -16,14 +18,23 @@ if TYPE_CHECKING:
 
     import psycopg
     from sqlalchemy import URL, Connection, Engine
+    from sqlalchemy.engine import ExceptionContext
 
 SQLITE_FILE = "siteloom.db"
 _BUSY_MILLISECONDS = 30_000  # commits are short, so this is ample
 
 
 def sqlite_url(folder: Path) -> URL:
-    """Where a workspace keeps its tables unless told otherwise."""
-    return sqlalchemy.URL.create("sqlite", database=str(folder / SQLITE_FILE))
+    """Where a workspace keeps its tables unless told otherwise.
+
+    In a folder that may only be read, SQLite must be told that nothing will
+    change there: it could not keep track of changes.
+    """
+    file = folder / SQLITE_FILE
+    if os.access(file, os.R_OK) and not os.access(folder, os.W_OK):
+        as_it_is = {"mode": "ro", "immutable": "1", "uri": "true"}
+        return sqlalchemy.URL.create("sqlite", database=f"file:{quote(str(file))}", query=as_it_is)
+    return sqlalchemy.URL.create("sqlite", database=str(file))
 
 
 def postgres_url(text: str) -> URL:
@@ -40,13 +51,18 @@ def postgres_url(text: str) -> URL:
 
 
 def connect(url: URL) -> Engine:
-    """An engine for the tables at a URL; nothing is read or written yet."""
+    """An engine for the tables at a URL; nothing is read or written yet.
+
+    Whatever the database complains of later, its users see as a StoreError.
+    """
     try:
         engine = sqlalchemy.create_engine(url)
     except (ImportError, NoSuchModuleError) as error:
         raise MissingExtra("PostgreSQL", "postgres") from error
+    event.listen(engine, "handle_error", _raise_store_error)
     if engine.dialect.name == "sqlite":
-        event.listen(engine, "connect", _set_up_sqlite)
+        is_read_only = "immutable" in url.query
+        event.listen(engine, "connect", _set_up_sqlite if not is_read_only else _set_up_sqlite_for_reading)
         event.listen(engine, "begin", _begin_sqlite)
     else:
         event.listen(engine, "connect", _set_up_postgres)
@@ -68,6 +84,10 @@ def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
+def _set_up_sqlite_for_reading(connection: sqlite3.Connection, _: Any) -> None:
+    connection.isolation_level = None
+
+
 def _set_up_postgres(connection: psycopg.Connection, _: Any) -> None:
     # In another zone the first and last days of the calendar fall off its ends,
     # and crawlers do write 0001-01-01 for "never".
@@ -77,3 +97,13 @@ def _set_up_postgres(connection: psycopg.Connection, _: Any) -> None:
 
 def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN")
+
+
+def _raise_store_error(context: ExceptionContext) -> None:
+    error = context.sqlalchemy_exception
+    if not isinstance(error, DBAPIError):
+        return  # a mistake in our own code
+    assert context.engine is not None  # every connection is made by one
+    fate = "opened" if context.connection is None else "used"
+    reason = str(error.orig).strip().partition("\n")[0]
+    raise StoreError(f"The database {context.engine.url!r} cannot be {fate}: {reason}.") from error.orig

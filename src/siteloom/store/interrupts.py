@@ -34,5 +34,5 @@ def held_back_interrupt() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
-        if held:
-            handler(*held[0])
+    if held:  # after an error it is dropped: the work ends anyway, and the error says why
+        handler(*held[0])

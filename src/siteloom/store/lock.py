@@ -7,14 +7,30 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from sqlalchemy import func, select
+
 from siteloom.errors import StoreBusy, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from sqlalchemy import Engine
 
 _LOCK_FILE = "lock"
+_POSTGRES_LOCK = int.from_bytes(b"siteloom")  # any number that no other program is likely to lock
+
+
+def is_locked(workspace: Path) -> bool:
+    """Whether a process is writing to a workspace."""
+    try:
+        with (workspace / _LOCK_FILE).open() as handle:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # never written to, or not ours to see
+        return False
+    return False
 
 
 @contextmanager
@@ -36,4 +52,18 @@ def write_lock(workspace: Path) -> Iterator[None]:
         handle.truncate(0)
         handle.write(str(os.getpid()))
         handle.flush()
+        yield
+
+
+@contextmanager
+def claim_lock(engine: Engine) -> Iterator[None]:
+    """Let no other workspace lay claim to the tables meanwhile; waits if one is about to.
+
+    SQLite's tables stand in the workspace's own folder, which `write_lock` guards.
+    """
+    if engine.dialect.name == "sqlite":
+        yield
+        return
+    with engine.begin() as connection:
+        connection.execute(select(func.pg_advisory_xact_lock(_POSTGRES_LOCK)))
         yield

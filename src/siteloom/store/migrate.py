@@ -14,6 +14,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
 from siteloom.errors import StoreError, StoreTooNew
+from siteloom.store import schema
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -65,7 +66,7 @@ def _config() -> Config:
 
 
 def _back_up(engine: Engine, revision: str) -> str:
-    """Copy everything: an SQLite file beside the old one, a schema of its own in PostgreSQL."""
+    """Copy the tables: to an SQLite file beside the old one, to a schema of their own in PostgreSQL."""
     if engine.dialect.name == "sqlite":
         file = str(engine.url.database)
         copy = f"{file}.before-{revision}"
@@ -78,14 +79,15 @@ def _back_up(engine: Engine, revision: str) -> str:
             ) from error
         return copy
     with engine.begin() as connection:
-        return _copy_schema(connection, revision)
+        return _copy_to_schema(connection, f"siteloom_before_{revision}")
 
 
-def _copy_schema(connection: Connection, revision: str) -> str:
-    schema = f"siteloom_before_{revision}"
+def _copy_to_schema(connection: Connection, name: str) -> str:
     quote = connection.dialect.identifier_preparer.quote
-    connection.execute(text(f"DROP SCHEMA IF EXISTS {quote(schema)} CASCADE"))
-    connection.execute(text(f"CREATE SCHEMA {quote(schema)}"))
-    for table in inspect(connection).get_table_names():
-        connection.execute(text(f"CREATE TABLE {quote(schema)}.{quote(table)} AS TABLE {quote(table)}"))
-    return f"schema {schema}"
+    connection.execute(text(f"DROP SCHEMA IF EXISTS {quote(name)} CASCADE"))
+    connection.execute(text(f"CREATE SCHEMA {quote(name)}"))
+    there = set(inspect(connection).get_table_names())
+    # The database may hold tables of others, which are none of our business.
+    for table in sorted(there & {*schema.metadata.tables, "alembic_version"}):
+        connection.execute(text(f"CREATE TABLE {quote(name)}.{quote(table)} AS TABLE {quote(table)}"))
+    return f"schema {name}"

@@ -106,8 +106,9 @@ class Pack:
         except IndexError:
             raise PackError(f"{self.path} has no slot {slot} in the block at byte {offset}.") from None
 
-    def blocks(self, until: int) -> Iterator[tuple[int, tuple[Document, ...]]]:
-        """Each block before the byte `until`, with its offset."""
+    def blocks(self, until: int | None = None) -> Iterator[tuple[int, tuple[Document, ...]]]:
+        """Each block before the byte `until`, or all to the end of the file, with its offset."""
+        until = os.fstat(self._file).st_size if until is None else until
         if self._read(0, len(PACK_MAGIC)) != PACK_MAGIC:
             raise PackError(f"{self.path} is no pack file.")
         offset = len(PACK_MAGIC)
@@ -144,39 +145,55 @@ class Pack:
         return data
 
 
-def append_block(path: Path, committed: int, block: bytes) -> tuple[int, int]:
-    """Append a block behind the committed bytes; returns where it begins and the new committed length.
+class PackAppender:
+    """Appends blocks to packs; they are on the disk after `sync`."""
 
-    Whatever stands behind the committed bytes was never accepted and is cut
-    off first. The bytes are on the disk when this returns.
-    """
-    try:
-        if committed == 0:
-            _begin_pack(path)
-            committed = len(PACK_MAGIC)
-        with path.open("r+b") as file:
-            if file.seek(0, os.SEEK_END) < committed:
-                raise PackError(f"{path} is shorter than the {committed} bytes that were written to it.")
-            file.truncate(committed)
-            file.seek(committed)
-            file.write(block)
-            file.flush()
-            os.fsync(file.fileno())
-    except FileNotFoundError as error:
-        raise PackError(f"{path} is gone, but {committed} bytes were written to it.") from error
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror or error}.") from error
-    return committed, committed + len(block)
+    def __init__(self) -> None:
+        self._changed: set[Path] = set()
 
+    def append(self, path: Path, committed: int, block: bytes) -> tuple[int, int]:
+        """Append a block behind the committed bytes; returns where it begins and the new length.
 
-def _begin_pack(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(PACK_MAGIC)
-    # The pack, its site's folder and the folder of all packs may be new, and
-    # a name is only on the disk when the folder that holds it is.
-    for folder in path.parents[:3]:
-        handle = os.open(folder, os.O_RDONLY)
+        Whatever stands behind the committed bytes was never accepted and is
+        cut off first.
+        """
         try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+            if committed == 0:
+                self._begin(path)
+                committed = len(PACK_MAGIC)
+            with path.open("r+b") as file:
+                if file.seek(0, os.SEEK_END) < committed:
+                    raise PackError(f"{path} is shorter than the {committed} bytes that were written to it.")
+                file.truncate(committed)
+                file.seek(committed)
+                file.write(block)
+        except FileNotFoundError as error:
+            raise PackError(f"{path} is gone, but {committed} bytes were written to it.") from error
+        except OSError as error:
+            raise StoreError(f"{path} cannot be written: {error.strerror or error}.") from error
+        self._changed.add(path)
+        return committed, committed + len(block)
+
+    def sync(self) -> None:
+        """Return when all that was appended is on the disk."""
+        for path in self._changed:
+            try:
+                _sync(path)
+            except OSError as error:
+                raise StoreError(f"{path} cannot be written: {error.strerror or error}.") from error
+        self._changed.clear()
+
+    def _begin(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(PACK_MAGIC)
+        # The pack, its site's folder and the folder of all packs may be new, and
+        # a name is only on the disk when the folder that holds it is.
+        self._changed.update(path.parents[:3])
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import insert, update
 
 from siteloom.store import schema
+from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.text import storable
 
 if TYPE_CHECKING:
@@ -63,9 +64,10 @@ class RunRecorder:
                 }
                 for failure in self._waiting
             ]
-            with self._engine.begin() as connection:
-                connection.execute(insert(schema.failures), rows)
-            self._waiting.clear()
+            with held_back_interrupt():  # between the two it would make them wait though they are written
+                with self._engine.begin() as connection:
+                    connection.execute(insert(schema.failures), rows)
+                self._waiting.clear()
 
 
 @contextmanager
@@ -94,7 +96,8 @@ def recorded_run(
         status = "interrupted"
         raise
     finally:
-        run.flush()
-        with engine.begin() as connection:
-            ended = update(schema.runs).where(columns.id == run.id)
-            connection.execute(ended.values(ended_at=clock(), status=status, counts=dict(run.counts)))
+        with held_back_interrupt():
+            run.flush()
+            with engine.begin() as connection:
+                ended = update(schema.runs).where(columns.id == run.id)
+                connection.execute(ended.values(ended_at=clock(), status=status, counts=dict(run.counts)))

@@ -13,6 +13,7 @@ from sqlalchemy import (
     BigInteger,
     Column,
     DateTime,
+    Float,
     ForeignKey,
     Index,
     Integer,
@@ -117,4 +118,26 @@ failures = Table(
     Column("url", Text, nullable=False),
     Column("reason", Text, nullable=False),
     Column("detail", Text, nullable=False),
+)
+
+clusters = Table(
+    "clusters",
+    metadata,
+    Column("id", RowId, primary_key=True),
+    Column("run_id", RowId, ForeignKey("runs.id"), nullable=False, index=True),
+    Column("name", Text, nullable=False),
+    Column("site", Text, nullable=False),
+    Column("mask", Text, nullable=False),
+    Column("mask_pages", Integer, nullable=False),
+    Column("accepted", JSON, nullable=False),
+    Column("importance", Float, nullable=False),
+    Column("url_patterns", JSON, nullable=False),
+    Column("template", JSON, nullable=False),
+)
+
+cluster_pages = Table(
+    "cluster_pages",
+    metadata,
+    Column("cluster_id", RowId, ForeignKey("clusters.id"), primary_key=True),
+    Column("url_id", RowId, ForeignKey("urls.id"), primary_key=True),
 )

@@ -4,34 +4,43 @@ from __future__ import annotations
 
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from sys import intern
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Row, and_, func, or_, select
-from sqlalchemy.exc import DBAPIError
 
 from siteloom.errors import PackError, StoreError
-from siteloom.model import Failure, Page
+from siteloom.model import Failure, Page, Resource
 from siteloom.store import schema
+from siteloom.store.clusters import latest_clusters, save_clusters
 from siteloom.store.keys import content_hash, url_key
-from siteloom.store.lock import write_lock
-from siteloom.store.packs import Pack
+from siteloom.store.lock import is_locked, write_lock
+from siteloom.store.packs import Document, Pack
 from siteloom.store.runs import Run, RunRecorder, recorded_run
 from siteloom.store.writer import HTML, PageWriter
 from siteloom.urls import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
     from sqlalchemy import ColumnElement, Engine, Select
 
+    from siteloom.model import Cluster
+    from siteloom.store.clusters import PageAddress
+
 PACKS_FOLDER = "packs"
-_ROWS_AT_A_TIME = 1_000
 
 
 class Site(NamedTuple):
-    """A site in numbers; `bytes` are those of all versions of its pages, before packing."""
+    """A site in numbers.
+
+    `pages` and `versions` are those of HTML documents; the bytes, before and
+    after packing, are those of all versions of all documents.
+    """
 
     name: str
     pages: int
@@ -70,30 +79,32 @@ class Store:
         self, arguments: Mapping[str, object], jobs: int
     ) -> Iterator[tuple[RunRecorder, PageWriter]]:
         """A recorded run and a writer of pages; no other process can write meanwhile."""
-        try:
-            with (
-                write_lock(self.folder),
-                recorded_run(self.engine, self.clock, "ingest", arguments) as run,
-                PageWriter(
-                    self.engine, self.packs_folder, now=self.clock(), counts=run.counts, jobs=jobs
-                ) as writer,
-            ):
-                yield run, writer
-        except DBAPIError as error:
-            reason = str(error.orig).strip().splitlines()[0]
-            raise StoreError(f"The database of {self.folder} cannot be written: {reason}.") from error
+        with (
+            write_lock(self.folder),
+            recorded_run(self.engine, self.clock, "ingest", arguments) as run,
+            PageWriter(
+                self.engine, self.packs_folder, now=self.clock(), counts=run.counts, jobs=jobs
+            ) as writer,
+        ):
+            yield run, writer
+
+    @contextmanager
+    def recording(self, verb: str, arguments: Mapping[str, object]) -> Iterator[RunRecorder]:
+        """A recorded run that writes to the tables; no other process can write meanwhile."""
+        with write_lock(self.folder), recorded_run(self.engine, self.clock, verb, arguments) as run:
+            yield run
 
     def sites(self) -> tuple[Site, ...]:
         """All sites by name."""
-        pages = (
+        is_page = schema.versions.c.media_type == HTML
+        documents = (
             select(
                 schema.urls.c.site_id,
-                func.count(schema.urls.c.id.distinct()).label("pages"),
-                func.count().label("versions"),
+                func.count(schema.urls.c.id.distinct()).filter(is_page).label("pages"),
+                func.count().filter(is_page).label("versions"),
                 func.sum(schema.versions.c.size).label("bytes"),
             )
             .join(schema.versions)
-            .where(schema.versions.c.media_type == HTML)
             .group_by(schema.urls.c.site_id)
             .subquery()
         )
@@ -103,21 +114,30 @@ class Store:
             .subquery()
         )
         query = (
-            select(schema.sites.c.name, pages.c.pages, pages.c.versions, pages.c.bytes, packed.c.bytes)
-            .outerjoin(pages, pages.c.site_id == schema.sites.c.id)
+            select(
+                schema.sites.c.name,
+                documents.c.pages,
+                documents.c.versions,
+                documents.c.bytes,
+                packed.c.bytes,
+            )
+            .outerjoin(documents, documents.c.site_id == schema.sites.c.id)
             .outerjoin(packed, packed.c.site_id == schema.sites.c.id)
             .order_by(schema.sites.c.name)
         )
-        with self.engine.connect() as connection:
-            rows = connection.execute(query).all()
-        return tuple(Site(name, *(int(number or 0) for number in numbers)) for name, *numbers in rows)
+        return tuple(
+            Site(name, *(int(number or 0) for number in numbers)) for name, *numbers in self._rows(query)
+        )
 
     def runs(self, limit: int) -> tuple[Run, ...]:
         """The latest runs, newest first."""
         columns = [schema.runs.c[name] for name in Run._fields]
         query = select(*columns).order_by(schema.runs.c.id.desc()).limit(limit)
-        with self.engine.connect() as connection:
-            return tuple(Run(*row) for row in connection.execute(query))
+        runs = [Run(*row) for row in self._rows(query)]
+        if is_locked(self.folder):
+            return tuple(runs)
+        # A run holds the lock as long as it lives; the next one will write down that this one was killed.
+        return tuple(run._replace(status="killed") if run.status == "running" else run for run in runs)
 
     def failures(self, run_id: int) -> Iterator[Failure]:
         """The failures of a run, in the order they happened."""
@@ -128,23 +148,41 @@ class Store:
                 yield Failure(*row)
 
     def pages(self, site: str | None = None) -> Iterator[Page]:
-        """The newest version of every page, or of one site's, in the order of the packs."""
-        query = _places().where(_is_newest()).order_by(schema.versions.c.id).limit(_ROWS_AT_A_TIME)
-        if site is not None:
-            query = query.join(schema.sites).where(schema.sites.c.name == site)
-        last_id = 0
+        """The newest version of every page, or of one site's, in the order of the packs.
+
+        They are those that were the newest when the first one was asked for,
+        whatever another process writes meanwhile.
+        """
         with closing(_OpenPacks(self.packs_folder)) as packs:
-            # One query a thousand rows, so that no transaction stays open while pages are worked on.
-            while rows := self._rows(query.where(schema.versions.c.id > last_id)):
-                yield from map(packs.page, rows)
-                last_id = rows[-1].id
+            for block in self._newest_pages(site):
+                for slot in block.slots:
+                    yield _page(packs.document(block.file, block.offset, slot))
+
+    def page(self, address: PageAddress) -> Page:
+        """The newest version of one page."""
+        versions = self.versions(address.url, address.site)
+        if not versions:
+            raise StoreError(f"There is no page {address.url} in the site {address.site}.")
+        return versions[-1]
+
+    def save_clusters(self, run_id: int, clusters: Sequence[Cluster], pages: Sequence[PageAddress]) -> None:
+        """Keep the clusters of a run; their members are indices into `pages`."""
+        save_clusters(self.engine, run_id, clusters, pages)
+
+    def clusters(self) -> tuple[tuple[Cluster, ...], tuple[PageAddress, ...]]:
+        """The clusters that were found last, and the pages that their members are indices of."""
+        return latest_clusters(self.engine)
 
     def versions(self, url: str, site: str | None = None) -> tuple[Page, ...]:
         """All versions of a page, the newest last; in the site of its URL unless another is named."""
-        query = _places().where(schema.urls.c.key == url_key(site or site_of(url), url))
-        rows = self._rows(query.order_by(schema.versions.c.last_seen_at, schema.versions.c.id))
-        with closing(_OpenPacks(self.packs_folder)) as packs:
-            return tuple(map(packs.page, rows))
+        query = _places_of(url, site).where(schema.versions.c.media_type == HTML)
+        return tuple(map(_page, self._documents(query)))
+
+    def resource(self, url: str, site: str | None = None) -> Resource | None:
+        """The newest stylesheet or image of a URL; in the site of its URL unless another is named."""
+        query = _places_of(url, site).where(schema.versions.c.media_type != HTML)
+        documents = self._documents(query)
+        return _resource(documents[-1]) if documents else None
 
     def check(self) -> Iterator[Problem]:
         """Read every pack and compare it with the tables."""
@@ -161,6 +199,8 @@ class Store:
             select(columns.block_offset, columns.slot, schema.urls.c.url, columns.content_hash)
             .join(schema.urls)
             .where(columns.pack_id == pack_id)
+            # Others may have been written since the length of the pack was read.
+            .where(columns.block_offset < committed)
         )
         expected = {(row[0], row[1]): (row[2], row[3]) for row in self._rows(query)}
         with closing(Pack(self.packs_folder / file)) as pack:
@@ -171,6 +211,23 @@ class Store:
                         yield Problem(file, f"{document.url} is not what the tables say.")
         if expected:
             yield Problem(file, f"{len(expected)} versions of pages are missing.")
+
+    def _newest_pages(self, site: str | None) -> list[_BlockPart]:
+        """Where the newest version of each page stands; by blocks, so that a million take little room."""
+        query = _places().where(schema.versions.c.media_type == HTML, _is_newest())
+        if site is not None:
+            query = query.join(schema.sites).where(schema.sites.c.name == site)
+        query = query.order_by(schema.packs.c.id, schema.versions.c.block_offset, schema.versions.c.slot)
+        with self.engine.connect() as connection:
+            rows = connection.execution_options(stream_results=True).execute(query)
+            return [
+                _BlockPart(intern(file), offset, tuple(row.slot for row in block))
+                for (file, offset), block in groupby(rows, key=attrgetter("file", "block_offset"))
+            ]
+
+    def _documents(self, query: Select[*tuple[Any, ...]]) -> list[Document]:
+        with closing(_OpenPacks(self.packs_folder)) as packs:
+            return [packs.document(*place) for place in self._rows(query)]
 
     def _rows(self, query: Select[*tuple[Any, ...]]) -> list[Row[*tuple[Any, ...]]]:
         with self.engine.connect() as connection:
@@ -189,6 +246,14 @@ class StoredPages:
         return self.store.pages(self.site)
 
 
+class _BlockPart(NamedTuple):
+    """Some documents of a block."""
+
+    file: str
+    offset: int
+    slots: tuple[int, ...]
+
+
 class _OpenPacks:
     """The pack files of a reader, each opened when first needed."""
 
@@ -196,12 +261,11 @@ class _OpenPacks:
         self._folder = folder
         self._packs: dict[str, Pack] = {}
 
-    def page(self, row: Row[*tuple[Any, ...]]) -> Page:
-        if row.file not in self._packs:
-            self.close()  # rows come pack after pack
-            self._packs[row.file] = Pack(self._folder / row.file)
-        document = self._packs[row.file].document(row.block_offset, row.slot)
-        return Page(document.url, document.body, document.fetched_at, document.charset)
+    def document(self, file: str, offset: int, slot: int) -> Document:
+        if file not in self._packs:
+            self.close()  # they are asked for pack after pack
+            self._packs[file] = Pack(self._folder / file)
+        return self._packs[file].document(offset, slot)
 
     def close(self) -> None:
         for pack in self._packs.values():
@@ -209,16 +273,27 @@ class _OpenPacks:
         self._packs.clear()
 
 
+def _page(document: Document) -> Page:
+    return Page(document.url, document.body, document.fetched_at, document.charset)
+
+
+def _resource(document: Document) -> Resource:
+    return Resource(document.url, document.body, document.media_type, document.fetched_at)
+
+
 def _places() -> Select[*tuple[Any, ...]]:
-    """Where the versions of pages stand in the packs."""
+    """Where the versions of documents stand in the packs."""
     return (
-        select(
-            schema.versions.c.id, schema.packs.c.file, schema.versions.c.block_offset, schema.versions.c.slot
-        )
+        select(schema.packs.c.file, schema.versions.c.block_offset, schema.versions.c.slot)
         .join(schema.urls, schema.versions.c.url_id == schema.urls.c.id)
         .join(schema.packs, schema.versions.c.pack_id == schema.packs.c.id)
-        .where(schema.versions.c.media_type == HTML)
     )
+
+
+def _places_of(url: str, site: str | None) -> Select[*tuple[Any, ...]]:
+    """Where the versions of a URL stand, the newest last."""
+    is_wanted = schema.urls.c.key == url_key(site or site_of(url), url)
+    return _places().where(is_wanted).order_by(schema.versions.c.last_seen_at, schema.versions.c.id)
 
 
 def _is_newest() -> ColumnElement[bool]:

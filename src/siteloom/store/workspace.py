@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import insert, select
-from sqlalchemy.exc import SQLAlchemyError
 
 from siteloom.errors import NoWorkspace, StoreError
 from siteloom.store import schema
 from siteloom.store.database import connect, postgres_url, sqlite_url
-from siteloom.store.lock import write_lock
+from siteloom.store.lock import claim_lock, write_lock
 from siteloom.store.migrate import has_tables, is_up_to_date, upgrade
 from siteloom.store.store import PACKS_FOLDER, Store
 
@@ -43,18 +42,22 @@ def _now() -> datetime:
 
 def workspace_exists(settings: StoreSettings) -> bool:
     """Whether there is a workspace in the folder that the settings name."""
-    return (Path(settings.workspace) / _MARKER_FILE).exists()
+    marker = Path(settings.workspace) / _MARKER_FILE
+    try:
+        return marker.exists()
+    except OSError as error:
+        raise StoreError(f"The workspace {marker.parent} cannot be opened: {error.strerror}.") from error
 
 
 def open_store(
     settings: StoreSettings, *, create: bool = False, clock: Callable[[], datetime] = _now
 ) -> Store:
     """The store of a workspace, its tables brought up to date; with `create`, made if it is not there."""
-    folder = Path(settings.workspace)
+    folder = Path(settings.workspace).absolute()  # the process may change its own folder later
     url = postgres_url(settings.url) if settings.url else sqlite_url(folder)
     if not create and not workspace_exists(settings):
         raise NoWorkspace(
-            f"There is no workspace at {folder}: make one with siteloom init, or name the pages to read."
+            f"There is no workspace at {folder}: make one with siteloom init, or with siteloom ingest."
         )
     engine = connect(url)
     with ExitStack() as on_failure:
@@ -65,9 +68,6 @@ def open_store(
             raise StoreError(
                 f"The workspace {folder} cannot be opened: {error.strerror or error}."
             ) from error
-        except SQLAlchemyError as error:
-            reason = str(error.__cause__ or error).strip().splitlines()[0]
-            raise StoreError(f"The database {url!r} cannot be opened: {reason}.") from error
         on_failure.pop_all()
     return Store(folder, engine, clock, backup)
 
@@ -82,7 +82,7 @@ def _make_ready(folder: Path, engine: Engine, now: datetime) -> str | None:
     if marker is not None and is_up_to_date(engine) and _owner(engine) == marker.id:
         return None  # without the lock, so that one can read while another writes
     folder.mkdir(parents=True, exist_ok=True)
-    with write_lock(folder):
+    with write_lock(folder), claim_lock(engine):
         marker = _read_marker(folder, engine.dialect.name)  # another process may just have made it
         owner = _owner(engine)
         if owner is None and any((folder / PACKS_FOLDER).glob("*/*")):

@@ -2,6 +2,7 @@
 
 The order makes it safe to kill: a block is on the disk in its pack before the
 tables speak of it, and the tables learn of all its pages in one transaction.
+Blocks of several sites share a transaction, for its price is high.
 """
 
 from __future__ import annotations
@@ -9,16 +10,16 @@ from __future__ import annotations
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import UTC
+from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from sqlalchemy import bindparam, func, insert, select, update
+from sqlalchemy import bindparam, insert, select, update
 
 from siteloom.model import Failure, Page, Resource
 from siteloom.store import schema
 from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.keys import content_hash, folder_name, url_key
-from siteloom.store.packs import Document, append_block, encode_block
+from siteloom.store.packs import Document, PackAppender, encode_block
 from siteloom.store.text import is_storable
 
 if TYPE_CHECKING:
@@ -36,11 +37,15 @@ _PAGES_OF_A_BLOCK = 128
 _BYTES_OF_A_BLOCK = 16_000_000
 # Pages of many sites may come mixed, each site filling a block of its own.
 _BYTES_WAITING = 128_000_000
+# Few enough to be named in one statement, which SQLite gives 32,766 places.
+_PAGES_OF_A_COMMIT = 4_000
 # How many pages are looked up in the tables together.
 _PAGES_LOOKED_UP = 32
 _BYTES_LOOKED_UP = 8_000_000
 # A pack is the unit of work that worker processes share out among them.
 _BYTES_OF_A_PACK = 256_000_000
+# The longest name that a host can have; PostgreSQL refuses to index far longer ones.
+_LONGEST_SITE_NAME = 255
 
 
 @dataclass(slots=True)
@@ -69,10 +74,20 @@ class _Batch:
         return len(self.items) >= items or self.bytes >= size
 
 
-class _Compressing(NamedTuple):
+class _Block(NamedTuple):
+    """A block of a site that is being compressed."""
+
     site: str
     items: list[_Incoming]
-    block: Future[bytes]
+    compressed: Future[bytes]
+
+
+class _PackEnd(NamedTuple):
+    """Where a site's next block goes."""
+
+    pack_id: int
+    file: str
+    committed: int
 
 
 class _KnownVersion(NamedTuple):
@@ -85,7 +100,8 @@ class PageWriter:
 
     What becomes of them is added to `counts` once they are committed: `new`
     ones, `changed` ones (another version of a known URL) and `unchanged` ones.
-    Those that come without a time were fetched `now`.
+    Those that come without a time were fetched from `now` on, each a
+    microsecond after the one before, so that the last one is the newest.
     """
 
     def __init__(
@@ -99,7 +115,7 @@ class PageWriter:
         self._compressors = ThreadPoolExecutor(jobs)
         self._arrived = _Batch()
         self._blocks: dict[str, _Batch] = {}  # of each site, not full yet
-        self._compressing: deque[_Compressing] = deque()
+        self._compressing: deque[_Block] = deque()
         self._uncommitted: dict[tuple[bytes, bytes], _Incoming] = {}
 
     def __enter__(self) -> Self:
@@ -118,9 +134,13 @@ class PageWriter:
 
         It is safe once `flush` or a later `add` has committed it.
         """
-        document = _document(item)
+        try:
+            document = _document(item)
+        except OverflowError:
+            return Failure(item.url, "bad fetched_at", f"{item.fetched_at} is off the calendar in UTC")
         if failure := _refusal(document, site):
             return failure
+        self._now += timedelta(microseconds=1)
         self._arrived.add(
             _Incoming(
                 document,
@@ -141,8 +161,7 @@ class PageWriter:
             self._sort_in()
             for site in list(self._blocks):
                 self._compress(site)
-            while self._compressing:
-                self._commit_oldest()
+            self._commit_all_but(0)
 
     def _sort_in(self) -> None:
         """Set apart what is known already, and put the rest into blocks."""
@@ -166,25 +185,46 @@ class PageWriter:
             _mark_seen(connection, seen_again)
         for site in [s for s, b in self._blocks.items() if b.is_full(_PAGES_OF_A_BLOCK, _BYTES_OF_A_BLOCK)]:
             self._compress(site)
-        while sum(block.bytes for block in self._blocks.values()) > _BYTES_WAITING:
-            self._compress(max(self._blocks, key=lambda site: self._blocks[site].bytes))
+        self._make_room()
+        self._commit_all_but(self._jobs)
+
+    def _make_room(self) -> None:
+        """If too much waits for its block to fill, let the half of it go that makes the largest blocks."""
+        waiting = sum(block.bytes for block in self._blocks.values())
+        if waiting > _BYTES_WAITING:
+            for site in sorted(self._blocks, key=lambda site: self._blocks[site].bytes, reverse=True):
+                waiting -= self._blocks[site].bytes
+                self._compress(site)
+                if waiting <= _BYTES_WAITING // 2:
+                    break
 
     def _compress(self, site: str) -> None:
         items = self._blocks.pop(site).items
-        block = self._compressors.submit(encode_block, [item.document for item in items])
-        self._compressing.append(_Compressing(site, items, block))
-        while len(self._compressing) > self._jobs:
-            self._commit_oldest()
+        compressed = self._compressors.submit(encode_block, [item.document for item in items])
+        self._compressing.append(_Block(site, items, compressed))
 
-    def _commit_oldest(self) -> None:
-        site, items, block = self._compressing.popleft()
+    def _commit_all_but(self, kept: int) -> None:
+        """Commit the oldest blocks, and keep some for the compressors to work on."""
+        while len(self._compressing) > kept:
+            batch: dict[str, _Block] = {}
+            pages = 0
+            while len(self._compressing) > kept and pages < _PAGES_OF_A_COMMIT:
+                if self._compressing[0].site in batch:
+                    break  # where it goes depends on whether the one before fills the pack
+                block = self._compressing.popleft()
+                batch[block.site] = block
+                pages += len(block.items)
+            self._commit(batch)
+
+    def _commit(self, batch: dict[str, _Block]) -> None:
+        """Put the next block of each of some sites into the store."""
+        compressed = {site: block.compressed.result() for site, block in batch.items()}
+        items = [item for block in batch.values() for item in block.items]
         with self._engine.begin() as connection:
-            site_id = _site_id(connection, site)
-            pack_id, file, committed = _pack_with_room(connection, site_id, site)
-            offset, committed = append_block(self._packs_folder / file, committed, block.result())
-            pack = update(schema.packs).where(schema.packs.c.id == pack_id)
-            connection.execute(pack.values(committed_bytes=committed))
-            url_ids, known = _url_ids(connection, site_id, items)
+            site_ids = _site_ids(connection, list(batch))
+            ends = _pack_ends(connection, site_ids)
+            offsets = self._append(connection, ends, compressed)
+            url_ids, known = _url_ids(connection, site_ids, items)
             connection.execute(
                 insert(schema.versions),
                 [
@@ -194,11 +234,12 @@ class PageWriter:
                         "media_type": item.document.media_type,
                         "size": len(item.document.body),
                         "last_seen_at": item.seen_at,
-                        "pack_id": pack_id,
-                        "block_offset": offset,
+                        "pack_id": ends[site].pack_id,
+                        "block_offset": offsets[site],
                         "slot": slot,
                     }
-                    for slot, item in enumerate(items)
+                    for site, block in batch.items()
+                    for slot, item in enumerate(block.items)
                 ],
             )
         for item in items:
@@ -206,14 +247,31 @@ class PageWriter:
             self._counts["changed" if item.key in known else "new"] += 1
             known.add(item.key)
 
+    def _append(
+        self, connection: Connection, ends: dict[str, _PackEnd], blocks: dict[str, bytes]
+    ) -> dict[str, int]:
+        """Append a block to the pack of each site; returns where each begins."""
+        appender = PackAppender()
+        offsets: dict[str, int] = {}
+        packs = []
+        for site, (pack_id, file, committed) in ends.items():
+            offsets[site], end = appender.append(self._packs_folder / file, committed, blocks[site])
+            packs.append({"pack": pack_id, "end": end})
+        appender.sync()
+        pack = update(schema.packs).where(schema.packs.c.id == bindparam("pack"))
+        connection.execute(pack.values(committed_bytes=bindparam("end")), packs)
+        return offsets
+
 
 def _document(item: Page | Resource) -> Document:
-    fetched_at = item.fetched_at
-    if fetched_at is not None and fetched_at.tzinfo is None:
-        fetched_at = fetched_at.replace(tzinfo=UTC)
+    fetched_at = None if item.fetched_at is None else _in_utc(item.fetched_at)
     if isinstance(item, Page):
         return Document(item.url, item.html, HTML, item.charset, fetched_at)
     return Document(item.url, item.body, item.media_type, None, fetched_at)
+
+
+def _in_utc(time: datetime) -> datetime:
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
 def _refusal(document: Document, site: str) -> Failure | None:
@@ -221,6 +279,8 @@ def _refusal(document: Document, site: str) -> Failure | None:
     for what, text in texts.items():
         if not is_storable(text):
             return Failure(document.url, f"bad {what}", f"{text!r} holds a character that databases refuse")
+    if len(site.encode()) > _LONGEST_SITE_NAME:
+        return Failure(document.url, "bad site name", f"it is longer than {_LONGEST_SITE_NAME} bytes")
     return None
 
 
@@ -247,41 +307,64 @@ def _mark_seen(connection: Connection, seen_again: dict[int, datetime]) -> None:
         connection.execute(version.values(last_seen_at=bindparam("time")), rows)
 
 
-def _site_id(connection: Connection, site: str) -> int:
+def _site_ids(connection: Connection, names: list[str]) -> dict[str, int]:
+    """The id of each site, new ones added."""
     sites = schema.sites.c
-    found: int | None = connection.execute(select(sites.id).where(sites.name == site)).scalar()
-    if found is not None:
-        return found
-    added: int = connection.execute(insert(schema.sites).values(name=site).returning(sites.id)).scalar_one()
-    return added
+    query = select(sites.name, sites.id).where(sites.name.in_(names))
+    ids = {row[0]: row[1] for row in connection.execute(query)}
+    new = [{"name": name} for name in names if name not in ids]
+    if new:
+        added = connection.execute(insert(schema.sites).returning(sites.name, sites.id), new)
+        ids.update((row[0], row[1]) for row in added)
+    return ids
 
 
-def _pack_with_room(connection: Connection, site_id: int, site: str) -> tuple[int, str, int]:
-    """The site's newest pack unless it is full, else a new one: its id, file and committed bytes."""
+def _pack_ends(connection: Connection, site_ids: dict[str, int]) -> dict[str, _PackEnd]:
+    """The end of each site's newest pack unless that is full, else of a new one."""
+    packs = _packs_by_site(connection, site_ids)
+    ends = {site: ends[-1] for site, ends in packs.items() if ends and ends[-1].committed < _BYTES_OF_A_PACK}
+    new = {
+        f"{folder_name(site)}/{len(packs[site]) + 1:06}.pack": site for site in site_ids if site not in ends
+    }
+    if new:
+        columns = schema.packs.c
+        rows = [{"site_id": site_ids[site], "file": file, "committed_bytes": 0} for file, site in new.items()]
+        added = connection.execute(insert(schema.packs).returning(columns.id, columns.file), rows)
+        ends.update((new[file], _PackEnd(pack_id, file, 0)) for pack_id, file in added)
+    return ends
+
+
+def _packs_by_site(connection: Connection, site_ids: dict[str, int]) -> dict[str, list[_PackEnd]]:
+    """The ends of all packs of each site, the newest pack last."""
     packs = schema.packs.c
-    query = select(packs.id, packs.file, packs.committed_bytes).where(packs.site_id == site_id)
-    # Locked, because the last commit of a killed process may still be under way in PostgreSQL.
-    query = query.order_by(packs.id.desc()).limit(1).with_for_update()
-    newest = connection.execute(query).one_or_none()
-    if newest is not None and newest.committed_bytes < _BYTES_OF_A_PACK:
-        return newest[0], newest[1], newest[2]
-    count = select(func.count()).select_from(schema.packs).where(packs.site_id == site_id)
-    number = connection.execute(count).scalar_one() + 1
-    file = f"{folder_name(site)}/{number:06}.pack"
-    added = insert(schema.packs).values(site_id=site_id, file=file, committed_bytes=0).returning(packs.id)
-    return connection.execute(added).scalar_one(), file, 0
+    query = (
+        select(schema.sites.c.name, packs.id, packs.file, packs.committed_bytes)
+        .join(schema.sites)
+        .where(packs.site_id.in_(list(site_ids.values())))
+        .order_by(packs.id)
+        # Locked, because the last commit of a killed process may still be under way in PostgreSQL.
+        .with_for_update(of=schema.packs)
+    )
+    found: dict[str, list[_PackEnd]] = {site: [] for site in site_ids}
+    for site, *end in connection.execute(query):
+        found[site].append(_PackEnd(*end))
+    return found
 
 
 def _url_ids(
-    connection: Connection, site_id: int, items: list[_Incoming]
+    connection: Connection, site_ids: dict[str, int], items: list[_Incoming]
 ) -> tuple[dict[bytes, int], set[bytes]]:
     """The id of each URL, new ones added; and the keys of those that were there before."""
     urls = schema.urls.c
-    urls_by_key = {item.key: item.document.url for item in items}
-    query = select(urls.key, urls.id).where(urls.key.in_(list(urls_by_key)))
+    items_by_key = {item.key: item for item in items}
+    query = select(urls.key, urls.id).where(urls.key.in_(list(items_by_key)))
     ids = {row[0]: row[1] for row in connection.execute(query)}
     known = set(ids)
-    new = [{"site_id": site_id, "key": key, "url": url} for key, url in urls_by_key.items() if key not in ids]
+    new = [
+        {"site_id": site_ids[item.site], "key": key, "url": item.document.url}
+        for key, item in items_by_key.items()
+        if key not in ids
+    ]
     if new:
         added = connection.execute(insert(schema.urls).returning(urls.key, urls.id), new)
         ids.update((row[0], row[1]) for row in added)

@@ -1,0 +1,52 @@
+"""Verbs that take pages from SOURCE, or from the workspace if there is none."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from siteloom.cli.shell import Shell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from siteloom.store import Store
+
+SourcesArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[SOURCE]",
+        help="Folder of HTML files, or a WARC, Parquet, JSON Lines or HTML file; without, the workspace.",
+        show_default=False,
+    ),
+]
+
+
+@contextmanager
+def stored_pages(shell: Shell, sources: list[str] | None) -> Iterator[Store]:
+    """The workspace's store; or, for sources, one of their pages that is gone in the end.
+
+    Stages read pages in any order and more than once, which a stream cannot give.
+    """
+    if not sources:
+        with shell.store() as store:
+            yield store
+        return
+    from siteloom.config import StoreSettings
+    from siteloom.pages import open_source
+    from siteloom.pipeline import ingest
+    from siteloom.store import open_store
+
+    opened = [open_source(source, shell.settings.pages) for source in sources]
+    with tempfile.TemporaryDirectory(prefix="siteloom-") as folder:
+        store = open_store(StoreSettings(workspace=folder), create=True)
+        try:
+            report = ingest(store, opened, jobs=shell.settings.run.jobs, names=sources)
+            for reason, count in report.failures.items():
+                shell.say(f"{count:,} pages could not be read: {reason}.")
+            yield store
+        finally:
+            store.close()

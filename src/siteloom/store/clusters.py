@@ -1,0 +1,106 @@
+"""Clusterings in the store: the clusters of each run, and the pages in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from sqlalchemy import func, insert, select
+
+from siteloom.model import Cluster, Template, TemplatePath
+from siteloom.store import schema
+from siteloom.store.keys import url_key
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection, Engine
+
+# Fewer than the parameters that SQLite takes in a statement.
+_KEYS_AT_A_TIME = 10_000
+
+
+class PageAddress(NamedTuple):
+    """A page in the store."""
+
+    site: str
+    url: str
+
+
+def save_clusters(
+    engine: Engine, run_id: int, clusters: Sequence[Cluster], pages: Sequence[PageAddress]
+) -> None:
+    """Keep the clusters of a run; their members are indices into `pages`."""
+    with engine.begin() as connection:
+        url_ids = _url_ids(connection, pages)
+        for cluster in clusters:
+            row = insert(schema.clusters).values(
+                run_id=run_id,
+                name=cluster.id,
+                site=cluster.site,
+                mask=cluster.mask,
+                mask_pages=cluster.mask_pages,
+                accepted=cluster.accepted,
+                importance=cluster.importance,
+                url_patterns=cluster.url_patterns,
+                template={
+                    "pages": cluster.template.pages,
+                    "essential": [
+                        [path.tags, path.text, path.support] for path in cluster.template.essential
+                    ],
+                },
+            )
+            cluster_id = connection.execute(row.returning(schema.clusters.c.id)).scalar_one()
+            members = [{"cluster_id": cluster_id, "url_id": url_ids[member]} for member in cluster.members]
+            connection.execute(insert(schema.cluster_pages), members)
+
+
+def latest_clusters(engine: Engine) -> tuple[tuple[Cluster, ...], tuple[PageAddress, ...]]:
+    """The clusters that were found last for each site, and the pages that their members are indices of."""
+    latest = (
+        select(schema.clusters.c.site, func.max(schema.clusters.c.run_id).label("run_id"))
+        .join(schema.runs)
+        .where(schema.runs.c.status == "done")
+        .group_by(schema.clusters.c.site)
+        .subquery()
+    )
+    of_site = (schema.clusters.c.site == latest.c.site) & (schema.clusters.c.run_id == latest.c.run_id)
+    rows = select(schema.clusters).join(latest, of_site)
+    pages: list[PageAddress] = []
+    clusters = []
+    with engine.connect() as connection:
+        for row in connection.execute(rows.order_by(schema.clusters.c.site, schema.clusters.c.id)).all():
+            members = (
+                select(schema.sites.c.name, schema.urls.c.url)
+                .select_from(schema.cluster_pages)
+                .join(schema.urls)
+                .join(schema.sites)
+                .where(schema.cluster_pages.c.cluster_id == row.id)
+                .order_by(schema.urls.c.id)
+            )
+            first = len(pages)
+            pages += [PageAddress(*member) for member in connection.execute(members)]
+            essential = tuple(TemplatePath(*path) for path in row.template["essential"])
+            clusters.append(
+                Cluster(
+                    row.name,
+                    row.site,
+                    tuple(range(first, len(pages))),
+                    row.mask,
+                    row.mask_pages,
+                    tuple(row.accepted),
+                    row.importance,
+                    tuple(row.url_patterns),
+                    Template(essential, row.template["pages"]),
+                )
+            )
+    return tuple(clusters), tuple(pages)
+
+
+def _url_ids(connection: Connection, pages: Sequence[PageAddress]) -> list[int]:
+    keys = [url_key(page.site, page.url) for page in pages]
+    urls = schema.urls.c
+    found: dict[bytes, int] = {}
+    for start in range(0, len(keys), _KEYS_AT_A_TIME):
+        query = select(urls.key, urls.id).where(urls.key.in_(keys[start : start + _KEYS_AT_A_TIME]))
+        found.update((key, url_id) for key, url_id in connection.execute(query))
+    return [found[key] for key in keys]
