@@ -6,7 +6,7 @@ import platform
 import sys
 from pathlib import Path
 
-from benchmarks import parsing, starting, storing
+from benchmarks import clustering, parsing, starting, storing
 from benchmarks.corpus import corpus_sites
 from benchmarks.measure import as_table
 from siteloom.dom import PARSER
@@ -22,7 +22,7 @@ def main(data: Path) -> None:
         "Made by `make bench`; ratios within one run, CPU seconds of one core.",
         f"Python {platform.python_version()}, {PARSER}.\n",
     ]
-    for benchmark in (starting, parsing, storing):
+    for benchmark in (starting, parsing, storing, clustering):
         table = as_table(benchmark.TITLE, benchmark.figures(data))
         print(table, flush=True)
         parts.append(table)

@@ -1,4 +1,4 @@
-"""The real pages that benchmarks and evaluations run on; see `scripts/unpack-data`."""
+"""The real pages that benchmarks run on; see `scripts/unpack-data`."""
 
 from __future__ import annotations
 

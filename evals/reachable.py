@@ -28,15 +28,27 @@ class Reachable(NamedTuple):
     unparsed: int
 
 
+def figures(data: Path) -> dict[str, float]:
+    rows = list(measure(data))
+    print("True values that are text nodes of their pages\n")
+    print(f"{'site':30} {'values':>8} {'found':>8} {'share':>7} {'unparsed pages':>15}")
+    for row in rows:
+        share = row.found / max(1, row.values)
+        print(f"{row.site:30} {row.values:8,} {row.found:8,} {share:7.4f} {row.unparsed:15}")
+    return {
+        "reachable_values": round(sum(row.found for row in rows) / sum(row.values for row in rows), 4),
+        "parsed_sites": sum(row.unparsed == 0 for row in rows),
+    }
+
+
 def measure(data: Path) -> Iterator[Reachable]:
     for site in swde_sites(data):
         yield _measure_site(site)
 
 
 def _measure_site(site: SwdeSite) -> Reachable:
-    numbers = sorted(site.truth)
     values = found = unparsed = 0
-    for number in numbers[:: max(1, len(numbers) // PAGES_OF_A_SITE)][:PAGES_OF_A_SITE]:
+    for number in site.evenly_spaced(PAGES_OF_A_SITE):
         root = parse(site.page(number))
         if isinstance(root, Failure):
             unparsed += 1
@@ -46,4 +58,4 @@ def _measure_site(site: SwdeSite) -> Reachable:
         for true_values in site.truth[number].values():
             values += len(true_values)
             found += sum(value in texts for value in true_values)
-    return Reachable(f"{site.vertical}-{site.name}", values, found, unparsed)
+    return Reachable(site.full_name, values, found, unparsed)

@@ -32,6 +32,16 @@ class SwdeSite:
     folder: Path
     truth: Mapping[str, Mapping[str, tuple[str, ...]]]
 
+    @property
+    def full_name(self) -> str:
+        """The site's name with its vertical, such as `restaurant-zagat`."""
+        return f"{self.vertical}-{self.name}"
+
+    def evenly_spaced(self, pages: int) -> list[str]:
+        """The numbers of some pages, evenly spaced over the site."""
+        numbers = sorted(self.truth)
+        return numbers[:: max(1, len(numbers) // pages)][:pages]
+
     def page(self, number: str) -> Page:
         """A page as its site served it, under its own address."""
         content = (self.folder / f"{number}.htm").read_bytes()
@@ -60,7 +70,7 @@ def swde_sites(data: Path) -> Iterator[SwdeSite]:
 def fingerprint(data: Path) -> str:
     """Tells one corpus from another: floors hold only for the corpus they were measured on."""
     digest = hashlib.sha256()
-    for file in sorted((data / "swde").rglob("*.*")):
+    for file in sorted(file for part in ("change", "swde") for file in (data / part).rglob("*.*")):
         digest.update(f"{file.relative_to(data)} {file.stat().st_size}\n".encode())
     return digest.hexdigest()[:16]
 

@@ -1,0 +1,105 @@
+"""Plots of the evaluation, as SVG that is the same whenever the figures are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+from matplotlib import pyplot as plt
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from matplotlib.figure import Figure
+
+    from evals.mixes import Outcome, TextTimes
+
+# Colours that people with any kind of colour vision tell apart (Okabe and Ito).
+_COLOURS = ("#0072B2", "#D55E00", "#009E73")
+_MARKERS = ("o", "s", "^")
+
+_STYLE: dict[Any, Any] = {
+    "font.size": 10,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "siteloom",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "axes.axisbelow": True,
+}
+
+
+def plot_methods(outcomes: Mapping[int, Sequence[Outcome]], true_clusters: int, file: Path) -> None:
+    """Precision, recall and number of clusters of each method, a marker for each mix."""
+    methods = list(dict.fromkeys(outcome.method for mix in outcomes.values() for outcome in mix))
+    panels: dict[str, Callable[[Outcome], float]] = {
+        "precision": lambda outcome: outcome.precision,
+        "recall": lambda outcome: outcome.recall,
+        "number of clusters": lambda outcome: outcome.clusters,
+    }
+    with plt.rc_context(_STYLE):
+        figure, axes = plt.subplots(1, 3, figsize=(9.5, 3.6), sharey=True, layout="constrained")
+        for axis, (label, value) in zip(axes, panels.items(), strict=True):
+            for place, (pages, mix) in enumerate(outcomes.items()):
+                rows = [methods.index(outcome.method) + 0.3 * (place - 0.5) for outcome in mix]
+                axis.plot(
+                    [value(outcome) for outcome in mix],
+                    rows,
+                    _MARKERS[place],
+                    color=_COLOURS[place],
+                    markersize=7,
+                    clip_on=False,
+                    label=f"{pages} pages a site",
+                )
+            axis.set_xlabel(label)
+        axes[0].set_yticks(range(len(methods)), methods)
+        axes[0].set_ylim(len(methods) - 0.5, -0.5)
+        for axis in axes[:2]:
+            axis.set_xlim(0, 1)
+            axis.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"])
+        axes[2].set_xlim(left=0)
+        axes[2].axvline(true_clusters, color="#555555", linestyle="--", linewidth=1)
+        axes[2].set_title(f"dashed: the {true_clusters} sites", fontsize=9, color="#555555")
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper left", ncols=2, frameon=False)
+        _save(figure, file)
+
+
+def plot_times(times: Sequence[TextTimes], file: Path) -> None:
+    """CPU seconds over the number of pages, a line for each method."""
+    sizes = [mix.pages for mix in times]
+    with plt.rc_context(_STYLE):
+        figure, axis = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
+        for place, method in enumerate(times[0].seconds):
+            axis.plot(
+                sizes,
+                [mix.seconds[method] for mix in times],
+                marker=_MARKERS[place],
+                color=_COLOURS[place],
+                label=method,
+            )
+        axis.set_xscale("log")
+        axis.set_yscale("log")
+        axis.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        axis.xaxis.set_minor_locator(NullLocator())
+        axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.yaxis.set_minor_locator(NullLocator())
+        axis.set_xlabel("pages")
+        axis.set_ylabel("CPU seconds of clustering")
+        axis.legend(frameon=False)
+        _save(figure, file)
+
+
+def _save(figure: Figure, file: Path) -> None:
+    figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+    plt.close(figure)
+    # matplotlib leaves blanks at the ends of lines
+    lines = file.read_text(encoding="utf-8").splitlines()
+    file.write_text("\n".join(line.rstrip() for line in lines) + "\n", encoding="utf-8")
