@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # development sites apart and leaves under one page in a hundred over.
 _AGREEING_BYTES = 5
 # Fragments of one template agree on more: at six bytes the development sites have 2.3 clusters on
-# average, at five 1.6, but then templates of one site with the same navigation begin to mix.
+# average, at five 1.5, but then templates of one site with the same navigation begin to mix.
 _AGREEING_BYTES_OF_FRAGMENTS = 6
 
 # A mask needs the papers' 20 pages on a large site, one in a hundred on a smaller one.

@@ -17,13 +17,13 @@ _FNV_BASIS = np.uint64(0xCBF29CE484222325)
 _FNV_PRIME = np.uint64(0x00000100000001B3)
 
 # What a byte can mean inside a tag; a table is faster than comparisons.
-_SPACE, _SLASH, _CLOSE, _EQUALS, _LETTER = 1, 2, 4, 8, 16
-_ENDS_NAME = _SPACE | _SLASH | _CLOSE
-_ENDS_ATTRIBUTE = _ENDS_NAME | _EQUALS
-_ENDS_VALUE = _SPACE | _CLOSE
+SPACE, SLASH, _CLOSE, _EQUALS, _LETTER = 1, 2, 4, 8, 16
+_ENDS_NAME = SPACE | SLASH | _CLOSE
+ENDS_ATTRIBUTE = _ENDS_NAME | _EQUALS
+ENDS_VALUE = SPACE | _CLOSE
 _MEANING = np.zeros(256, np.uint8)
-_MEANING[list(b" \t\n\f\r")] = _SPACE
-_MEANING[ord("/")] = _SLASH
+_MEANING[list(b" \t\n\f\r")] = SPACE
+_MEANING[ord("/")] = SLASH
 _MEANING[ord(">")] = _CLOSE
 _MEANING[ord("=")] = _EQUALS
 _MEANING[list(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")] = _LETTER
@@ -45,7 +45,7 @@ class Tags(NamedTuple):
 def name_hash(name: str) -> np.uint64:
     """The hash under which `Tags` holds a tag name."""
     data = np.frombuffer(name.encode(), np.uint8)
-    return np.uint64(_hash(data, 0, data.size))
+    return np.uint64(hash_of(data, 0, data.size))
 
 
 def scan_tags(html: bytes) -> Tags:
@@ -63,7 +63,7 @@ def scan_tags(html: bytes) -> Tags:
 
 
 @njit(cache=True)
-def _hash(data, start, end):  # type: ignore[no-untyped-def]
+def hash_of(data, start, end):  # type: ignore[no-untyped-def]
     value = _FNV_BASIS
     for i in range(start, end):
         byte = data[i]
@@ -84,7 +84,7 @@ _PLAINTEXT = name_hash("plaintext")
 
 
 @njit(cache=True)
-def _after(data, byte, start):  # type: ignore[no-untyped-def]
+def position_after(data, byte, start):  # type: ignore[no-untyped-def]
     """The position behind the next `byte`, or the end of the page."""
     for i in range(np.uint64(start), np.uint64(data.size)):  # unsigned: no check for negative indices
         if data[i] == byte:
@@ -110,7 +110,7 @@ def _after_comment(data, start):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _next_of(data, meanings, start):  # type: ignore[no-untyped-def]
+def next_with(data, meanings, start):  # type: ignore[no-untyped-def]
     """The position of the next byte with one of these meanings, or the end of the page."""
     for i in range(np.uint64(start), np.uint64(data.size)):
         if _MEANING[data[i]] & meanings:
@@ -119,7 +119,7 @@ def _next_of(data, meanings, start):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _next_not(data, meanings, start):  # type: ignore[no-untyped-def]
+def next_without(data, meanings, start):  # type: ignore[no-untyped-def]
     """The position of the next byte with none of these meanings, or the end of the page."""
     for i in range(np.uint64(start), np.uint64(data.size)):
         if not _MEANING[data[i]] & meanings:
@@ -134,7 +134,7 @@ def _names_tag(data, start, name, length):  # type: ignore[no-untyped-def]
     Looking no further than the length keeps `<a<a<a...` from costing n².
     """
     end = start + length
-    return end < data.size and _MEANING[data[end]] & _ENDS_NAME != 0 and _hash(data, start, end) == name
+    return end < data.size and _MEANING[data[end]] & _ENDS_NAME != 0 and hash_of(data, start, end) == name
 
 
 @njit(cache=True)
@@ -177,20 +177,20 @@ def _attributes(data, start):  # type: ignore[no-untyped-def]
     count = 0
     i = start
     while True:
-        i = _next_not(data, _SPACE | _SLASH, i)
+        i = next_without(data, SPACE | SLASH, i)
         if i >= n:
             return count, -1
         if data[i] == 62:
             return count, i + 1
         count += 1
-        i = _next_of(data, _ENDS_ATTRIBUTE, i + 1)  # a first `=` belongs to the name
-        i = _next_not(data, _SPACE, i)
+        i = next_with(data, ENDS_ATTRIBUTE, i + 1)  # a first `=` belongs to the name
+        i = next_without(data, SPACE, i)
         if i < n and data[i] == 61:
-            i = _next_not(data, _SPACE, i + 1)
+            i = next_without(data, SPACE, i + 1)
             if i < n and (data[i] == 34 or data[i] == 39):
-                i = _after(data, data[i], i + 1)
+                i = position_after(data, data[i], i + 1)
             else:
-                i = _next_of(data, _ENDS_VALUE, i)
+                i = next_with(data, ENDS_VALUE, i)
 
 
 @njit(cache=True)
@@ -202,7 +202,7 @@ def next_tag(data, position):  # type: ignore[no-untyped-def]
     n = data.size
     i = position
     while True:
-        i = _after(data, 60, i)
+        i = position_after(data, 60, i)
         if i >= n:
             return -1, n, _FNV_BASIS, False, 0, n
         start = i - 1
@@ -213,8 +213,8 @@ def next_tag(data, position):  # type: ignore[no-untyped-def]
         is_end = byte == 47
         first = i + 1 if is_end else i
         if first < n and _MEANING[data[first]] == _LETTER:
-            end_of_name = _next_of(data, _ENDS_NAME, first)
-            name = _hash(data, first, end_of_name)
+            end_of_name = next_with(data, _ENDS_NAME, first)
+            name = hash_of(data, first, end_of_name)
             attributes, end = _attributes(data, end_of_name)
             if end < 0:
                 return -1, n, _FNV_BASIS, False, 0, n
@@ -227,7 +227,7 @@ def next_tag(data, position):  # type: ignore[no-untyped-def]
                         resume = _after_raw_text(data, end, name, end_of_name - first)
             return start, end, name, is_end, attributes, resume
         if is_end or byte == 33 or byte == 63:  # </ followed by no letter, <!doctype, <?xml
-            i = _after(data, 62, i)
+            i = position_after(data, 62, i)
 
 
 @njit(cache=True)

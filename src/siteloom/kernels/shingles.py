@@ -12,16 +12,16 @@ import numpy as np
 from numba import njit
 
 from siteloom.kernels.markup import (
-    _ENDS_ATTRIBUTE,
-    _ENDS_VALUE,
-    _SLASH,
-    _SPACE,
-    _after,
-    _hash,
-    _next_not,
-    _next_of,
+    ENDS_ATTRIBUTE,
+    ENDS_VALUE,
+    SLASH,
+    SPACE,
+    hash_of,
     name_hash,
     next_tag,
+    next_with,
+    next_without,
+    position_after,
 )
 
 if TYPE_CHECKING:
@@ -65,25 +65,25 @@ def _is_hidden(data, start, end):  # type: ignore[no-untyped-def]
 
     The attributes stand from `start` to the tag's end. Of several types the first counts.
     """
-    i = _next_not(data, _SPACE | _SLASH, start)
+    i = next_without(data, SPACE | SLASH, start)
     while i < end - 1:
         name_start = i
-        i = _next_of(data, _ENDS_ATTRIBUTE, i + 1)  # a first `=` belongs to the name
-        is_type = _hash(data, name_start, i) == _TYPE
-        i = _next_not(data, _SPACE, i)
+        i = next_with(data, ENDS_ATTRIBUTE, i + 1)  # a first `=` belongs to the name
+        is_type = hash_of(data, name_start, i) == _TYPE
+        i = next_without(data, SPACE, i)
         value_start = value_end = i
         if data[i] == 61:
-            value_start = _next_not(data, _SPACE, i + 1)
+            value_start = next_without(data, SPACE, i + 1)
             quote = data[value_start]
             if quote == 34 or quote == 39:
                 value_start += 1
-                i = _after(data, quote, value_start)
+                i = position_after(data, quote, value_start)
                 value_end = i - 1
             else:
-                i = value_end = _next_of(data, _ENDS_VALUE, value_start)
+                i = value_end = next_with(data, ENDS_VALUE, value_start)
         if is_type:
-            return _hash(data, value_start, value_end) == _HIDDEN
-        i = _next_not(data, _SPACE | _SLASH, i)
+            return hash_of(data, value_start, value_end) == _HIDDEN
+        i = next_without(data, SPACE | SLASH, i)
     return False
 
 

@@ -1,7 +1,7 @@
 """Pack files: the bytes of a site's pages, appended in compressed blocks.
 
 Pages of one template are nearly equal, so compressing them together makes
-them about 38 times smaller where single pages shrink 5 times. A block is the
+them about 39 times smaller where single pages shrink 5 times. A block is the
 unit of random access. A pack can be read without the database: each block
 carries the addresses, types and times of what it holds.
 

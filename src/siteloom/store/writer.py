@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 HTML = "text/html"
 
-# 64 pages together shrink 35 times, 128 pages 38 times; the whole block is
+# 64 pages together shrink 35 times, 128 pages 39 times; the whole block is
 # decompressed to read one page of it, which takes a few milliseconds.
 _PAGES_OF_A_BLOCK = 128
 _BYTES_OF_A_BLOCK = 16_000_000
