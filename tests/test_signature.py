@@ -202,3 +202,8 @@ def test_a_mask_is_read_from_its_text(value: bytes, wildcards: frozenset[int]) -
     mask = Mask(blanked, wildcards)
     assert Mask.from_text(str(mask)) == mask == pickle.loads(pickle.dumps(mask))
     assert mask.covers(value)
+
+
+def test_a_page_in_utf_16_has_the_signature_of_its_text() -> None:
+    text = "<html><body><p>naïve</p><div><b>x</b></div></body></html>"
+    assert signature(text.encode("utf-16")) == signature(text.encode("utf-8")) is not None

@@ -7,7 +7,14 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from siteloom.cluster import cluster_features, describing_members, page_features
+from siteloom.cluster import (
+    SITE_METHODS,
+    cluster_features,
+    describing_members,
+    joined,
+    page_features,
+    renumbered,
+)
 from siteloom.config import ParseSettings
 from siteloom.errors import UsageError
 from siteloom.model import Failure, Page, Resource, Skipped
@@ -108,20 +115,43 @@ def cluster_store(
     sites = [found.name for found in store.sites() if site in (None, found.name)]
     if site is not None and not sites:
         raise UsageError(f"There is no site {site} in the workspace: siteloom status lists them.")
+    # Site by site where the method allows, so that no more than one site is held at a time.
+    batches = [[name] for name in sites] if method in SITE_METHODS else [sites]
+    addresses: list[PageAddress] = []
+    parts: list[Clustering] = []
+    with store.recording("cluster", {"method": method, "site": site}) as run:
+        run.counts.update(pages=0, clusters=0, unclustered=0, failed=0)
+        for batch in batches:
+            found, pages = _cluster_sites(store, batch, method, limits, run, on_page)
+            store.save_clusters(run.id, found.clusters, pages)
+            parts.append(renumbered(found, len(addresses)))
+            addresses += pages
+            run.counts.update(
+                pages=len(pages), clusters=len(found.clusters), unclustered=len(found.unclustered)
+            )
+    return joined(parts, len(addresses)), tuple(addresses)
+
+
+def _cluster_sites(
+    store: Store,
+    sites: Sequence[str],
+    method: Method,
+    limits: ParseSettings,
+    run: RunRecorder,
+    on_page: Callable[[Page], object],
+) -> tuple[Clustering, list[PageAddress]]:
     addresses: list[PageAddress] = []
     features: list[PageFeatures] = []
-    with store.recording("cluster", {"method": method, "site": site}) as run:
-        for name in sites:
-            for page in store.pages(name):
-                features.append(page_features(page, method, name, limits))
-                addresses.append(PageAddress(name, page.url))
-                on_page(page)
-        clustering = cluster_features(features, method, lambda page: store.page(addresses[page]), limits)
-        store.save_clusters(run.id, clustering.clusters, addresses)
-        run.counts.update(
-            pages=len(features), clusters=len(clustering.clusters), unclustered=len(clustering.unclustered)
-        )
-    return clustering, tuple(addresses)
+    for site in sites:
+        for page in store.pages(site):
+            kept = page_features(page, method, site, limits)
+            if kept.failure is not None:
+                _fail(run, kept.failure)
+            features.append(kept)
+            addresses.append(PageAddress(site, page.url))
+            on_page(page)
+    clustering = cluster_features(features, method, lambda page: store.page(addresses[page]), limits)
+    return clustering, addresses
 
 
 def cluster_pages(store: Store, cluster: Cluster, addresses: Sequence[PageAddress]) -> list[Page]:

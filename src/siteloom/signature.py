@@ -6,6 +6,7 @@ shingles that they have in common.
 
 from __future__ import annotations
 
+import codecs
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,10 @@ def signature(html: bytes) -> bytes | None:
     """
     from siteloom.kernels.shingles import least_shingle_bytes  # noqa: PLC0415 - loads the compiled kernels
 
+    if html.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        html = html.decode("utf-16", "replace").encode(
+            "utf-8", "replace"
+        )  # two bytes a letter: no tag is seen
     return least_shingle_bytes(html, _SEEDS)
 
 

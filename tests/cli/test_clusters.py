@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from siteloom.builtin import directory_site
+from siteloom.cluster import METHODS
 
 from .command import Command, one_sentence
 
@@ -66,8 +67,15 @@ def test_paths_and_tags_are_tables(siteloom: Command, crawl: Path) -> None:
     assert any(row["url"] == directory_site()[0].page.url for row in tags)
 
 
-def test_every_method_can_be_asked_for(siteloom: Command, crawl: Path) -> None:
-    assert len(clusters(siteloom, str(crawl), "--method", "text-max")) >= 1
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_can_be_asked_for(siteloom: Command, crawl: Path, method: str) -> None:
+    assert len(clusters(siteloom, str(crawl), "--method", method)) >= 1
+
+
+def test_pages_that_do_not_parse_are_counted(siteloom: Command, crawl: Path) -> None:
+    siteloom("ingest", str(crawl))
+    siteloom("cluster", "--method", "paths", environment={"SITELOOM_PARSE_MAX_TAGS": "3"})
+    assert "217 failed" in siteloom("status").stderr.replace("\n", " ")
 
 
 def test_mistakes_are_told_in_a_sentence(siteloom: Command, crawl: Path) -> None:

@@ -58,10 +58,11 @@ def run(
     from siteloom.pipeline import cluster_pages, cluster_store
 
     with stored_pages(shell, sources) as store:
+        if paths and tags:
+            raise UsageError("Ask for --paths or for --tags, not for both at once.")
         if sources:
             cluster_store(store, "vertex", limits=shell.settings.parse)
-        clusters, pages = store.clusters()
-        chosen = [found for found in clusters if cluster in (None, found.id)]
+        chosen, pages = store.clusters(cluster)
         if not chosen:
             raise UsageError(_nothing_to_show(cluster))
         shown = ((found, cluster_pages(store, found, pages)) for found in chosen)

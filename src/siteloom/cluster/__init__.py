@@ -2,19 +2,23 @@
 
 from siteloom.cluster.pages import (
     METHODS,
+    SITE_METHODS,
     Method,
     PageFeatures,
     checked_method,
     cluster,
     cluster_features,
     describing_members,
+    joined,
     page_features,
+    renumbered,
 )
 from siteloom.cluster.url_patterns import matches, url_patterns
 from siteloom.cluster.vertex import assign, cluster_signatures
 
 __all__ = [
     "METHODS",
+    "SITE_METHODS",
     "Method",
     "PageFeatures",
     "assign",
@@ -23,7 +27,9 @@ __all__ = [
     "cluster_features",
     "cluster_signatures",
     "describing_members",
+    "joined",
     "matches",
     "page_features",
+    "renumbered",
     "url_patterns",
 ]

@@ -7,6 +7,7 @@ kept; the few that describe a cluster are asked for again.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
 
 from siteloom.cluster.rtdm import Tree, rtdm_clusters
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 SiteMethod: TypeAlias = Literal["vertex", "paths"]
 Method: TypeAlias = SiteMethod | TextMethod | Literal["rtdm"]
+SITE_METHODS: tuple[Method, ...] = ("vertex", "paths")
 METHODS: tuple[Method, ...] = ("vertex", "paths", "text-mdl", "text-hash", "text-max", "rtdm")
 
 _T = TypeVar("_T")
@@ -55,6 +57,7 @@ class PageFeatures(NamedTuple):
     sketch: bytes | None = None
     paths: NDArray[np.uint64] | None = None
     tree: Tree | None = None
+    failure: Failure | None = None
 
 
 def cluster(pages: Sequence[Page], method: Method = "vertex") -> Clustering:
@@ -78,7 +81,7 @@ def page_features(
         return features
     root = parse(page, limits)
     if isinstance(root, Failure):
-        return features
+        return features._replace(failure=root)
     if method == "paths":
         return features._replace(sketch=path_signature(class_path_hashes(root)))
     if method == "rtdm":
@@ -111,6 +114,34 @@ def cluster_features(
     return Clustering(
         tuple(clusters), tuple(sorted(unclustered)), plain / count, (len(features) - len(unclustered)) / count
     )
+
+
+def renumbered(clustering: Clustering, first: int) -> Clustering:
+    """A clustering of pages that stand behind `first` others."""
+    return replace(
+        clustering,
+        clusters=tuple(
+            replace(cluster, members=tuple(first + member for member in cluster.members))
+            for cluster in clustering.clusters
+        ),
+        unclustered=tuple(first + page for page in clustering.unclustered),
+    )
+
+
+def joined(parts: Sequence[Clustering], pages: int) -> Clustering:
+    """Clusterings of different pages as one; `pages` is the number of all pages."""
+    plain = sum(part.plain_coverage * _pages(part) for part in parts)
+    unclustered = tuple(page for part in parts for page in part.unclustered)
+    return Clustering(
+        tuple(cluster for part in parts for cluster in part.clusters),
+        unclustered,
+        plain / max(1, pages),
+        (pages - len(unclustered)) / max(1, pages),
+    )
+
+
+def _pages(clustering: Clustering) -> int:
+    return sum(cluster.size for cluster in clustering.clusters) + len(clustering.unclustered)
 
 
 def checked_method(name: str) -> Method:

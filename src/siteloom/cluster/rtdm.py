@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from lxml import etree
 
+from siteloom.errors import UsageError
 from siteloom.kernels.markup import name_hash
 from siteloom.kernels.tree_distance import (
     LabelPaths,
@@ -35,6 +36,10 @@ _TEXT = "#text"  # as the DOM standard names text nodes; no tag can look like it
 # The mean of equal similarities differs from them by rounding; true means that
 # differ do so by far more, for they are fractions of node counts.
 _ROUNDING = 1e-9
+
+
+# So many pages of one site take about half an hour.
+_MOST_COMPARED = 5_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +96,11 @@ def rtdm_clusters(trees: Sequence[Tree], threshold: float = 0.8) -> tuple[tuple[
     The two most similar clusters are merged, again and again, while the mean
     similarity of their trees is at least the threshold.
     """
+    if len(trees) > _MOST_COMPARED:
+        raise UsageError(
+            f"rtdm compares every two of {len(trees):,} pages, and does so for {_MOST_COMPARED:,} at most: "
+            "use vertex or text-max."
+        )
     least = threshold - _ROUNDING
     clusters = [
         cluster

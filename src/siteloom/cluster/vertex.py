@@ -13,7 +13,7 @@ covers joins the cluster of a signature that it mostly agrees with.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -85,12 +85,17 @@ def cluster_signatures(signatures: Sequence[bytes | None]) -> SignatureClusterin
     group_of_page[pages] = group_of_signature[place_of_page]
     clusters = [
         SignatureCluster(
-            tuple(np.flatnonzero(group_of_page == group).tolist()),
+            tuple(members.tolist()),
             masks.mask(main_mask),
             int(masks.pages[main_mask]),
-            tuple(int(number).to_bytes(SIGNATURE_BYTES) for number in distinct[group_of_signature == group]),
+            tuple(int(number).to_bytes(SIGNATURE_BYTES) for number in distinct[accepted]),
         )
-        for group, main_mask in enumerate(groups.main_masks)
+        for main_mask, members, accepted in zip(
+            groups.main_masks,
+            _places_by_group(group_of_page, len(groups.main_masks)),
+            _places_by_group(group_of_signature, len(groups.main_masks)),
+            strict=True,
+        )
     ]
     return SignatureClustering(
         tuple(sorted(clusters, key=lambda cluster: (-len(cluster.members), cluster.members))),
@@ -137,6 +142,13 @@ def pages_needed(pages: int) -> int:
     return max(_FEWEST_PAGES_NEEDED, min(_MOST_PAGES_NEEDED, int(_SHARE_OF_PAGES_NEEDED * pages)))
 
 
+def _places_by_group(groups: NDArray[np.int64], count: int) -> list[NDArray[np.int64]]:
+    """For each of the groups 0 to `count` the places that it has, ascending; -1 is no group."""
+    order = np.argsort(groups, kind="stable")
+    starts = np.searchsorted(groups[order], np.arange(count + 1))
+    return [order[start:end] for start, end in pairwise(starts)]
+
+
 def _numbers(signatures: Sequence[bytes]) -> NDArray[np.uint64]:
     """Signatures as numbers that sort as the signatures do."""
     return np.frombuffer(b"".join(signatures), ">u8").astype(np.uint64)
@@ -170,7 +182,7 @@ _FRAGMENT_BYTES = _kept_bytes(_wildcards(SIGNATURE_BYTES - _AGREEING_BYTES_OF_FR
 class _Masks(NamedTuple):
     """All masks of the signatures: row k of `of_signature` has those with the k-th choice of wildcards."""
 
-    of_signature: NDArray[np.int64]
+    of_signature: NDArray[np.int32]
     value: NDArray[np.uint64]
     wildcards: NDArray[np.int64]
     pages: NDArray[np.int64]
@@ -182,7 +194,7 @@ class _Masks(NamedTuple):
 
 def _count_masks(distinct: NDArray[np.uint64], counts: NDArray[np.int64]) -> _Masks:
     """Pass 1: how many pages each mask covers."""
-    of_signature = np.empty((len(_MASK_BYTES), len(distinct)), np.int64)
+    of_signature = np.empty((len(_MASK_BYTES), len(distinct)), np.int32)
     values, pages, known = [], [], 0
     for row, kept in enumerate(_MASK_BYTES):
         value, place = np.unique(distinct & kept, return_inverse=True)

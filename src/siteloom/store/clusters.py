@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import insert, select
 
 from siteloom.model import Cluster, Template, TemplatePath
 from siteloom.store import schema
@@ -54,21 +54,25 @@ def save_clusters(
             connection.execute(insert(schema.cluster_pages), members)
 
 
-def latest_clusters(engine: Engine) -> tuple[tuple[Cluster, ...], tuple[PageAddress, ...]]:
-    """The clusters that were found last for each site, and the pages that their members are indices of."""
-    latest = (
-        select(schema.clusters.c.site, func.max(schema.clusters.c.run_id).label("run_id"))
-        .join(schema.runs)
-        .where(schema.runs.c.status == "done")
-        .group_by(schema.clusters.c.site)
-        .subquery()
-    )
-    of_site = (schema.clusters.c.site == latest.c.site) & (schema.clusters.c.run_id == latest.c.run_id)
-    rows = select(schema.clusters).join(latest, of_site)
+def latest_clusters(
+    engine: Engine, name: str | None = None
+) -> tuple[tuple[Cluster, ...], tuple[PageAddress, ...]]:
+    """The clusters that hold now, or the one of a name, and the pages that their members are indices of.
+
+    A clustering of the whole workspace replaces all before it, one of a single
+    site those of the site.
+    """
+    rows = select(schema.clusters)
+    if name is not None:
+        rows = rows.where(schema.clusters.c.name == name)
     pages: list[PageAddress] = []
     clusters = []
     with engine.connect() as connection:
+        in_force = _runs_in_force(connection)
+        rows = rows.where(schema.clusters.c.run_id.in_(in_force.values()))
         for row in connection.execute(rows.order_by(schema.clusters.c.site, schema.clusters.c.id)).all():
+            if row.run_id != in_force.get(row.site, in_force.get(None)):
+                continue
             members = (
                 select(schema.sites.c.name, schema.urls.c.url)
                 .select_from(schema.cluster_pages)
@@ -94,6 +98,18 @@ def latest_clusters(engine: Engine) -> tuple[tuple[Cluster, ...], tuple[PageAddr
                 )
             )
     return tuple(clusters), tuple(pages)
+
+
+def _runs_in_force(connection: Connection) -> dict[str | None, int]:
+    """The clustering that holds for each site that has one of its own, and under None that for all others."""
+    runs = schema.runs.c
+    query = select(runs.id, runs.arguments).where(runs.verb == "cluster", runs.status == "done")
+    found: dict[str | None, int] = {}
+    for run_id, arguments in connection.execute(query.order_by(runs.id.desc())):
+        found.setdefault(arguments["site"], run_id)
+        if arguments["site"] is None:
+            break
+    return found
 
 
 def _url_ids(connection: Connection, pages: Sequence[PageAddress]) -> list[int]:

@@ -126,7 +126,7 @@ clusters = Table(
     Column("id", RowId, primary_key=True),
     Column("run_id", RowId, ForeignKey("runs.id"), nullable=False, index=True),
     Column("name", Text, nullable=False),
-    Column("site", Text, nullable=False),
+    Column("site", Text, nullable=False, index=True),
     Column("mask", Text, nullable=False),
     Column("mask_pages", Integer, nullable=False),
     Column("accepted", JSON, nullable=False),
@@ -139,5 +139,5 @@ cluster_pages = Table(
     "cluster_pages",
     metadata,
     Column("cluster_id", RowId, ForeignKey("clusters.id"), primary_key=True),
-    Column("url_id", RowId, ForeignKey("urls.id"), primary_key=True),
+    Column("url_id", RowId, ForeignKey("urls.id"), primary_key=True, index=True),
 )

@@ -160,18 +160,21 @@ class Store:
 
     def page(self, address: PageAddress) -> Page:
         """The newest version of one page."""
-        versions = self.versions(address.url, address.site)
-        if not versions:
+        query = _places_of(address.url, address.site).where(
+            schema.versions.c.media_type == HTML, _is_newest()
+        )
+        documents = self._documents(query)
+        if not documents:
             raise StoreError(f"There is no page {address.url} in the site {address.site}.")
-        return versions[-1]
+        return _page(documents[0])
 
     def save_clusters(self, run_id: int, clusters: Sequence[Cluster], pages: Sequence[PageAddress]) -> None:
         """Keep the clusters of a run; their members are indices into `pages`."""
         save_clusters(self.engine, run_id, clusters, pages)
 
-    def clusters(self) -> tuple[tuple[Cluster, ...], tuple[PageAddress, ...]]:
-        """The clusters that were found last, and the pages that their members are indices of."""
-        return latest_clusters(self.engine)
+    def clusters(self, name: str | None = None) -> tuple[tuple[Cluster, ...], tuple[PageAddress, ...]]:
+        """The clusters that were found last, or one of them, and the pages that members are indices of."""
+        return latest_clusters(self.engine, name)
 
     def versions(self, url: str, site: str | None = None) -> tuple[Page, ...]:
         """All versions of a page, the newest last; in the site of its URL unless another is named."""

@@ -15,6 +15,7 @@ from siteloom.cluster.text.essential import chosen, equal_documents, essential_p
 from siteloom.cluster.text.hash import text_hash
 from siteloom.cluster.text.max import members, text_max
 from siteloom.cluster.text.mdl import text_mdl
+from siteloom.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +29,10 @@ TextMethod: TypeAlias = Literal["text-mdl", "text-hash", "text-max"]
 SIGNATURE_LENGTH = 256
 """Of 64, 128 and 256, each tried with six families of permutations on 10 to 400 pages of each of 32 real
 sites, only 256 never put pages of two sites together; it costs a fifth more time than 128."""
+
+
+# The costs of all pairs of this many documents take 600 MB.
+_MOST_COMPARED = 5_000
 
 
 def text_clusters(
@@ -64,6 +69,11 @@ def text_clusters(
 
 def _merged(sets: PathSets, method: TextMethod, signature_length: int) -> list[list[int]]:
     """Clusters of different documents, none of them empty."""
+    if method != "text-max" and len(sets) > _MOST_COMPARED:
+        raise UsageError(
+            f"{method} compares every two of {len(sets):,} different pages, "
+            f"and does so for {_MOST_COMPARED:,} at most: use text-max."
+        )
     match method:
         case "text-mdl":
             return text_mdl(sets, [[document] for document in range(len(sets))])

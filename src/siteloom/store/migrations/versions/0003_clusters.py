@@ -16,7 +16,7 @@ def upgrade() -> None:
         sa.Column("id", RowId, primary_key=True),
         sa.Column("run_id", RowId, sa.ForeignKey("runs.id"), nullable=False, index=True),
         sa.Column("name", sa.Text, nullable=False),
-        sa.Column("site", sa.Text, nullable=False),
+        sa.Column("site", sa.Text, nullable=False, index=True),
         sa.Column("mask", sa.Text, nullable=False),
         sa.Column("mask_pages", sa.Integer, nullable=False),
         sa.Column("accepted", sa.JSON, nullable=False),
@@ -27,5 +27,5 @@ def upgrade() -> None:
     op.create_table(
         "cluster_pages",
         sa.Column("cluster_id", RowId, sa.ForeignKey("clusters.id"), primary_key=True),
-        sa.Column("url_id", RowId, sa.ForeignKey("urls.id"), primary_key=True),
+        sa.Column("url_id", RowId, sa.ForeignKey("urls.id"), primary_key=True, index=True),
     )
