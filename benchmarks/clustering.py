@@ -18,9 +18,9 @@ from lxml import etree
 
 from benchmarks.corpus import sample_of_each_site
 from benchmarks.measure import ROUNDS, Figure, cpu_seconds
-from siteloom.cluster import cluster_signatures, page_features
-from siteloom.cluster.text import text_clusters
-from siteloom.cluster.text.essential import equal_documents, essential_paths
+from siteloom.clustering import cluster_signatures, page_features
+from siteloom.clustering.text import text_clusters
+from siteloom.clustering.text.essential import equal_documents, essential_paths
 from siteloom.model import Page
 from siteloom.signature import SIGNATURE_BYTES, signature
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from siteloom.cluster.text import TextMethod
+    from siteloom.clustering.text import TextMethod
 
 TITLE = "Clustering"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.cluster import assign, cluster_signatures, page_features
+from siteloom.clustering import assign, cluster_signatures, page_features
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from evals.swde import SwdeSite
-    from siteloom.cluster.vertex import SignatureClustering
+    from siteloom.clustering.vertex import SignatureClustering
 
 PAGES_OF_A_SITE = (400, 50)
 

@@ -7,7 +7,7 @@ from functools import cache, partial
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.cluster import assign, cluster_signatures, page_features
+from siteloom.clustering import assign, cluster_signatures, page_features
 from siteloom.model import Page
 
 if TYPE_CHECKING:

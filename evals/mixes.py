@@ -16,10 +16,10 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.cluster import DBSCAN, AgglomerativeClustering
 
-from siteloom.cluster import cluster_signatures, page_features
-from siteloom.cluster.rtdm import rtdm_clusters
-from siteloom.cluster.text import text_clusters
-from siteloom.cluster.text.essential import equal_documents, essential_paths
+from siteloom.clustering import cluster_signatures, page_features
+from siteloom.clustering.rtdm import rtdm_clusters
+from siteloom.clustering.text import text_clusters
+from siteloom.clustering.text.essential import equal_documents, essential_paths
 from siteloom.template import shared_paths
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from evals.swde import SwdeSite
-    from siteloom.cluster import Method, PageFeatures
-    from siteloom.cluster.text import TextMethod
+    from siteloom.clustering import Method, PageFeatures
+    from siteloom.clustering.text import TextMethod
 
     Clusters = Sequence[Sequence[int]]
 

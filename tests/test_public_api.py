@@ -102,3 +102,17 @@ def test_a_missing_extra_says_what_to_install() -> None:
     error = errors.MissingExtra("Parquet", "parquet")
     assert error.extra == "parquet"
     assert str(error) == "Parquet needs the extra 'parquet': install it with pip install 'siteloom[parquet]'."
+
+
+def test_no_module_hides_a_public_function() -> None:
+    script = (
+        "import siteloom, siteloom.pipeline, siteloom.clustering\n"
+        "for _ in range(2):\n"
+        "    for name in siteloom.__all__:\n"
+        "        assert callable(getattr(siteloom, name)), name\n"
+        "    siteloom.cluster(iter([siteloom.Page('http://a.example/', b'<p>x')]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

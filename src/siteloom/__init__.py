@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from siteloom.cluster import cluster
+    from siteloom.clustering import cluster
     from siteloom.errors import SiteloomError
     from siteloom.model import Cluster, Clustering, Failure, Page, Resource, Template
     from siteloom.pages import read_pages
@@ -36,7 +36,7 @@ _HOME = {
     "Resource": "siteloom.model",
     "SiteloomError": "siteloom.errors",
     "Template": "siteloom.model",
-    "cluster": "siteloom.cluster",
+    "cluster": "siteloom.clustering",
     "read_pages": "siteloom.pages",
 }
 

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from siteloom.cluster import (
+from siteloom.clustering import (
     SITE_METHODS,
     cluster_features,
     describing_members,
@@ -25,7 +25,7 @@ from siteloom.urls import site_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from siteloom.cluster import Method, PageFeatures
+    from siteloom.clustering import Method, PageFeatures
     from siteloom.model import Cluster, Clustering
     from siteloom.pages import PageSource, SourceItem
     from siteloom.store import RunRecorder, Store
@@ -114,7 +114,8 @@ def cluster_store(
     """
     sites = [found.name for found in store.sites() if site in (None, found.name)]
     if site is not None and not sites:
-        raise UsageError(f"There is no site {site} in the workspace: siteloom status lists them.")
+        known = ", ".join(found.name for found in store.sites()[:5])
+        raise UsageError(f"There is no site {site} among the pages: there are {known or 'none at all'}.")
     # Site by site where the method allows, so that no more than one site is held at a time.
     batches = [[name] for name in sites] if method in SITE_METHODS else [sites]
     addresses: list[PageAddress] = []

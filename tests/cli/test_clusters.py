@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from siteloom.builtin import directory_site
-from siteloom.cluster import METHODS
+from siteloom.clustering import METHODS
 
 from .command import Command, one_sentence
 
@@ -85,4 +85,6 @@ def test_mistakes_are_told_in_a_sentence(siteloom: Command, crawl: Path) -> None
     assert "There are no clusters yet" in one_sentence(siteloom("template"))
     siteloom("cluster", "-q")
     assert "There is no cluster x" in one_sentence(siteloom("template", "--cluster", "x"))
-    assert "There is no site nowhere" in one_sentence(siteloom("cluster", "--site", "nowhere"))
+    assert "There is no site nowhere among the pages: there are tableatlas.example" in one_sentence(
+        siteloom("cluster", "--site", "nowhere")
+    )

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from siteloom.cluster.text.cost import clusters_with_supports, matrix_shape
-from siteloom.cluster.text.essential import PathSets, path_sets
-from siteloom.cluster.text.hash import signatures
+from siteloom.clustering.text.cost import clusters_with_supports, matrix_shape
+from siteloom.clustering.text.essential import PathSets, path_sets
+from siteloom.clustering.text.hash import signatures
 from siteloom.kernels.description_length import (
     Shape,
     Signatures,

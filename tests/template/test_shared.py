@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from siteloom.template import describe_template, page_delta, page_paths, shared_paths
 
-from ..cluster.path_documents import a_document, document, some_documents
+from ..clustering.path_documents import a_document, document, some_documents
 from ..dom.trees import tree
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siteloom.cli.shell import OutputOption, Shell
-from siteloom.cli.sources import SourcesArgument, stored_pages
+from siteloom.cli.sources import MethodOption, SourcesArgument, stored_pages
 from siteloom.output import Column
 
 if TYPE_CHECKING:
@@ -28,14 +28,7 @@ _COLUMNS = (
 def run(
     shell: Shell,
     sources: SourcesArgument = None,
-    method: Annotated[
-        str,
-        typer.Option(
-            "--method",
-            metavar="NAME",
-            help="Site by site: vertex, paths. For pages of any origin: text-max, text-hash, text-mdl, rtdm.",
-        ),
-    ] = "vertex",
+    method: MethodOption = "vertex",
     site: Annotated[
         str | None, typer.Option("--site", metavar="NAME", help="Only the pages of this site.")
     ] = None,
@@ -45,7 +38,7 @@ def run(
 
     Without a SOURCE it works on the workspace and keeps the result there; siteloom template shows it.
     """
-    from siteloom.cluster import checked_method
+    from siteloom.clustering import checked_method
     from siteloom.pipeline import cluster_store
 
     with stored_pages(shell, sources) as store, shell.counting("Looking at") as count:
@@ -70,6 +63,10 @@ def run(
     shell.write(output, _COLUMNS, rows)
     if output is None:
         show_clusters(shell, clustering)
+    shell.say(
+        f"{len(clustering.unclustered):,} pages are in no cluster; {clustering.coverage:.1%} are in one "
+        f"({clustering.plain_coverage:.1%} before leftovers joined)."
+    )
 
 
 def show_clusters(shell: Shell, clustering: Clustering) -> None:
@@ -86,7 +83,3 @@ def show_clusters(shell: Shell, clustering: Clustering) -> None:
         for found in clustering.clusters
     )
     shell.show("Templates", ("cluster", "pages", "signature", "importance", "paths", "URL patterns"), rows)
-    shell.say(
-        f"{len(clustering.unclustered):,} pages are in no cluster; {clustering.coverage:.1%} are in one "
-        f"({clustering.plain_coverage:.1%} before leftovers joined)."
-    )

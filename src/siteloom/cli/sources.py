@@ -25,6 +25,16 @@ SourcesArgument = Annotated[
 ]
 
 
+MethodOption = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        metavar="NAME",
+        help="Site by site: vertex, paths. For pages of any origin: text-max, text-hash, text-mdl, rtdm.",
+    ),
+]
+
+
 @contextmanager
 def stored_pages(shell: Shell, sources: list[str] | None) -> Iterator[Store]:
     """The workspace's store; or, for sources, one of their pages that is gone in the end.

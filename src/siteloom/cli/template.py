@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siteloom.cli.shell import OutputOption, Shell
-from siteloom.cli.sources import SourcesArgument, stored_pages
+from siteloom.cli.sources import MethodOption, SourcesArgument, stored_pages
 from siteloom.errors import UsageError
 from siteloom.output import Column
 
@@ -43,6 +43,7 @@ _TAG_COLUMNS = (
 def run(
     shell: Shell,
     sources: SourcesArgument = None,
+    method: MethodOption = "vertex",
     cluster: Annotated[
         str | None,
         typer.Option("--cluster", metavar="ID", help="Only the cluster of this name."),
@@ -53,18 +54,20 @@ def run(
 ) -> None:
     """Show the template of each cluster: its essential paths as a tree, and the text that its pages share.
 
-    Without a SOURCE it shows what siteloom cluster found last in the workspace.
+    Without a SOURCE it shows what siteloom cluster found last in the workspace; --method is for a SOURCE.
+    Up to a hundred pages of a cluster are looked at.
     """
+    from siteloom.clustering import checked_method
     from siteloom.pipeline import cluster_pages, cluster_store
 
     with stored_pages(shell, sources) as store:
         if paths and tags:
             raise UsageError("Ask for --paths or for --tags, not for both at once.")
         if sources:
-            cluster_store(store, "vertex", limits=shell.settings.parse)
+            cluster_store(store, checked_method(method), limits=shell.settings.parse)
         chosen, pages = store.clusters(cluster)
         if not chosen:
-            raise UsageError(_nothing_to_show(cluster))
+            raise UsageError(_nothing_to_show(cluster, bool(sources)))
         shown = ((found, cluster_pages(store, found, pages)) for found in chosen)
         if paths:
             shell.write_or_show(output, "Paths", _PATH_COLUMNS, _path_rows(shell, shown))
@@ -78,7 +81,9 @@ def run(
                 shell.draw(_tree(found))
 
 
-def _nothing_to_show(cluster: str | None) -> str:
+def _nothing_to_show(cluster: str | None, were_sources_named: bool) -> str:
+    if cluster is None and were_sources_named:
+        return "No two of these pages were made alike: there is no template to show."
     if cluster is None:
         return "There are no clusters yet: find them with siteloom cluster, or name the pages to look at."
     return f"There is no cluster {cluster}: siteloom cluster lists them."

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from siteloom.cluster.text.essential import PathSets
+    from siteloom.clustering.text.essential import PathSets
 
 
 class DescriptionLength(NamedTuple):

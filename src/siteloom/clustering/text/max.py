@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from siteloom.cluster.text.cost import clusters_with_supports, matrix_shape
-from siteloom.cluster.text.hash import signatures
+from siteloom.clustering.text.cost import clusters_with_supports, matrix_shape
+from siteloom.clustering.text.hash import signatures
 from siteloom.kernels.description_length import (
     Partners,
     Shape,
@@ -30,7 +30,7 @@ from siteloom.kernels.description_length import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from siteloom.cluster.text.essential import PathSets
+    from siteloom.clustering.text.essential import PathSets
 
 # Up to here every cluster is compared with every other: a tenth of a second.
 _FEW_CLUSTERS = 2_000

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from siteloom.cluster.text import TextMethod, text_clusters
-from siteloom.cluster.text import max as text_max
-from siteloom.cluster.text.cost import description_length, matrix_shape
-from siteloom.cluster.text.essential import essential_paths, path_sets
-from siteloom.cluster.text.hash import signatures
-from siteloom.cluster.text.mdl import text_mdl
+from siteloom.clustering.text import TextMethod, text_clusters
+from siteloom.clustering.text import max as text_max
+from siteloom.clustering.text.cost import description_length, matrix_shape
+from siteloom.clustering.text.essential import essential_paths, path_sets
+from siteloom.clustering.text.hash import signatures
+from siteloom.clustering.text.mdl import text_mdl
 
 from .path_documents import document, letters, made_from_templates, some_documents
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from numpy.typing import NDArray
 
-from siteloom.cluster.text.cost import description_length
-from siteloom.cluster.text.essential import path_sets
+from siteloom.clustering.text.cost import description_length
+from siteloom.clustering.text.essential import path_sets
 from siteloom.template import page_delta, shared_paths
 
 from .path_documents import document, letters, some_documents

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from siteloom.cluster.text.essential import chosen, equal_documents, essential_paths, path_sets
+from siteloom.clustering.text.essential import chosen, equal_documents, essential_paths, path_sets
 
 from .path_documents import document, letters, some_documents
 

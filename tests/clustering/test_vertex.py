@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from siteloom.cluster import vertex
-from siteloom.cluster.vertex import SignatureClustering, assign, cluster_signatures, pages_needed
+from siteloom.clustering import vertex
+from siteloom.clustering.vertex import SignatureClustering, assign, cluster_signatures, pages_needed
 from siteloom.kernels.masks import best_masks, commit_to_best
 from siteloom.signature import Mask
 

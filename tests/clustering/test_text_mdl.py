@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from siteloom.cluster.text.cost import clusters_with_supports, description_length, matrix_shape
-from siteloom.cluster.text.essential import PathSets, path_sets
-from siteloom.cluster.text.hash import signatures, text_hash
-from siteloom.cluster.text.mdl import ExactCosts, Merge, after_merges, best_merges, text_mdl
+from siteloom.clustering.text.cost import clusters_with_supports, description_length, matrix_shape
+from siteloom.clustering.text.essential import PathSets, path_sets
+from siteloom.clustering.text.hash import signatures, text_hash
+from siteloom.clustering.text.mdl import ExactCosts, Merge, after_merges, best_merges, text_mdl
 from siteloom.kernels.description_length import estimated_changes, exact_changes, merge_signatures
 
 from .path_documents import document, letters

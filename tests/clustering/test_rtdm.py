@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from siteloom.cluster import rtdm
-from siteloom.cluster.rtdm import Tree, distance, rtdm_clusters, similarity
+from siteloom.clustering import rtdm
+from siteloom.clustering.rtdm import Tree, distance, rtdm_clusters, similarity
 
 from ..dom.trees import tree as parsed
 

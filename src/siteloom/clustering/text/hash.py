@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from siteloom.cluster.text.cost import matrix_shape
-from siteloom.cluster.text.mdl import after_merges, best_merges
+from siteloom.clustering.text.cost import matrix_shape
+from siteloom.clustering.text.mdl import after_merges, best_merges
 from siteloom.kernels.description_length import (
     Signatures,
     estimated_changes,
@@ -19,7 +19,7 @@ from siteloom.kernels.description_length import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from siteloom.cluster.text.essential import PathSets
+    from siteloom.clustering.text.essential import PathSets
 
 
 class EstimatedCosts:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from siteloom.cluster.text.cost import clusters_with_supports, matrix_shape
+from siteloom.clustering.text.cost import clusters_with_supports, matrix_shape
 from siteloom.kernels.description_length import (
     Shape,
     cheapest_merge,
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from siteloom.cluster.text.essential import PathSets
+    from siteloom.clustering.text.essential import PathSets
 
 
 class MergeCosts(Protocol):

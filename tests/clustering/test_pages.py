@@ -9,8 +9,8 @@ from functools import cache
 import pytest
 
 from siteloom.builtin import BuiltinPage
-from siteloom.cluster import Method, cluster, cluster_features, matches, page_features
-from siteloom.cluster.pages import METHODS
+from siteloom.clustering import Method, cluster, cluster_features, matches, page_features
+from siteloom.clustering.pages import METHODS
 from siteloom.errors import UsageError
 from siteloom.model import Cluster, Clustering, Page
 from siteloom.signature import Mask, signature

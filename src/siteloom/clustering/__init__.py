@@ -1,6 +1,6 @@
 """Which pages were made from one template, for one site or for pages of unknown origin."""
 
-from siteloom.cluster.pages import (
+from siteloom.clustering.pages import (
     METHODS,
     SITE_METHODS,
     Method,
@@ -13,8 +13,8 @@ from siteloom.cluster.pages import (
     page_features,
     renumbered,
 )
-from siteloom.cluster.url_patterns import matches, url_patterns
-from siteloom.cluster.vertex import assign, cluster_signatures
+from siteloom.clustering.url_patterns import matches, url_patterns
+from siteloom.clustering.vertex import assign, cluster_signatures
 
 __all__ = [
     "METHODS",

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from siteloom.cluster.text.essential import chosen, equal_documents, essential_paths
-from siteloom.cluster.text.hash import text_hash
-from siteloom.cluster.text.max import members, text_max
-from siteloom.cluster.text.mdl import text_mdl
+from siteloom.clustering.text.essential import chosen, equal_documents, essential_paths
+from siteloom.clustering.text.hash import text_hash
+from siteloom.clustering.text.max import members, text_max
+from siteloom.clustering.text.mdl import text_mdl
 from siteloom.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from siteloom.cluster.text.essential import PathSets
+    from siteloom.clustering.text.essential import PathSets
 
 TextMethod: TypeAlias = Literal["text-mdl", "text-hash", "text-max"]
 

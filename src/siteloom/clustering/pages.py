@@ -10,10 +10,10 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
 
-from siteloom.cluster.rtdm import Tree, rtdm_clusters
-from siteloom.cluster.text import TextMethod, text_clusters
-from siteloom.cluster.url_patterns import url_patterns
-from siteloom.cluster.vertex import SignatureClustering, cluster_signatures
+from siteloom.clustering.rtdm import Tree, rtdm_clusters
+from siteloom.clustering.text import TextMethod, text_clusters
+from siteloom.clustering.url_patterns import url_patterns
+from siteloom.clustering.vertex import SignatureClustering, cluster_signatures
 from siteloom.config import ParseSettings
 from siteloom.dom import parse
 from siteloom.errors import UsageError
@@ -60,7 +60,7 @@ class PageFeatures(NamedTuple):
     failure: Failure | None = None
 
 
-def cluster(pages: Sequence[Page], method: Method = "vertex") -> Clustering:
+def cluster(pages: Iterable[Page], method: Method = "vertex") -> Clustering:
     """Find out which pages were made from one template, and what the template is.
 
     `vertex` (by tag shingles) and `paths` (by tag paths with classes) cluster
@@ -68,7 +68,8 @@ def cluster(pages: Sequence[Page], method: Method = "vertex") -> Clustering:
     pages of any origin.
     """
     checked_method(method)
-    return cluster_features([page_features(page, method) for page in pages], method, pages.__getitem__)
+    kept = list(pages)
+    return cluster_features([page_features(page, method) for page in kept], method, kept.__getitem__)
 
 
 def page_features(
@@ -215,9 +216,9 @@ def _most_common(values: Iterable[_T]) -> _T:
 
 
 def describing_members(members: tuple[int, ...]) -> tuple[int, ...]:
-    """The members of a cluster that show its template: some from all over it."""
-    step = -(-len(members) // _PAGES_DESCRIBING)  # rounded up
-    return members[::step]
+    """The members of a cluster that show its template: up to a hundred, from all over it."""
+    count = min(len(members), _PAGES_DESCRIBING)
+    return tuple(members[len(members) * place // count] for place in range(count))
 
 
 def _described(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from siteloom.cluster.url_patterns import matches, url_patterns
+from siteloom.clustering.url_patterns import matches, url_patterns
 
 _ELEMENT = re.compile(
     r"\[\^(?P<excluded>[/?&#]+)\][+*] | \(\?: | \)\?? | \| | \\(?P<escaped>[\\.^$*+?{}\[\]|()])"
