@@ -61,7 +61,7 @@ def run(
         for found in clustering.clusters
     )
     shell.write(output, _COLUMNS, rows)
-    if output is None:
+    if output is None and clustering.clusters:
         show_clusters(shell, clustering)
     shell.say(
         f"{len(clustering.unclustered):,} pages are in no cluster; {clustering.coverage:.1%} are in one "

@@ -78,9 +78,7 @@ def _demo(shell: Shell, folder: Path) -> None:
     )
     shell.show("Templates", ("cluster", "pages", "signature", "what they really are", "shared paths"), rows)
     store.close()
-    shell.say(
-        "\nNext, on your own pages: siteloom init, then siteloom ingest FOLDER_OR_FILE, then siteloom status."
-    )
+    shell.say("\nNext, on your own pages: siteloom init, siteloom ingest FOLDER_OR_FILE, siteloom cluster.")
 
 
 def _ingest(shell: Shell, store: Store, file: Path, pages: Iterable[BuiltinPage]) -> None:
