@@ -4,6 +4,9 @@
     ├── UsageError                the call itself is wrong (exit status 2)
     │   ├── SettingsError         siteloom.toml, the environment or a flag holds a bad value
     │   └── NoWorkspace           a verb needs a workspace and there is none
+    ├── ExampleError              no wrapper can be learned from the examples
+    │   ├── ExampleNotFound       a value is not on its page
+    │   └── ContradictoryExamples two examples say different things of the same page
     ├── SourceError               pages cannot be read from a source
     ├── OutputError               results cannot be written
     ├── MissingExtra              an optional dependency is not installed
@@ -38,6 +41,26 @@ class SettingsError(UsageError):
 
 class NoWorkspace(UsageError):
     """A verb was given no source and there is no workspace to work on."""
+
+
+class ExampleError(SiteloomError):
+    """Examples are missing, cannot be read, or no wrapper can be learned from them."""
+
+
+class ExampleNotFound(ExampleError):
+    """An example's value does not stand on its page."""
+
+    def __init__(self, url: str, attribute: str, value: str, nearest: str | None) -> None:
+        hint = f"the nearest text is {nearest!r}" if nearest else "nothing there is like it"
+        super().__init__(f"The page {url} has no {attribute} {value!r}: {hint}.")
+        self.url = url
+        self.attribute = attribute
+        self.value = value
+        self.nearest = nearest
+
+
+class ContradictoryExamples(ExampleError):
+    """Two examples say different things of the same attribute of the same page."""
 
 
 class SourceError(SiteloomError):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
+
+ValueType = Literal["text", "number", "price", "date", "url", "image", "rating"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,3 +141,84 @@ class Clustering:
     unclustered: tuple[int, ...]
     plain_coverage: float
     coverage: float
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """What is known of an attribute; None where it is left to be inferred.
+
+    `multi`: a record may have several values. `mandatory`: every record has one.
+    `constant`: the value stays as it is when the same page is fetched again, as
+    a name does and a price does not.
+    """
+
+    multi: bool | None = None
+    mandatory: bool | None = None
+    constant: bool | None = None
+    type: ValueType | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A page with the values a person sees on it.
+
+    `values` gives them by attribute: an empty list says that the page has none,
+    an attribute that is not named is unknown there. `records` does the same for
+    some of the records of a list page. `nodes`, where given, ties each of
+    `values` to the exact node it was taken from, such as
+    `/html[1]/body[1]/h1[1]/text()[1]` or `/html[1]/body[1]/a[3]/@href`.
+    """
+
+    page: Page
+    values: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    records: Sequence[Mapping[str, Sequence[str]]] = ()
+    nodes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a value came from.
+
+    `rule` names the rule in its wrapper (`phone#1`), `xpath` is that rule,
+    `node` the path of the very node; `confidence` is the estimated probability
+    that the value is right.
+    """
+
+    rule: str
+    xpath: str
+    node: str
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The values extracted from one page, or from one part of a list page.
+
+    `values` are texts as seen, white space normalised; absent attributes are
+    left out. `typed` has the same values as numbers, dates and the like where
+    the schema has a type and the text could be read as one: then it is aligned
+    with `values`, with None for a text that could not. `provenance` is aligned
+    with `values` too.
+    """
+
+    url: str
+    values: Mapping[str, tuple[str, ...]]
+    typed: Mapping[str, tuple[object, ...]]
+    provenance: Mapping[str, tuple[Provenance, ...]]
+
+    @property
+    def confidence(self) -> dict[str, tuple[float, ...]]:
+        """The confidence of each value."""
+        return {
+            attribute: tuple(origin.confidence for origin in origins)
+            for attribute, origins in self.provenance.items()
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SampledPage:
+    """A page worth a person's time: its index, the weight it adds, and the share of weight covered so far."""
+
+    page: int
+    gain: float
+    covered: float
