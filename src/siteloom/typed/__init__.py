@@ -1,0 +1,60 @@
+"""Texts as numbers, prices, dates, addresses, images and ratings.
+
+A text that cannot be read as its type with certainty gives None: a wrong value
+is worse than none, for the text itself is always kept beside it.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from siteloom.typed.addresses import image, url
+from siteloom.typed.dates import date, order_of_dates
+from siteloom.typed.infer import infer_type
+from siteloom.typed.numbers import number
+from siteloom.typed.prices import price
+from siteloom.typed.ratings import rating
+from siteloom.typed.values import Image, Price, Rating, to_plain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from siteloom.model import ValueType
+
+__all__ = ["Image", "Price", "Rating", "infer_type", "order_of_dates", "to_plain", "typed_value"]
+
+_NO_ATTRIBUTES: Mapping[str, str] = MappingProxyType({})
+
+
+def typed_value(
+    text: str,
+    type: ValueType,  # noqa: A002 - the schema's word
+    base_url: str = "",
+    html_attributes: Mapping[str, str] = _NO_ATTRIBUTES,
+    *,
+    day_first: bool | None = None,
+) -> object | None:
+    """A text as seen, read as a type; None if it cannot be.
+
+    `base_url` is the address of the page, and `html_attributes` are those of the
+    element that the text came from: addresses need both. `day_first` says how to
+    read dates such as `03/04/2011` (see `order_of_dates`). Prices and dates need the
+    extra `values`, and raise `MissingExtra` without it.
+    """
+    text = text.strip()
+    match type:
+        case "number":
+            return number(text)
+        case "price":
+            return price(text)
+        case "date":
+            return date(text, day_first=day_first)
+        case "url":
+            return url(text, base_url, html_attributes)
+        case "image":
+            return image(text, base_url, html_attributes)
+        case "rating":
+            return rating(text)
+        case "text":
+            return text
