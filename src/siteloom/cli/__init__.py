@@ -1,23 +1,62 @@
 """The command line: one small file a verb, each a thin shell around the functions of the package.
 
-Verbs import what they need inside their functions, so that `siteloom --help`
-need not wait for databases and parsers to load.
+A verb is listed by its line in `VERBS`; its module is imported when the verb is called. Verbs import what
+they need inside their functions, so that help need not wait for databases and parsers to load.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 import siteloom
-from siteloom.cli import cluster, config, demo, doctor, ingest, init, status, template
-from siteloom.cli.shell import PROGRAM, CommonOptions, common_options, verb
+from siteloom.cli.options import PROGRAM, CommonOptions, common_options
 
-_VERBS = (demo, init, ingest, status, cluster, template, doctor, config)
+VERBS = {
+    "demo": "Show on built-in web sites what Siteloom does, step by step.",
+    "init": "Make a workspace: the folder in which Siteloom keeps pages and what it learns about them.",
+    "ingest": "Read pages into the workspace.",
+    "status": "Show the sites in the workspace and the latest runs.",
+    "cluster": "Find the templates of pages: which were made alike, and what they share.",
+    "template": (
+        "Show the template of each cluster: its essential paths as a tree, and the text that its pages share."
+    ),
+    "sample": "Choose the pages to annotate first: those that together show most of what differs.",
+    "doctor": "Check the installation and, if there is a workspace, every page in it.",
+    "config": "Show each setting, its value, and where the value comes from.",
+}
+"""Each verb, which is the name of its module too, and the first line of its help; help lists them so."""
+
+
+class _Verb(TyperCommand):
+    """A verb of which only the name and a line of help are known until it is called."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """The context of the whole verb, which then takes the place of this one."""
+        from siteloom.cli.shell import verb
+
+        module = import_module(f"{__name__}.{self.name}")
+        whole = typer.Typer(add_completion=False, rich_markup_mode=None)
+        whole.command(module.NAME)(verb(module.run))
+        return typer.main.get_command(whole).make_context(*arguments, **options)
+
+
+class _Verbs(TyperGroup):
+    """All verbs of the table."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for name, line in VERBS.items():
+            self.add_command(_Verb(name, help=line))
+
 
 # Help is plain text: drawing it with rich would make it twice as slow to appear.
-app = typer.Typer(name=PROGRAM, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(
+    name=PROGRAM, cls=_Verbs, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False
+)
 
 
 def _show_version(wanted: bool) -> None:
@@ -42,10 +81,6 @@ def _common(
     pages of your own: `siteloom init`, then `siteloom ingest FOLDER_OR_FILE`, then `siteloom status`.
     """
     context.obj = options
-
-
-for _module in _VERBS:
-    app.command(_module.NAME)(verb(_module.run))
 
 
 def main() -> None:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siteloom.cli.shell import Shell
+from siteloom.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from siteloom.store import Store
+    from siteloom.model import Cluster
+    from siteloom.store import PageAddress, Store
 
 SourcesArgument = Annotated[
     list[str] | None,
@@ -60,3 +62,15 @@ def stored_pages(shell: Shell, sources: list[str] | None) -> Iterator[Store]:
             yield store
         finally:
             store.close()
+
+
+def stored_clusters(store: Store, name: str | None) -> tuple[tuple[Cluster, ...], tuple[PageAddress, ...]]:
+    """The clusters that were found last, or the one of a name, and the pages their members are indices of."""
+    clusters, pages = store.clusters(name)
+    if not clusters and name is None:
+        raise UsageError(
+            "There are no clusters yet: find them with siteloom cluster, or name the pages to look at."
+        )
+    if not clusters:
+        raise UsageError(f"There is no cluster {name}: siteloom cluster lists them.")
+    return clusters, pages

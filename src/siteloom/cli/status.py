@@ -20,6 +20,8 @@ _COLUMNS = (
     Column("versions", "integer"),
     Column("bytes", "integer"),
     Column("packed_bytes", "integer"),
+    Column("annotated", "integer"),
+    Column("wrappers", "integer"),
 )
 _RUNS_SHOWN = 5
 
@@ -43,10 +45,19 @@ def run(shell: Shell, output: OutputOption = None) -> None:
 def show_sites(shell: Shell, sites: Iterable[Site]) -> None:
     """Print a table of sites."""
     rows = (
-        (site.name, site.pages, site.versions, site.bytes / 1e6, site.bytes / max(1, site.packed_bytes))
+        (
+            site.name,
+            site.pages,
+            site.versions,
+            site.bytes / 1e6,
+            site.bytes / max(1, site.packed_bytes),
+            site.annotated,
+            site.wrappers,
+        )
         for site in sites
     )
-    shell.show("Sites", ("site", "pages", "versions", "MB", "times smaller packed"), rows)
+    header = ("site", "pages", "versions", "MB", "times smaller packed", "annotated", "wrappers")
+    shell.show("Sites", header, rows)
 
 
 def _in_words(counts: dict[str, int]) -> str:

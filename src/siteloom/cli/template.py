@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siteloom.cli.shell import OutputOption, Shell
-from siteloom.cli.sources import MethodOption, SourcesArgument, stored_pages
+from siteloom.cli.sources import MethodOption, SourcesArgument, stored_clusters, stored_pages
 from siteloom.errors import UsageError
 from siteloom.output import Column
 
@@ -64,10 +64,10 @@ def run(
         if paths and tags:
             raise UsageError("Ask for --paths or for --tags, not for both at once.")
         if sources:
-            cluster_store(store, checked_method(method), limits=shell.settings.parse)
-        chosen, pages = store.clusters(cluster)
-        if not chosen:
-            raise UsageError(_nothing_to_show(cluster, bool(sources)))
+            clustering, _ = cluster_store(store, checked_method(method), limits=shell.settings.parse)
+            if not clustering.clusters:
+                raise UsageError("No two of these pages were made alike: there is no template to show.")
+        chosen, pages = stored_clusters(store, cluster)
         shown = ((found, cluster_pages(store, found, pages)) for found in chosen)
         if paths:
             shell.write_or_show(output, "Paths", _PATH_COLUMNS, _path_rows(shell, shown))
@@ -79,14 +79,6 @@ def run(
             for found in chosen:
                 shell.say("")
                 shell.draw(_tree(found))
-
-
-def _nothing_to_show(cluster: str | None, were_sources_named: bool) -> str:
-    if cluster is None and were_sources_named:
-        return "No two of these pages were made alike: there is no template to show."
-    if cluster is None:
-        return "There are no clusters yet: find them with siteloom cluster, or name the pages to look at."
-    return f"There is no cluster {cluster}: siteloom cluster lists them."
 
 
 def _template_rows(clusters: Iterable[Cluster]) -> Iterator[dict[str, object]]:
