@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from siteloom.errors import SiteloomError
     from siteloom.model import Cluster, Clustering, Failure, Page, Resource, Template
     from siteloom.pages import read_pages
+    from siteloom.sampling import sample
 
 __all__ = [
     "Cluster",
@@ -24,6 +25,7 @@ __all__ = [
     "Template",
     "cluster",
     "read_pages",
+    "sample",
 ]
 
 __version__ = "0.1.0"
@@ -38,6 +40,7 @@ _HOME = {
     "Template": "siteloom.model",
     "cluster": "siteloom.clustering",
     "read_pages": "siteloom.pages",
+    "sample": "siteloom.sampling",
 }
 
 

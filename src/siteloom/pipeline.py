@@ -19,15 +19,17 @@ from siteloom.config import ParseSettings
 from siteloom.errors import UsageError
 from siteloom.model import Failure, Page, Resource, Skipped
 from siteloom.pages import read_sources
+from siteloom.sampling import sample_stream
 from siteloom.store import PageAddress
 from siteloom.urls import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from siteloom.clustering import Method, PageFeatures
     from siteloom.model import Cluster, Clustering
     from siteloom.pages import PageSource, SourceItem
+    from siteloom.sampling import Sample
     from siteloom.store import RunRecorder, Store
 
 _log = logging.getLogger(__name__)
@@ -151,13 +153,36 @@ def _cluster_sites(
             features.append(kept)
             addresses.append(PageAddress(site, page.url))
             on_page(page)
-    clustering = cluster_features(features, method, lambda page: store.page(addresses[page]), limits)
-    return clustering, addresses
+
+    def load(wanted: Sequence[int]) -> Iterable[Page]:
+        return store.pages_at([addresses[page] for page in wanted])
+
+    return cluster_features(features, method, load, limits), addresses
 
 
 def cluster_pages(store: Store, cluster: Cluster, addresses: Sequence[PageAddress]) -> list[Page]:
     """Some evenly spaced pages of a stored cluster, enough to see its template."""
-    return [store.page(addresses[member]) for member in describing_members(cluster.members)]
+    return list(store.pages_at([addresses[member] for member in describing_members(cluster.members)]))
+
+
+def sample_cluster(
+    store: Store,
+    cluster: Cluster,
+    addresses: Sequence[PageAddress],
+    k: int,
+    annotated: Collection[str] = (),
+    *,
+    limits: ParseSettings = ParseSettings(),
+    on_page: Callable[[Page], object] = lambda _: None,
+) -> Sample:
+    """The pages of a stored cluster to annotate first; `annotated` are the URLs of those that were already.
+
+    Evenly spaced pages are looked at, and all that were annotated, for they have been seen.
+    """
+    seen = {member for member in cluster.members if addresses[member].url in annotated}
+    members = sorted(seen.union(describing_members(cluster.members)))
+    pages = store.pages_at([addresses[member] for member in members])
+    return sample_stream(pages, k, annotated, limits=limits, on_page=on_page)
 
 
 def _fail(run: RunRecorder, failure: Failure) -> None:

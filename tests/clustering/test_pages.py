@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 
 import pytest
@@ -283,9 +284,9 @@ def test_a_template_is_learned_from_pages_all_over_a_large_cluster() -> None:
     pages = shop(150)
     loaded: set[int] = set()
 
-    def load(page: int) -> Page:
-        loaded.add(page)
-        return pages[page]
+    def load(wanted: Sequence[int]) -> list[Page]:
+        loaded.update(wanted)
+        return [pages[page] for page in wanted]
 
     found = cluster_features([page_features(page, "vertex") for page in pages], "vertex", load)
     assert found.clusters[0].template.pages == len(loaded) <= 100

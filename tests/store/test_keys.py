@@ -48,6 +48,10 @@ def test_site_and_url_cannot_be_mistaken_for_another_pair(other: tuple[str, str]
     assert url_key("a\nb", "c") != url_key(*other)
 
 
+def test_an_address_that_no_page_can_have_has_a_key_nevertheless() -> None:
+    assert url_key("a", "http://x/\ud800") != url_key("a", "http://x/?")
+
+
 def test_content_is_known_by_its_bytes_and_type() -> None:
     assert content_hash("text/html", b"x") == content_hash("text/html", b"x")
     assert content_hash("text/html", b"x") != content_hash("text/html", b"y")

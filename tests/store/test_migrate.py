@@ -17,10 +17,13 @@ from sqlalchemy import Engine, event, insert, inspect, select, text
 
 from siteloom.config import StoreSettings
 from siteloom.errors import StoreBusy, StoreError
-from siteloom.store import PageWriter, Store, open_store, schema
+from siteloom.model import Cluster, Example, Template
+from siteloom.store import PageAddress, PageWriter, Store, open_store, schema
+from siteloom.store.clusters import save_clusters
 from siteloom.store.database import connect, postgres_url, sqlite_url
 from siteloom.store.lock import write_lock
 from siteloom.store.migrate import is_up_to_date, upgrade
+from siteloom.store.runs import recorded_run
 
 from .helpers import assert_sound, day, newest, page, put
 
@@ -93,6 +96,31 @@ def test_an_older_workspace_is_upgraded_after_a_backup(old_workspace: StoreSetti
     with closing(open_store(old_workspace)) as store:
         assert store.backup is None
         assert len(newest(store)) == len(OLD_PAGES) + 1
+
+
+def test_a_workspace_with_clusters_is_upgraded_to_keep_examples_and_wrappers(
+    old_workspace: StoreSettings, engine: Engine
+) -> None:
+    upgrade(engine, "0003")
+    found = Cluster("a.example/1", "a.example", (1, 2), "00", 2, ("00",), 0.5, ("/*",), Template((), 2))
+    addresses = tuple(PageAddress("a.example", old.url) for old in OLD_PAGES)
+    with recorded_run(engine, lambda: day(1), "cluster", {"site": None}) as run:
+        save_clusters(engine, run.id, [found], addresses)
+    with closing(open_store(old_workspace)) as store:
+        step, versions, names = state_in_backup(store)
+        assert (step, versions) == ("0003", len(OLD_PAGES))
+        assert "cluster_pages" in names
+        assert not names & {"annotations", "wrappers"}
+        (cluster,), members = store.clusters()
+        assert (cluster.id, members) == ("a.example/1", addresses[1:3])
+        example = Example(OLD_PAGES[7], {"name": ["seven"]})
+        store.save_example(addresses[7], example)
+        store.save_wrapper(cluster.id, cluster.site, "{}", "learn")
+    with closing(open_store(old_workspace)) as store:
+        assert store.backup is None
+        assert store.examples() == [example]
+        assert [wrapper.name for wrapper in store.wrappers()] == [cluster.id]
+        assert_sound(store)
 
 
 def test_tables_of_others_in_the_database_are_not_backed_up(

@@ -146,6 +146,9 @@ def test_a_database_that_breaks_while_the_store_is_open_is_told_in_a_sentence(tm
             lambda: list(store.pages()),
             lambda: store.versions("http://a.example/1"),
             lambda: store.resource("http://a.example/1"),
+            store.examples,
+            store.wrappers,
+            lambda: store.save_wrapper("shop", "a.example", "{}", "learn"),
             lambda: list(store.check()),
             lambda: put(store, page("http://a.example/new")),
         ]

@@ -29,7 +29,7 @@ from siteloom.template import (
 from siteloom.urls import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -69,7 +69,8 @@ def cluster(pages: Iterable[Page], method: Method = "vertex") -> Clustering:
     """
     checked_method(method)
     kept = list(pages)
-    return cluster_features([page_features(page, method) for page in kept], method, kept.__getitem__)
+    features = [page_features(page, method) for page in kept]
+    return cluster_features(features, method, lambda wanted: map(kept.__getitem__, wanted))
 
 
 def page_features(
@@ -93,24 +94,25 @@ def page_features(
 def cluster_features(
     features: Sequence[PageFeatures],
     method: Method,
-    load: Callable[[int], Page],
+    load: Callable[[Sequence[int]], Iterable[Page]],
     limits: ParseSettings = ParseSettings(),
 ) -> Clustering:
-    """Cluster pages by what was kept of them; `load` gives a page again by its index."""
+    """Cluster pages by what was kept of them; `load` gives some pages again by their indices."""
     if method == "vertex" or method == "paths":
         groups, unclustered, plain = _by_site(features, method)
     else:
         groups, unclustered = _of_any_origin(features, method)
         plain = sum(len(group.members) for group in groups)
 
-    def load_tree(page: int) -> Element | Failure:
-        return parse(load(page), limits)
+    def load_trees(wanted: Sequence[int]) -> Iterator[Element]:
+        trees = (parse(page, limits) for page in load(wanted))
+        return (root for root in trees if not isinstance(root, Failure))
 
     numbers: Counter[str] = Counter()
     clusters = []
     for group in sorted(groups, key=lambda group: (group.site, -len(group.members), group.members)):
         numbers[group.site] += 1
-        clusters.append(_described(group, numbers[group.site], features, load_tree))
+        clusters.append(_described(group, numbers[group.site], features, load_trees))
     count = max(1, len(features))
     return Clustering(
         tuple(clusters), tuple(sorted(unclustered)), plain / count, (len(features) - len(unclustered)) / count
@@ -225,14 +227,13 @@ def _described(
     group: _Group,
     number: int,
     features: Sequence[PageFeatures],
-    load_tree: Callable[[int], Element | Failure],
+    load_trees: Callable[[Sequence[int]], Iterable[Element]],
 ) -> Cluster:
     described_by = describing_members(group.members)
-    path_sets = [
-        page_paths(root) for page in described_by if not isinstance(root := load_tree(page), Failure)
-    ]
+    path_sets = [page_paths(root) for root in load_trees(described_by)]
     shared = shared_paths([paths.all for paths in path_sets])
-    roots = (root for root in map(load_tree, described_by) if not isinstance(root, Failure))
+    # One by one, for the first few mostly tell all.
+    roots = (root for page in described_by for root in load_trees((page,)))
     accepted = {kept.hex() for page in group.members if (kept := features[page].signature) is not None}
     return Cluster(
         f"{group.site}/{number}",

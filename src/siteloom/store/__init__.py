@@ -4,6 +4,7 @@ from siteloom.store.clusters import PageAddress
 from siteloom.store.runs import Run, RunRecorder
 from siteloom.store.store import Problem, Site, Store, StoredPages
 from siteloom.store.workspace import open_store, workspace_exists
+from siteloom.store.wrappers import StoredWrapper
 from siteloom.store.writer import PageWriter
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Site",
     "Store",
     "StoredPages",
+    "StoredWrapper",
     "open_store",
     "workspace_exists",
 ]

@@ -33,4 +33,5 @@ def folder_name(site: str) -> str:
 
 
 def _digest(text: str) -> bytes:
-    return blake2b(text.encode(), digest_size=_KEY_BYTES).digest()
+    # No page is kept under an address with half of a surrogate pair, but one may be asked for.
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=_KEY_BYTES).digest()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from sqlalchemy import Engine
+    from sqlalchemy import Connection, Engine
 
 _LOCK_FILE = "lock"
 _POSTGRES_LOCK = int.from_bytes(b"siteloom")  # any number that no other program is likely to lock
@@ -65,5 +65,14 @@ def claim_lock(engine: Engine) -> Iterator[None]:
         yield
         return
     with engine.begin() as connection:
-        connection.execute(select(func.pg_advisory_xact_lock(_POSTGRES_LOCK)))
+        wait_for_tables(connection)
         yield
+
+
+def wait_for_tables(connection: Connection) -> None:
+    """Let no other transaction come past this point until this one ends; waits for one that has.
+
+    SQLite lets one transaction write at a time anyway.
+    """
+    if connection.dialect.name != "sqlite":
+        connection.execute(select(func.pg_advisory_xact_lock(_POSTGRES_LOCK)))

@@ -4,8 +4,6 @@ A URL has versions: each different content that was seen at it. The bytes of a
 version stand in a pack file, at a block's offset and a slot in that block.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 
@@ -31,6 +29,11 @@ metadata = MetaData()
 RowId = BigInteger().with_variant(Integer, "sqlite")
 
 
+def in_utc(time: datetime) -> datetime:
+    """A point in time as UTC, which is what a time without a zone is taken for."""
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+
+
 class UtcTime(TypeDecorator[datetime]):
     """A point in time, always in UTC; SQLite itself knows no time zones."""
 
@@ -39,13 +42,11 @@ class UtcTime(TypeDecorator[datetime]):
 
     def process_bind_param(self, value: datetime | None, dialect: Any) -> datetime | None:  # noqa: ARG002
         """To the database."""
-        return None if value is None else value.astimezone(UTC)
+        return None if value is None else in_utc(value)
 
     def process_result_value(self, value: datetime | None, dialect: Any) -> datetime | None:  # noqa: ARG002
         """From the database."""
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        return None if value is None else in_utc(value)
 
 
 workspace = Table(
@@ -140,4 +141,34 @@ cluster_pages = Table(
     metadata,
     Column("cluster_id", RowId, ForeignKey("clusters.id"), primary_key=True),
     Column("url_id", RowId, ForeignKey("urls.id"), primary_key=True, index=True),
+)
+
+# The newest of a URL holds.
+annotations = Table(
+    "annotations",
+    metadata,
+    Column("id", RowId, primary_key=True),
+    Column("url_id", RowId, ForeignKey("urls.id"), nullable=False, index=True),
+    # The content that was annotated: the page may have changed since.
+    Column("version_id", RowId, ForeignKey("versions.id"), nullable=False),
+    Column("example", JSON, nullable=False),
+    Column("author", Text, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("format", Integer, nullable=False),
+)
+
+# The highest version of a name holds.
+wrappers = Table(
+    "wrappers",
+    metadata,
+    Column("id", RowId, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("site", Text, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    # learn, or what put it in the place of the version before
+    Column("origin", Text, nullable=False),
+    Column("note", Text, nullable=False),
+    Index("ix_wrappers_name_version", "name", "version", unique=True),
 )

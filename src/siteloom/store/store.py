@@ -4,33 +4,44 @@ from __future__ import annotations
 
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, starmap
 from operator import attrgetter
 from sys import intern
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Row, and_, func, or_, select
+from sqlalchemy import Row, func, select
 
-from siteloom.errors import PackError, StoreError
-from siteloom.model import Failure, Page, Resource
+from siteloom.errors import PackError
+from siteloom.model import Example, Failure, Resource
 from siteloom.store import schema
+from siteloom.store.annotations import newest_annotations, save_annotation
 from siteloom.store.clusters import latest_clusters, save_clusters
-from siteloom.store.keys import content_hash, url_key
+from siteloom.store.keys import content_hash
 from siteloom.store.lock import is_locked, write_lock
 from siteloom.store.packs import Document, Pack
+from siteloom.store.reading import (
+    OpenPacks,
+    Place,
+    as_page,
+    documents_at,
+    newest_places,
+    select_newest_pages,
+    select_places_of,
+)
 from siteloom.store.runs import Run, RunRecorder, recorded_run
+from siteloom.store.wrappers import newest_wrappers, save_wrapper, wrapper_version, wrapper_versions
 from siteloom.store.writer import HTML, PageWriter
-from siteloom.urls import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
-    from sqlalchemy import ColumnElement, Engine, Select
+    from sqlalchemy import Engine, Select
 
-    from siteloom.model import Cluster
+    from siteloom.model import Cluster, Page
     from siteloom.store.clusters import PageAddress
+    from siteloom.store.wrappers import StoredWrapper
 
 PACKS_FOLDER = "packs"
 
@@ -39,7 +50,8 @@ class Site(NamedTuple):
     """A site in numbers.
 
     `pages` and `versions` are those of HTML documents; the bytes, before and
-    after packing, are those of all versions of all documents.
+    after packing, are those of all versions of all documents. `annotated` is
+    how many of the pages have an annotation.
     """
 
     name: str
@@ -47,6 +59,8 @@ class Site(NamedTuple):
     versions: int
     bytes: int
     packed_bytes: int
+    annotated: int
+    wrappers: int
 
 
 class Problem(NamedTuple):
@@ -113,6 +127,15 @@ class Store:
             .group_by(schema.packs.c.site_id)
             .subquery()
         )
+        annotated = (
+            select(func.count(schema.annotations.c.url_id.distinct()))
+            .select_from(schema.annotations)
+            .join(schema.urls)
+            .where(schema.urls.c.site_id == schema.sites.c.id)
+        )
+        wrappers = select(func.count(schema.wrappers.c.name.distinct())).where(
+            schema.wrappers.c.site == schema.sites.c.name
+        )
         query = (
             select(
                 schema.sites.c.name,
@@ -120,6 +143,8 @@ class Store:
                 documents.c.versions,
                 documents.c.bytes,
                 packed.c.bytes,
+                annotated.scalar_subquery(),
+                wrappers.scalar_subquery(),
             )
             .outerjoin(documents, documents.c.site_id == schema.sites.c.id)
             .outerjoin(packed, packed.c.site_id == schema.sites.c.id)
@@ -153,20 +178,23 @@ class Store:
         They are those that were the newest when the first one was asked for,
         whatever another process writes meanwhile.
         """
-        with closing(_OpenPacks(self.packs_folder)) as packs:
+        with closing(OpenPacks(self.packs_folder)) as packs:
             for block in self._newest_pages(site):
                 for slot in block.slots:
-                    yield _page(packs.document(block.file, block.offset, slot))
+                    yield as_page(packs.document(block.file, block.offset, slot))
 
     def page(self, address: PageAddress) -> Page:
         """The newest version of one page."""
-        query = _places_of(address.url, address.site).where(
-            schema.versions.c.media_type == HTML, _is_newest()
-        )
-        documents = self._documents(query)
-        if not documents:
-            raise StoreError(f"There is no page {address.url} in the site {address.site}.")
-        return _page(documents[0])
+        (page,) = self.pages_at([address])
+        return page
+
+    def pages_at(self, addresses: Sequence[PageAddress]) -> Iterator[Page]:
+        """The newest versions of some pages, in the order of their addresses.
+
+        Pages that stand together in the packs are read together, some hundreds
+        at a time, whatever their order here.
+        """
+        return map(as_page, documents_at(self.packs_folder, newest_places(self.engine, addresses)))
 
     def save_clusters(self, run_id: int, clusters: Sequence[Cluster], pages: Sequence[PageAddress]) -> None:
         """Keep the clusters of a run; their members are indices into `pages`."""
@@ -176,14 +204,60 @@ class Store:
         """The clusters that were found last, or one of them, and the pages that members are indices of."""
         return latest_clusters(self.engine, name)
 
+    def save_example(
+        self, address: PageAddress, example: Example, author: str = "", at: datetime | None = None
+    ) -> None:
+        """Keep an example as an annotation of its page, made now unless a time is given.
+
+        The page must be in the store with the bytes that it has in the example.
+        Older annotations of the page are kept too, but the newest holds.
+        """
+        save_annotation(self.engine, address, example, author, at or self.clock())
+
+    def examples(self, site: str | None = None) -> list[Example]:
+        """The newest annotation of every page, or of one site's; the page annotated first comes first.
+
+        Their pages are as they were when they were annotated.
+        """
+        found = newest_annotations(self.engine, site)
+        documents = documents_at(self.packs_folder, (annotation.place for annotation in found))
+        return [
+            Example(
+                as_page(document),
+                annotation.example["values"],
+                tuple(annotation.example["records"]),
+                annotation.example["nodes"],
+            )
+            for annotation, document in zip(found, documents, strict=True)
+        ]
+
+    def save_wrapper(self, name: str, site: str, text: str, origin: str, note: str = "") -> int:
+        """Keep the JSON of a wrapper as the next version under its name; returns that version's number.
+
+        `origin` says what made it: `learn`, or what put it in the place of the version before.
+        """
+        return save_wrapper(self.engine, name, site, text, at=self.clock(), origin=origin, note=note)
+
+    def wrapper(self, name: str, version: int | None = None) -> StoredWrapper:
+        """A version of a wrapper, the newest unless one is named."""
+        return wrapper_version(self.engine, name, version)
+
+    def wrappers(self) -> list[StoredWrapper]:
+        """The newest version of each wrapper, by site and name."""
+        return newest_wrappers(self.engine)
+
+    def wrapper_versions(self, name: str) -> list[StoredWrapper]:
+        """All versions of a wrapper, the newest last."""
+        return wrapper_versions(self.engine, name)
+
     def versions(self, url: str, site: str | None = None) -> tuple[Page, ...]:
         """All versions of a page, the newest last; in the site of its URL unless another is named."""
-        query = _places_of(url, site).where(schema.versions.c.media_type == HTML)
-        return tuple(map(_page, self._documents(query)))
+        query = select_places_of(url, site).where(schema.versions.c.media_type == HTML)
+        return tuple(map(as_page, self._documents(query)))
 
     def resource(self, url: str, site: str | None = None) -> Resource | None:
         """The newest stylesheet or image of a URL; in the site of its URL unless another is named."""
-        query = _places_of(url, site).where(schema.versions.c.media_type != HTML)
+        query = select_places_of(url, site).where(schema.versions.c.media_type != HTML)
         documents = self._documents(query)
         return _resource(documents[-1]) if documents else None
 
@@ -217,7 +291,7 @@ class Store:
 
     def _newest_pages(self, site: str | None) -> list[_BlockPart]:
         """Where the newest version of each page stands; by blocks, so that a million take little room."""
-        query = _places().where(schema.versions.c.media_type == HTML, _is_newest())
+        query = select_newest_pages()
         if site is not None:
             query = query.join(schema.sites).where(schema.sites.c.name == site)
         query = query.order_by(schema.packs.c.id, schema.versions.c.block_offset, schema.versions.c.slot)
@@ -229,8 +303,7 @@ class Store:
             ]
 
     def _documents(self, query: Select[*tuple[Any, ...]]) -> list[Document]:
-        with closing(_OpenPacks(self.packs_folder)) as packs:
-            return [packs.document(*place) for place in self._rows(query)]
+        return list(documents_at(self.packs_folder, starmap(Place, self._rows(query))))
 
     def _rows(self, query: Select[*tuple[Any, ...]]) -> list[Row[*tuple[Any, ...]]]:
         with self.engine.connect() as connection:
@@ -257,54 +330,5 @@ class _BlockPart(NamedTuple):
     slots: tuple[int, ...]
 
 
-class _OpenPacks:
-    """The pack files of a reader, each opened when first needed."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._packs: dict[str, Pack] = {}
-
-    def document(self, file: str, offset: int, slot: int) -> Document:
-        if file not in self._packs:
-            self.close()  # they are asked for pack after pack
-            self._packs[file] = Pack(self._folder / file)
-        return self._packs[file].document(offset, slot)
-
-    def close(self) -> None:
-        for pack in self._packs.values():
-            pack.close()
-        self._packs.clear()
-
-
-def _page(document: Document) -> Page:
-    return Page(document.url, document.body, document.fetched_at, document.charset)
-
-
 def _resource(document: Document) -> Resource:
     return Resource(document.url, document.body, document.media_type, document.fetched_at)
-
-
-def _places() -> Select[*tuple[Any, ...]]:
-    """Where the versions of documents stand in the packs."""
-    return (
-        select(schema.packs.c.file, schema.versions.c.block_offset, schema.versions.c.slot)
-        .join(schema.urls, schema.versions.c.url_id == schema.urls.c.id)
-        .join(schema.packs, schema.versions.c.pack_id == schema.packs.c.id)
-    )
-
-
-def _places_of(url: str, site: str | None) -> Select[*tuple[Any, ...]]:
-    """Where the versions of a URL stand, the newest last."""
-    is_wanted = schema.urls.c.key == url_key(site or site_of(url), url)
-    return _places().where(is_wanted).order_by(schema.versions.c.last_seen_at, schema.versions.c.id)
-
-
-def _is_newest() -> ColumnElement[bool]:
-    """True of a version that no other of its URL was seen after."""
-    this = schema.versions.c
-    other = schema.versions.alias("other").c
-    later = or_(
-        other.last_seen_at > this.last_seen_at,
-        and_(other.last_seen_at == this.last_seen_at, other.id > this.id),
-    )
-    return ~select(other.id).where(other.url_id == this.url_id, other.media_type == HTML, later).exists()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import UTC, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from sqlalchemy import bindparam, insert, select, update
@@ -264,14 +264,10 @@ class PageWriter:
 
 
 def _document(item: Page | Resource) -> Document:
-    fetched_at = None if item.fetched_at is None else _in_utc(item.fetched_at)
+    fetched_at = None if item.fetched_at is None else schema.in_utc(item.fetched_at)
     if isinstance(item, Page):
         return Document(item.url, item.html, HTML, item.charset, fetched_at)
     return Document(item.url, item.body, item.media_type, None, fetched_at)
-
-
-def _in_utc(time: datetime) -> datetime:
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
 def _refusal(document: Document, site: str) -> Failure | None:

@@ -1,0 +1,132 @@
+"""Reading documents back: where they stand in the packs, and many of them at little cost."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import and_, or_, select
+
+from siteloom.errors import StoreError
+from siteloom.model import Page
+from siteloom.store import schema
+from siteloom.store.keys import url_key
+from siteloom.store.packs import Document, Pack
+from siteloom.store.writer import HTML
+from siteloom.urls import site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from sqlalchemy import ColumnElement, Engine, Select
+
+    from siteloom.store.clusters import PageAddress
+
+# Two blocks' worth of pages: whoever reads a site in its order opens a block once.
+_DOCUMENTS_AT_A_TIME = 256
+_BYTES_AT_A_TIME = 64_000_000
+
+
+class Place(NamedTuple):
+    """Where a version stands: a slot in the block at an offset of a pack; and how many bytes it has."""
+
+    file: str
+    offset: int
+    slot: int
+    size: int
+
+
+class OpenPacks:
+    """The pack files of a reader, each opened when first needed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._packs: dict[str, Pack] = {}
+
+    def document(self, file: str, offset: int, slot: int) -> Document:
+        """The document in a slot of the block at an offset of a pack."""
+        if file not in self._packs:
+            self.close()  # they are asked for pack after pack
+            self._packs[file] = Pack(self._folder / file)
+        return self._packs[file].document(offset, slot)
+
+    def close(self) -> None:
+        """Give the files back."""
+        for pack in self._packs.values():
+            pack.close()
+        self._packs.clear()
+
+
+def documents_at(packs_folder: Path, places: Iterable[Place]) -> Iterator[Document]:
+    """The documents at places, in their order; a block is opened once for all that are in the same batch."""
+    with closing(OpenPacks(packs_folder)) as packs:
+        for batch in _batches(places):
+            found = {
+                place: packs.document(place.file, place.offset, place.slot) for place in sorted(set(batch))
+            }
+            yield from (found[place] for place in batch)
+
+
+def _batches(places: Iterable[Place]) -> Iterator[list[Place]]:
+    """Places whose documents fit into memory together."""
+    batch: list[Place] = []
+    size = 0
+    for place in places:
+        batch.append(place)
+        size += place.size
+        if len(batch) >= _DOCUMENTS_AT_A_TIME or size >= _BYTES_AT_A_TIME:
+            yield batch
+            batch, size = [], 0
+    yield batch
+
+
+def newest_places(engine: Engine, addresses: Sequence[PageAddress]) -> Iterator[Place]:
+    """Where the newest versions of pages stand, in the order of the addresses."""
+    for start in range(0, len(addresses), _DOCUMENTS_AT_A_TIME):
+        batch = addresses[start : start + _DOCUMENTS_AT_A_TIME]
+        keys = [url_key(address.site, address.url) for address in batch]
+        query = select_newest_pages().add_columns(schema.urls.c.key).where(schema.urls.c.key.in_(keys))
+        with engine.connect() as connection:
+            found = {key: Place(*place) for *place, key in connection.execute(query)}
+        for address, key in zip(batch, keys, strict=True):
+            if key not in found:
+                raise StoreError(f"There is no page {address.url} in the site {address.site}.")
+            yield found[key]
+
+
+def select_places() -> Select[*tuple[Any, ...]]:
+    """Where versions of documents stand, each row as the fields of a Place."""
+    versions = schema.versions.c
+    return (
+        select(schema.packs.c.file, versions.block_offset, versions.slot, versions.size)
+        .join(schema.urls, versions.url_id == schema.urls.c.id)
+        .join(schema.packs, versions.pack_id == schema.packs.c.id)
+    )
+
+
+def select_newest_pages() -> Select[*tuple[Any, ...]]:
+    """Where the newest version of each page stands."""
+    return select_places().where(schema.versions.c.media_type == HTML, _is_newest())
+
+
+def select_places_of(url: str, site: str | None) -> Select[*tuple[Any, ...]]:
+    """Where the versions of a URL stand, the newest last."""
+    is_wanted = schema.urls.c.key == url_key(site or site_of(url), url)
+    return select_places().where(is_wanted).order_by(schema.versions.c.last_seen_at, schema.versions.c.id)
+
+
+def _is_newest() -> ColumnElement[bool]:
+    """True of a version that no other of its URL was seen after."""
+    this = schema.versions.c
+    other = schema.versions.alias("other").c
+    later = or_(
+        other.last_seen_at > this.last_seen_at,
+        and_(other.last_seen_at == this.last_seen_at, other.id > this.id),
+    )
+    return ~select(other.id).where(other.url_id == this.url_id, other.media_type == HTML, later).exists()
+
+
+def as_page(document: Document) -> Page:
+    """A document that is a page."""
+    return Page(document.url, document.body, document.fetched_at, document.charset)

@@ -1,0 +1,97 @@
+"""Wrappers in the store: every version of each, under the wrapper's name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from sqlalchemy import func, insert, select
+
+from siteloom.errors import StoreError
+from siteloom.store import schema
+from siteloom.store.lock import wait_for_tables
+from siteloom.store.text import is_storable, storable
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sqlalchemy import ColumnElement, Engine
+
+# Room for a site's name and a number behind it; PostgreSQL refuses to index far longer ones.
+_LONGEST_NAME = 300
+_NAMES_TOLD = 5
+
+
+class StoredWrapper(NamedTuple):
+    """A version of a wrapper: its JSON as text, what made it (`learn`, or a later change), and a note."""
+
+    name: str
+    site: str
+    version: int
+    text: str
+    created_at: datetime
+    origin: str
+    note: str
+
+
+def save_wrapper(
+    engine: Engine, name: str, site: str, text: str, *, at: datetime, origin: str, note: str
+) -> int:
+    """Keep a wrapper as the next version under its name; returns the number of that version."""
+    for what, value in {"name": name, "site": site, "text": text}.items():
+        if not is_storable(value):
+            raise StoreError(f"The {what} of the wrapper {name!r} holds a character that databases refuse.")
+    if len(name.encode()) > _LONGEST_NAME:
+        raise StoreError(f"The name of the wrapper {name[:40]!r}... is longer than {_LONGEST_NAME} bytes.")
+    columns = schema.wrappers.c
+    next_version = select(func.coalesce(func.max(columns.version), 0) + 1).where(columns.name == name)
+    row = insert(schema.wrappers).values(
+        name=name,
+        site=site,
+        version=next_version.scalar_subquery(),
+        text=text,
+        created_at=at,
+        origin=origin,
+        note=storable(note),
+    )
+    with engine.begin() as connection:
+        wait_for_tables(connection)  # else two processes could both find the same version to be the next
+        version: int = connection.execute(row.returning(columns.version)).scalar_one()
+    return version
+
+
+def newest_wrappers(engine: Engine) -> list[StoredWrapper]:
+    """The newest version of each wrapper, by site and name."""
+    columns = schema.wrappers.c
+    later = schema.wrappers.alias("later").c
+    is_outdated = select(later.id).where(later.name == columns.name, later.version > columns.version).exists()
+    # Databases differ in how they sort text.
+    return sorted(_wrappers(engine, ~is_outdated), key=lambda wrapper: (wrapper.site, wrapper.name))
+
+
+def wrapper_versions(engine: Engine, name: str) -> list[StoredWrapper]:
+    """All versions of a wrapper, the newest last."""
+    found = _wrappers(engine, schema.wrappers.c.name == name)
+    if not found:
+        known = [wrapper.name for wrapper in newest_wrappers(engine)]
+        some = ", ".join(known[:_NAMES_TOLD]) + (", ..." if len(known) > _NAMES_TOLD else "")
+        raise StoreError(f"There is no wrapper {name}: there are {some or 'none yet'}.")
+    return found
+
+
+def wrapper_version(engine: Engine, name: str, version: int | None = None) -> StoredWrapper:
+    """A version of a wrapper, the newest unless one is named."""
+    versions = wrapper_versions(engine, name)
+    if version is None:
+        return versions[-1]
+    for wrapper in versions:
+        if wrapper.version == version:
+            return wrapper
+    known = ", ".join(str(wrapper.version) for wrapper in versions)
+    raise StoreError(f"There is no version {version} of the wrapper {name}: there are {known}.")
+
+
+def _wrappers(engine: Engine, condition: ColumnElement[bool]) -> list[StoredWrapper]:
+    columns = schema.wrappers.c
+    query = select(*(columns[name] for name in StoredWrapper._fields)).where(condition)
+    with engine.connect() as connection:
+        return [StoredWrapper(*row) for row in connection.execute(query.order_by(columns.version))]
