@@ -1,4 +1,4 @@
-"""Runs all evaluations and compares them with their floors: `python -m evals DATA [--update]`."""
+"""Runs evaluations and compares them with their floors: `python -m evals DATA [--only NAME] [--update]`."""
 
 from __future__ import annotations
 
@@ -7,22 +7,29 @@ import json
 import sys
 from pathlib import Path
 
-from evals import clustering, floors, reachable
+from evals import clustering, floors, learning, reachable
 from evals.swde import fingerprint
 
+_EVALUATIONS = {
+    "reachable": reachable.figures,
+    "clustering": clustering.figures,
+    "learning": learning.figures,
+}
 
-def main(data: Path, update: bool, allow_regression: bool) -> None:
+
+def main(data: Path, only: str | None, update: bool, allow_regression: bool) -> None:
     if not (data / "swde").is_dir() or not (data / "change").is_dir():
         sys.exit(f"There are no real pages at {data}: evaluations need them (see scripts/unpack-data).")
     figures: dict[str, float] = {}
-    for evaluation in (reachable, clustering):
-        figures |= evaluation.figures(data)
+    for name, evaluate in _EVALUATIONS.items():
+        if only in (None, name):
+            figures |= evaluate(data)
     print(json.dumps(figures, indent=2))
     try:
         if update:
-            floors.update(fingerprint(data), figures, allow_regression)
+            floors.update(fingerprint(data), figures, allow_regression, is_part=only is not None)
         else:
-            floors.check(fingerprint(data), figures)
+            floors.check(fingerprint(data), figures, is_part=only is not None)
     except floors.FloorError as error:
         sys.exit(str(error))
 
@@ -30,7 +37,8 @@ def main(data: Path, update: bool, allow_regression: bool) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m evals", description="Accuracy on real pages.")
     parser.add_argument("data", type=Path, help="where scripts/unpack-data put the pages")
+    parser.add_argument("--only", choices=list(_EVALUATIONS), help="run one evaluation alone")
     parser.add_argument("--update", action="store_true", help="make the figures the floors")
     parser.add_argument("--allow-regression", action="store_true", help="even where that lowers a floor")
     arguments = parser.parse_args()
-    main(arguments.data, arguments.update, arguments.allow_regression)
+    main(arguments.data, arguments.only, arguments.update, arguments.allow_regression)

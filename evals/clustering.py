@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from evals import by_site, false_alarms, mixes
 from evals.plots import plot_methods, plot_times
 from evals.swde import swde_sites
+from evals.tables import table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -193,14 +194,12 @@ def _document(
         sites=site_count,
         few_pages=mixes.FEW_PAGES,
         many_pages=mixes.MANY_PAGES,
-        goals=_table(
+        goals=table(
             ("what", "measured", "goal", "reached"), [goal.row for goal in _goals(outcomes, of_sites)]
         ),
         few=_mix_table(outcomes[mixes.FEW_PAGES]),
         many=_mix_table(outcomes[mixes.MANY_PAGES]),
-        times=_table(
-            ("pages", "different pages", *(f"`{method}`" for method in mixes.TEXT_METHODS)), seconds
-        ),
+        times=table(("pages", "different pages", *(f"`{method}`" for method in mixes.TEXT_METHODS)), seconds),
         by_site=_by_site_table(of_sites),
         alarms=_alarm_table(alarms),
     )
@@ -218,7 +217,7 @@ def _mix_table(mix: Sequence[Outcome]) -> str:
         "features, s",
         "clustering, s",
     )
-    return _table(
+    return table(
         head,
         [
             (
@@ -248,7 +247,7 @@ def _by_site_table(rows: Sequence[BySite]) -> str:
         "shared signatures",
         "taken by others",
     )
-    return _table(
+    return table(
         head,
         [
             (
@@ -290,7 +289,7 @@ def _alarm_table(rows: Sequence[FalseAlarms]) -> str:
             *(f"{_all_refused(rows, method):.4f}" for method in ("vertex", "paths")),
         )
     )
-    return _table(
+    return table(
         (
             "pages",
             "pages at first",
@@ -303,8 +302,3 @@ def _alarm_table(rows: Sequence[FalseAlarms]) -> str:
         ),
         lines,
     )
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from evals.mixes import Outcome, TextTimes
 
 # Colours that people with any kind of colour vision tell apart (Okabe and Ito).
-_COLOURS = ("#0072B2", "#D55E00", "#009E73")
-_MARKERS = ("o", "s", "^")
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
+_MARKERS = ("o", "s", "^", "D")
 
 _STYLE: dict[Any, Any] = {
     "font.size": 10,
@@ -94,6 +94,30 @@ def plot_times(times: Sequence[TextTimes], file: Path) -> None:
         axis.set_xlabel("pages")
         axis.set_ylabel("CPU seconds of clustering")
         axis.legend(frameon=False)
+        _save(figure, file)
+
+
+def plot_learning(scores: Mapping[str, Mapping[int, float]], file: Path) -> None:
+    """Strict F1 over the number of examples, a line for each method."""
+    counts = sorted({count for of_method in scores.values() for count in of_method})
+    with plt.rc_context(_STYLE):
+        figure, axis = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
+        for place, (method, of_method) in enumerate(scores.items()):
+            axis.plot(
+                list(of_method),
+                list(of_method.values()),
+                marker=_MARKERS[place],
+                color=_COLOURS[place],
+                clip_on=False,
+                label=method,
+            )
+        axis.set_xscale("log")
+        axis.set_xticks(counts, [str(count) for count in counts])
+        axis.xaxis.set_minor_locator(NullLocator())
+        axis.set_ylim(top=1)
+        axis.set_xlabel("K, the pages to annotate")
+        axis.set_ylabel("strict F1")
+        figure.legend(loc="outside upper left", ncols=len(scores), frameon=False)
         _save(figure, file)
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from siteloom.model import Page
+
 PAGES_OF_A_SITE = 120  # evenly spaced, as in the other evaluations
 
 
@@ -46,15 +48,22 @@ def measure(data: Path) -> Iterator[Reachable]:
         yield _measure_site(site)
 
 
+def page_texts(page: Page) -> set[str] | None:
+    """The text nodes of a page and its title, or None where it does not parse."""
+    root = parse(page)
+    if isinstance(root, Failure):
+        return None
+    texts = {normalize(text.text) for text in text_nodes(root)}
+    return texts | {normalize(title.text or "") for title in root.iter("title")}
+
+
 def _measure_site(site: SwdeSite) -> Reachable:
     values = found = unparsed = 0
     for number in site.evenly_spaced(PAGES_OF_A_SITE):
-        root = parse(site.page(number))
-        if isinstance(root, Failure):
+        texts = page_texts(site.page(number))
+        if texts is None:
             unparsed += 1
             continue
-        texts = {normalize(text.text) for text in text_nodes(root)}
-        texts |= {normalize(title.text or "") for title in root.iter("title")}
         for true_values in site.truth[number].values():
             values += len(true_values)
             found += sum(value in texts for value in true_values)
