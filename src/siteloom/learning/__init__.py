@@ -1,0 +1,1 @@
+"""From examples to rules: wrappers that are learned."""
