@@ -22,6 +22,7 @@ demo: $(DEMO)/.installed
 
 test: check wheel-check
 	@scripts/install-postgresql
+	@scripts/install-xsltproc
 	$(DEV)/bin/python -m pytest
 
 check: $(DEV)/.installed

@@ -10,20 +10,40 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from siteloom.clustering import cluster
-    from siteloom.errors import SiteloomError
-    from siteloom.model import Cluster, Clustering, Failure, Page, Resource, Template
+    from siteloom.errors import ExampleNotFound, SiteloomError
+    from siteloom.learning import learn
+    from siteloom.model import (
+        Attribute,
+        Cluster,
+        Clustering,
+        Example,
+        Failure,
+        Page,
+        Provenance,
+        Record,
+        Resource,
+        Template,
+    )
     from siteloom.pages import read_pages
     from siteloom.sampling import sample
+    from siteloom.wrapper import Wrapper
 
 __all__ = [
+    "Attribute",
     "Cluster",
     "Clustering",
+    "Example",
+    "ExampleNotFound",
     "Failure",
     "Page",
+    "Provenance",
+    "Record",
     "Resource",
     "SiteloomError",
     "Template",
+    "Wrapper",
     "cluster",
+    "learn",
     "read_pages",
     "sample",
 ]
@@ -31,14 +51,21 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOME = {
+    "Attribute": "siteloom.model",
     "Cluster": "siteloom.model",
     "Clustering": "siteloom.model",
+    "Example": "siteloom.model",
+    "ExampleNotFound": "siteloom.errors",
     "Failure": "siteloom.model",
     "Page": "siteloom.model",
+    "Provenance": "siteloom.model",
+    "Record": "siteloom.model",
     "Resource": "siteloom.model",
     "SiteloomError": "siteloom.errors",
     "Template": "siteloom.model",
+    "Wrapper": "siteloom.wrapper",
     "cluster": "siteloom.clustering",
+    "learn": "siteloom.learning",
     "read_pages": "siteloom.pages",
     "sample": "siteloom.sampling",
 }

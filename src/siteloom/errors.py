@@ -7,6 +7,8 @@
     ├── ExampleError              no wrapper can be learned from the examples
     │   ├── ExampleNotFound       a value is not on its page
     │   └── ContradictoryExamples two examples say different things of the same page
+    ├── UnreadablePage            a page has no tree to extract from
+    ├── WrapperError              a wrapper file cannot be read
     ├── SourceError               pages cannot be read from a source
     ├── OutputError               results cannot be written
     ├── MissingExtra              an optional dependency is not installed
@@ -61,6 +63,19 @@ class ExampleNotFound(ExampleError):
 
 class ContradictoryExamples(ExampleError):
     """Two examples say different things of the same attribute of the same page."""
+
+
+class UnreadablePage(SiteloomError):
+    """A page was to be extracted from that cannot be parsed."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(f"Nothing can be extracted from {url}: {reason}.")
+        self.url = url
+        self.reason = reason
+
+
+class WrapperError(SiteloomError):
+    """The text of a wrapper is none, is damaged, or is of a newer version of Siteloom."""
 
 
 class SourceError(SiteloomError):

@@ -30,6 +30,7 @@ def names(store: Store, site: str | None = None) -> list[tuple[str, bytes, str]]
 def test_a_store_without_annotations_has_no_examples(store: Store) -> None:
     put(store, page("http://a.example/1"))
     assert store.examples() == []
+    assert store.annotated_pages() == []
 
 
 def test_an_example_comes_back_as_it_was_given(store: Store) -> None:
@@ -137,6 +138,18 @@ def test_annotated_pages_are_counted_once(store: Store) -> None:
     for number, each in enumerate((*pages[:2], *pages[:2])):
         save(store, each, str(number), number)
     assert [(site.pages, site.annotated) for site in store.sites()] == [(3, 2)]
+    assert store.annotated_pages() == [address(each) for each in pages[:2]]
+
+
+def test_annotated_pages_are_told_by_site_and_url(store: Store) -> None:
+    one, other = page("http://a.example/1"), page("http://a.example/2")
+    put(store, one, other)
+    put(store, one, other, site="mine")
+    store.save_example(PageAddress("mine", one.url), Example(one))
+    save(store, other, "b")
+    assert store.annotated_pages() == [PageAddress("a.example", other.url), PageAddress("mine", one.url)]
+    put(store, page(one.url, "changed", 1), site="mine")
+    assert PageAddress("mine", one.url) in store.annotated_pages()
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,8 @@ def run(
     """Choose the pages to annotate first: those that together show most of what differs.
 
     A SOURCE is taken as one cluster, and all its pages are looked at. Without, it chooses pages of each
-    cluster that siteloom cluster found in the workspace, of which up to a hundred are looked at.
+    cluster that siteloom cluster found in the workspace, of which up to a hundred are looked at; those
+    that were annotated there count as seen.
     """
     from siteloom.sampling import check_count
 
@@ -88,10 +89,14 @@ def _sample_of_all(
 def _samples_of_clusters(
     shell: Shell, store: Store, name: str | None, k: int, annotated: frozenset[str]
 ) -> tuple[dict[str | None, Sample], set[str]]:
-    """The sample of each cluster by its name, and the URLs that could be chosen."""
+    """The sample of each cluster by its name, and the URLs that could be chosen.
+
+    What was annotated in the workspace is seen as well, but only in the site where it was.
+    """
     from siteloom.pipeline import sample_cluster
 
     clusters, pages = stored_clusters(store, name)
+    stored = frozenset(store.annotated_pages())
     with shell.counting("Looking at") as count:
         samples: dict[str | None, Sample] = {
             found.id: sample_cluster(
@@ -99,7 +104,7 @@ def _samples_of_clusters(
                 found,
                 pages,
                 k,
-                annotated,
+                annotated.union(pages[member].url for member in found.members if pages[member] in stored),
                 limits=shell.settings.parse,
                 on_page=lambda _: count(1),
             )
@@ -135,7 +140,8 @@ def _why_no_more(name: str | None, sample: Sample) -> str:
     useful = sum(pick.gain > 0 for pick in sample.order)
     if not useful:
         return f"{place}No page shows anything that would be new."
-    return f"{place}{useful:,} pages cover all there is to see; any others show more of the same."
+    pages = "1 page covers" if useful == 1 else f"{useful:,} pages cover"
+    return f"{place}{pages} all there is to see; any others show more of the same."
 
 
 def _annotated_urls(file: Path) -> frozenset[str]:

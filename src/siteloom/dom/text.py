@@ -11,17 +11,20 @@ if TYPE_CHECKING:
 
     from siteloom.dom.tree import Element
 
-# Elements whose content is never shown, with scripts on as they are for a person.
-_HIDDEN = frozenset({"head", "noscript", "script", "style", "template"})
+NOT_CONTENT = frozenset({"noscript", "script", "style", "template"})
+"""Elements that hold code, or what is shown to no one who has scripts on, as a person has."""
 
-# Elements at whose edges a line ends, after the rendering section of the HTML
-# standard; table cells and options stand apart from their neighbours likewise.
-_BREAKS = frozenset(
+HIDDEN = NOT_CONTENT | {"head"}
+"""Elements whose content is never shown."""
+
+BREAKS = frozenset(
     "address article aside blockquote body br button caption center dd details dialog dir div dl dt "
     "fieldset figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 header hgroup hr html legend "
     "li listing main menu nav ol optgroup option p plaintext pre search section select summary table "
     "tbody td textarea tfoot th thead title tr ul xmp".split()
 )
+"""Elements at whose edges a line ends, after the rendering section of the HTML standard; table cells
+and options stand apart from their neighbours likewise."""
 
 
 class TextNode(NamedTuple):
@@ -56,9 +59,9 @@ def _texts(element: Element) -> Iterator[tuple[Element | None, int, str]]:
     for event, node in walk:
         if event == "start":
             numbers.append(0)
-            if node.tag in _BREAKS:
+            if node.tag in BREAKS:
                 yield None, 0, " "
-            if node.tag in _HIDDEN and node is not element:
+            if node.tag in HIDDEN and node is not element:
                 walk.skip_subtree()
             elif node.text:
                 numbers[-1] = 1
@@ -66,7 +69,7 @@ def _texts(element: Element) -> Iterator[tuple[Element | None, int, str]]:
             continue
         if event == "end":
             numbers.pop()
-            if node.tag in _BREAKS:
+            if node.tag in BREAKS:
                 yield None, 0, " "
         parent = node.getparent()
         if node is not element and node.tail and parent is not None:

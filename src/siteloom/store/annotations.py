@@ -8,6 +8,7 @@ from sqlalchemy import insert, select
 
 from siteloom.errors import StoreError
 from siteloom.store import schema
+from siteloom.store.clusters import PageAddress
 from siteloom.store.keys import content_hash, url_key
 from siteloom.store.reading import Place, select_places
 from siteloom.store.text import storable
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from siteloom.model import Example
-    from siteloom.store.clusters import PageAddress
 
 _FORMAT = 1  # of the JSON in the column `example`
 
@@ -84,6 +84,18 @@ def newest_annotations(engine: Engine, site: str | None = None) -> list[Annotati
         for *place, url_id, example in connection.execute(query):
             found[url_id] = Annotation(Place(*place), example)  # a later one takes the place of the first
     return list(found.values())
+
+
+def annotated_pages(engine: Engine) -> list[PageAddress]:
+    """Where the pages that have an annotation are, in the order in which they came into the store."""
+    query = (
+        select(schema.sites.c.name, schema.urls.c.url)
+        .join(schema.urls)
+        .where(schema.urls.c.id.in_(select(schema.annotations.c.url_id)))
+        .order_by(schema.urls.c.id)
+    )
+    with engine.connect() as connection:
+        return [PageAddress(*row) for row in connection.execute(query)]
 
 
 def _lists(values: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:

@@ -14,7 +14,7 @@ from sqlalchemy import Row, func, select
 from siteloom.errors import PackError
 from siteloom.model import Example, Failure, Resource
 from siteloom.store import schema
-from siteloom.store.annotations import newest_annotations, save_annotation
+from siteloom.store.annotations import annotated_pages, newest_annotations, save_annotation
 from siteloom.store.clusters import latest_clusters, save_clusters
 from siteloom.store.keys import content_hash
 from siteloom.store.lock import is_locked, write_lock
@@ -230,6 +230,10 @@ class Store:
             )
             for annotation, document in zip(found, documents, strict=True)
         ]
+
+    def annotated_pages(self) -> list[PageAddress]:
+        """The addresses of all pages that have an annotation; no page is read for it."""
+        return annotated_pages(self.engine)
 
     def save_wrapper(self, name: str, site: str, text: str, origin: str, note: str = "") -> int:
         """Keep the JSON of a wrapper as the next version under its name; returns that version's number.

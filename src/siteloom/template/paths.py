@@ -14,6 +14,7 @@ import numpy as np
 from lxml import etree
 
 from siteloom.dom import normalize
+from siteloom.dom.text import NOT_CONTENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 
 _LARGEST = 2**64 - 1
 _PRIME = 0x00000100000001B3  # FNV's, as in the hash of tag names
-
-# Their content is code, not text that a reader or a template would show.
-_WITHOUT_TEXT = frozenset({"noscript", "script", "style", "template"})
 
 
 class PathSet(NamedTuple):
@@ -99,10 +97,10 @@ def _walk(
             tags.append(str(node.tag))
             hashes.append(_child_hash(hashes[-1], _label_hash(label(node))))
             yield tags, hashes[-1], None, None
-            without_text += node.tag in _WITHOUT_TEXT
+            without_text += node.tag in NOT_CONTENT
             text = node.text
         elif event == "end":
-            without_text -= node.tag in _WITHOUT_TEXT
+            without_text -= node.tag in NOT_CONTENT
             tags.pop()
             hashes.pop()
             text = node.tail

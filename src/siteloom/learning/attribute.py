@@ -1,0 +1,195 @@
+"""Learning the rules of one attribute, whatever the form of its values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from siteloom.learning.labelled import Form
+from siteloom.learning.parts import Cut, learn_part
+from siteloom.learning.search import Covering, Instance, Problem, cover
+from siteloom.learning.table import NONE, target_rows
+from siteloom.wrapper.language import Evidence, Part, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from siteloom.learning.labelled import PlacedUnit
+    from siteloom.learning.places import Place
+    from siteloom.learning.search import Found
+    from siteloom.learning.table import Flags, Ints, Rows, Table
+
+    Cover = Callable[[Problem], Covering]
+
+_LEAST_LIST_UNITS = 2  # unlabelled units that must show a list before one value is taken as one of several
+_MOST_LIST_UNITS = 5
+_LONGEST_LIST = 20
+_MOST_VOTERS = 2
+_MOST_TEXTS = 200  # texts of other pages that are looked at when a part is learned
+
+
+class RuleSet(NamedTuple):
+    """What was learned of an attribute."""
+
+    rules: tuple[Rule, ...]
+    voters: tuple[Rule, ...]
+    is_multi: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """All units in the table: those with examples, and the texts that are labels of the template."""
+
+    table: Table
+    placed: Sequence[PlacedUnit]
+    labels: Flags
+
+
+def learn_attribute(
+    name: str, forms: Sequence[Form], units: Units, is_multi: bool | None, cover: Cover = cover
+) -> RuleSet:
+    """The rules of an attribute; `is_multi` is None where that is to be found out."""
+    known = [placed for placed in units.placed if name in placed.labelled.values]
+    values = [(placed, value) for placed in known for value in placed.labelled.values[name]]
+    has_several = any(len(placed.labelled.values[name]) > 1 for placed in known)
+    uncovered = set(range(len(values)))
+    rules: list[Rule] = []
+    voters: list[Rule] = []
+    for form in forms:
+        rows = target_rows(units.table, form.target)
+        row_of = _RowFinder(units.table, form.target)
+        cuts: dict[int, list[Cut]] = {}
+        instances: list[Instance] = []
+        numbers: list[int] = []
+        neutral: list[int] = []
+        for number, (placed, value) in enumerate(values):
+            places = [place for place in value.places if place.target == form.target]
+            found = [(row, place) for place in places if (row := row_of(placed, place)) != NONE]
+            neutral += [row for row, _ in found]
+            for row, place in found:
+                if place.is_whole == form.is_whole:
+                    cuts.setdefault(row, []).append(Cut(place.whole, place.start, place.end))
+            here = tuple(dict.fromkeys(row for row, place in found if place.is_whole == form.is_whole))
+            if here and number in uncovered:
+                instances.append(Instance(placed.unit, here))
+                numbers.append(number)
+        if not instances:
+            continue
+        problem = Problem(
+            rows,
+            instances,
+            [placed.unit for placed in known],
+            neutral,
+            is_multi=has_several if is_multi is None else is_multi,
+            labels=units.labels,
+        )
+        covering = cover(problem)
+        if is_multi is None and not has_several and form == Form("text", is_whole=True):
+            listed = _as_list(problem, covering, units, cover)
+            if listed is not None:
+                covering, has_several = listed, True
+        for found_rule in covering.rules:
+            part = _part(problem, found_rule, cuts, form)
+            if part is not None:
+                rules.append(_rule(form.target, found_rule, part, rows))
+                uncovered -= {numbers[covered] for covered in found_rule.covered if covered < len(numbers)}
+        for voter in covering.voters:
+            part = _part(problem, voter, cuts, form)
+            if part is not None and len(voters) < _MOST_VOTERS:
+                voters.append(_rule(form.target, voter, part, rows))
+        if not uncovered:
+            break
+    return RuleSet(tuple(rules), tuple(voters), has_several if is_multi is None else is_multi)
+
+
+class _RowFinder:
+    """The row of a place among those of its target."""
+
+    def __init__(self, table: Table, target: str) -> None:
+        self._target = target
+        if target != "text":
+            self._row = {element: row for row, element in enumerate(table.targets[target][1].tolist())}
+
+    def __call__(self, placed: PlacedUnit, place: Place) -> int:
+        if self._target == "text":
+            return placed.rows.texts.get((place.element, place.number), NONE)
+        return self._row.get(placed.rows.elements.get(place.element, NONE), NONE)
+
+
+def _part(problem: Problem, found: Found, cuts: dict[int, list[Cut]], form: Form) -> Part | None:
+    """How the values are cut out of the nodes that were found."""
+    if form.is_whole:
+        return Part()
+    hits = problem.hits(found.features)
+    mine = [cut for row in hits.tolist() for cut in cuts.get(row, ())]
+    texts = problem.rows.table.words.texts
+    others = problem.rows.value[hits[problem.is_unlabelled[problem.rows.unit[hits]]]]
+    return learn_part(mine, [texts[value] for value in others[:_MOST_TEXTS].tolist()])
+
+
+def _rule(target: str, found: Found, part: Part, rows: Rows) -> Rule:
+    return Rule(
+        target=target,
+        features=tuple(
+            sorted({feature for column in found.features for feature in rows.rule_features(column)})
+        ),
+        part=part,
+        evidence=Evidence(
+            examples=len(found.covered),
+            wrong=found.wrong,
+            filled=round(found.filled, 4),
+            repeated=round(found.repeated, 4),
+        ),
+        scorer=found.scorer,
+    )
+
+
+def _as_list(problem: Problem, covering: Covering, units: Units, cover: Cover) -> Covering | None:
+    """Rules for an attribute with several values, if other units show that it has them.
+
+    No example has more than one value. But where the rules find a value on an
+    unlabelled unit, a list may go on from there, and on no example does a list
+    go on with something that is no value. Then such lists are examples, too.
+    """
+    following = units.table.continuations()
+    lists: dict[int, list[int]] = {}
+    for found in covering.rules:
+        for row in problem.hits(found.features).tolist():
+            if following[row] == NONE:
+                continue
+            unit = int(problem.rows.unit[row])
+            if not problem.is_unlabelled[unit]:
+                if problem.is_wrong_row(int(following[row])):
+                    return None
+            elif unit not in lists:
+                lists[unit] = _chain(row, following)
+    if len(lists) < _LEAST_LIST_UNITS:
+        return None
+    longest = sorted(lists, key=lambda unit: (-len(lists[unit]), unit))[:_MOST_LIST_UNITS]
+    values = problem.rows.value
+    instances = list(problem.instances)
+    neutral = list(problem.neutral)
+    for unit in longest:
+        instances += [Instance(unit, (row,)) for row in lists[unit]]
+        shown = np.flatnonzero((problem.rows.unit == unit) & np.isin(values, values[lists[unit]]))
+        neutral += shown.tolist()
+    united = cover(
+        Problem(
+            problem.rows,
+            instances,
+            [*problem.labelled_units, *longest],
+            neutral,
+            is_multi=True,
+            labels=units.labels,
+        )
+    )
+    return united if united.rules else None
+
+
+def _chain(row: int, following: Ints) -> list[int]:
+    chain = [row]
+    while following[chain[-1]] != NONE and len(chain) < _LONGEST_LIST:
+        chain.append(int(following[chain[-1]]))
+    return chain

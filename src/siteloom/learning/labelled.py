@@ -1,0 +1,103 @@
+"""Units whose values are known, and the nodes where these stand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from siteloom.errors import ExampleNotFound
+from siteloom.learning.table import LONGEST_TEXT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from siteloom.dom import Element
+    from siteloom.learning.places import Place, PlaceIndex
+    from siteloom.learning.table import UnitRows
+
+# Of the ways in which an attribute's values stand on the pages, so many are tried.
+_MOST_FORMS = 3
+
+
+class Form(NamedTuple):
+    """How values stand in nodes: the rule's target, and whether the value is all of the node's text."""
+
+    target: str
+    is_whole: bool
+
+    @property
+    def preference(self) -> int:
+        """What people mean most often comes first."""
+        is_attribute = self.target.startswith("@")
+        if self.is_whole:
+            return 3 if is_attribute else 0 if self.target == "text" else 1
+        return 5 if is_attribute else 2 if self.target == "text" else 4
+
+
+@dataclass(frozen=True, slots=True)
+class KnownValue:
+    """A value of a unit, and all places where it stands."""
+
+    text: str
+    places: tuple[Place, ...]
+
+    @property
+    def forms(self) -> set[Form]:
+        """The ways in which it stands on the page."""
+        return {Form(place.target, place.is_whole) for place in self.places}
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A unit with what is known about it; an attribute without values is known to be absent."""
+
+    url: str
+    values: Mapping[str, tuple[KnownValue, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedUnit:
+    """A labelled unit in the table: its number, and the rows of its nodes."""
+
+    unit: int
+    labelled: Labelled
+    rows: UnitRows
+
+
+def resolve(
+    url: str,
+    index: PlaceIndex,
+    values: Mapping[str, Sequence[str]],
+    nodes: Mapping[str, Sequence[str]],
+    is_inside: Callable[[Element], bool] = lambda _: True,
+) -> Labelled:
+    """Find the values of an example on its page, or in one part of it, or say which one is not there."""
+    known: dict[str, tuple[KnownValue, ...]] = {}
+    for attribute, texts in values.items():
+        exact = list(nodes.get(attribute, ()))
+        found: list[KnownValue] = []
+        for number, text in enumerate(texts):
+            if number < len(exact):
+                place = index.at(exact[number], text)
+                places = [] if place is None else [place]
+            else:
+                places = index.find(text)
+            places = [
+                place for place in places if len(place.whole) <= LONGEST_TEXT and is_inside(place.element)
+            ]
+            if not places:
+                raise ExampleNotFound(url, attribute, text, index.nearest(text))
+            found.append(KnownValue(text, tuple(places)))
+        known[attribute] = tuple(found)
+    return Labelled(url, known)
+
+
+def forms(attribute: str, units: Iterable[Labelled]) -> list[Form]:
+    """The forms to learn an attribute by: those that all values have first, then the most frequent."""
+    values = [value for unit in units for value in unit.values.get(attribute, ())]
+    count = Counter(form for value in values for form in value.forms)
+    ranked = sorted(count, key=lambda form: (count[form] < len(values), form.preference, form))
+    if ranked and count[ranked[0]] < len(values):
+        ranked.sort(key=lambda form: (-count[form], form.preference, form))
+    return ranked[:_MOST_FORMS]

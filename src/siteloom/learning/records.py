@@ -1,0 +1,174 @@
+"""Learning where the records of a list page begin, from a few of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from siteloom.dom import normalize
+from siteloom.dom.spots import is_seen
+from siteloom.errors import ExampleError, ExampleNotFound
+from siteloom.wrapper.language import TELLING_ATTRIBUTES, Feature, RecordRule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from siteloom.dom import Element
+    from siteloom.learning.places import Place, PlaceIndex
+
+# A feature that fewer of the neighbours have tells odd records from even ones, not records from the rest.
+_USUAL = 0.5
+_RULE_DISTANCES = 3  # how far up a list's own features are looked for
+
+
+class FoundRecords(NamedTuple):
+    """The elements at which the records of an example begin, and whether these run on through siblings."""
+
+    starts: list[Element]
+    runs_on: bool
+
+
+def find_records(
+    url: str, root: Element, records: Sequence[Mapping[str, Sequence[str]]], index: PlaceIndex
+) -> FoundRecords:
+    """Find the records of an example on their list page."""
+    order = {element: number for number, element in enumerate(root.iter())}
+    regions = [_nodes(url, record, index, order) for record in records]
+    homes = [_lowest_common(nodes) for nodes in regions]
+    runs_on = any(
+        home is other_home or home in other_home.iterancestors()
+        for number, home in enumerate(homes)
+        for other, other_home in enumerate(homes)
+        if other != number
+    )
+    if runs_on:
+        parent = _lowest_common([node for nodes in regions for node in nodes])
+        starts = [_child_towards(parent, min(nodes, key=order.__getitem__)) for nodes in regions]
+    else:
+        starts = _alike([_own_ancestors(home, homes) for home in homes])
+    if len(set(starts)) < len(starts):
+        raise ExampleError(
+            f"The records given for {url} cannot be told apart: each must have a value that stands by itself."
+        )
+    return FoundRecords(starts, runs_on)
+
+
+def record_rule(starts: Sequence[Element], *, runs_on: bool) -> RecordRule:
+    """The rule that finds these elements and those like them."""
+    shared = set.intersection(*(_features(start) for start in starts))
+    tag = str(starts[0].tag)
+    neighbours = [
+        neighbour
+        for start in starts
+        if (parent := start.getparent()) is not None
+        for neighbour in parent
+        if neighbour.tag == tag
+    ] or list(starts)
+    features = [
+        feature
+        for feature in shared
+        if sum(feature in _features(neighbour) for neighbour in neighbours) >= _USUAL * len(neighbours)
+    ]
+    # All class names together tell no more than each of them, but break when one is added.
+    return RecordRule(tuple(sorted(feature for feature in features if feature.kind != "class")), runs_on)
+
+
+def _nodes(
+    url: str, record: Mapping[str, Sequence[str]], index: PlaceIndex, order: Mapping[Element, int]
+) -> list[Element]:
+    """One element for each value of a record, as near to each other as can be."""
+    places: list[list[Place]] = []
+    for attribute, texts in record.items():
+        for text in texts:
+            found = index.find(text)
+            if not found:
+                raise ExampleNotFound(url, attribute, text, index.nearest(text))
+            whole = [place for place in found if place.is_whole]
+            places.append(whole or found)
+    if not places:
+        raise ExampleError(f"A record given for {url} has no values: leave it out.")
+    pivots = min(places, key=len)
+    spans = [
+        [
+            min(found, key=lambda place: abs(order[place.element] - order[pivot.element])).element
+            for found in places
+        ]
+        for pivot in pivots
+    ]
+    return min(
+        spans, key=lambda nodes: max(map(order.__getitem__, nodes)) - min(map(order.__getitem__, nodes))
+    )
+
+
+def _lowest_common(elements: Sequence[Element]) -> Element:
+    """The smallest element that holds all of these."""
+    chains = [[*reversed(list(element.iterancestors())), element] for element in elements]
+    common = chains[0][0]
+    for level in zip(*chains, strict=False):
+        if any(element is not level[0] for element in level):
+            break
+        common = level[0]
+    return common
+
+
+def _child_towards(parent: Element, inside: Element) -> Element:
+    while (above := inside.getparent()) is not None and above is not parent:
+        inside = above
+    return inside
+
+
+def _own_ancestors(home: Element, homes: Sequence[Element]) -> list[Element]:
+    """An element and its ancestors, as long as they hold no other record's; the topmost first."""
+    shared = {
+        ancestor for other in homes if other is not home for ancestor in (other, *other.iterancestors())
+    }
+    own = [element for element in (home, *home.iterancestors()) if element not in shared]
+    if len(homes) == 1:
+        own = [element for element in own if _has_twin(element)][:1] or own[:1]
+    return own[::-1]
+
+
+def _has_twin(element: Element) -> bool:
+    return any(
+        sibling.get("class") == element.get("class")
+        for preceding in (True, False)
+        for sibling in element.itersiblings(str(element.tag), preceding=preceding)
+    )
+
+
+def _alike(chains: Sequence[Sequence[Element]]) -> list[Element]:
+    """Of each chain one element, so that they look alike; the topmost such."""
+    for look in (_tag_and_class, _tag):
+        for first in chains[0]:
+            found = [next((one for one in chain if look(one) == look(first)), None) for chain in chains]
+            alike = [one for one in found if one is not None]
+            if len(alike) == len(chains):
+                return alike
+    return [chain[0] for chain in chains]
+
+
+def _tag(element: Element) -> object:
+    return element.tag
+
+
+def _tag_and_class(element: Element) -> object:
+    return element.tag, frozenset(element.get("class", "").split())
+
+
+def _features(element: Element) -> set[Feature]:
+    """What tells an element by itself and its nearest ancestors, without the texts in and around it."""
+    found: set[Feature] = set()
+    above: Element | None = element
+    for distance in range(_RULE_DISTANCES):
+        if above is None or not is_seen(above):
+            break
+        found.add(Feature("tag", distance, str(above.tag)))
+        if distance and (id_ := above.get("id")):
+            found.add(Feature("id", distance, id_))
+        found |= {Feature("class-word", distance, word) for word in above.get("class", "").split()}
+        found |= {
+            Feature("attribute", distance, f"{name}={normalize(value)}")
+            for name in TELLING_ATTRIBUTES
+            if (value := above.get(name))
+        }
+        above = above.getparent()
+    return found

@@ -1,0 +1,54 @@
+"""What is to be known of each attribute: as given, or inferred."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING
+
+from siteloom.errors import UsageError
+from siteloom.model import Attribute
+from siteloom.typed import infer_type
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+# Attributes of these types change while the record stays what it is.
+_CHANGING_TYPES = frozenset({"price", "rating"})
+_MANDATORY_SHARE = 0.98  # of the other pages; a few odd ones are in every crawl
+
+
+def given_schema(schema: Mapping[str, Attribute | Mapping[str, object]] | None) -> dict[str, Attribute]:
+    """The schema as attributes; each may be written as a mapping: {"price": {"type": "price"}}."""
+    found = {}
+    known = {field.name for field in fields(Attribute)}
+    for name, given in (schema or {}).items():
+        if isinstance(given, Attribute):
+            found[name] = given
+            continue
+        if unknown := set(given) - known:
+            raise UsageError(
+                f"The schema says {min(unknown)!r} of {name}: it can say {', '.join(sorted(known))}."
+            )
+        found[name] = Attribute(**given)  # type: ignore[arg-type]
+    return found
+
+
+def inferred(
+    given: Attribute,
+    *,
+    is_multi: bool,
+    is_absent_somewhere: bool,
+    filled: float,
+    texts: Sequence[str],
+    sources: Collection[str],
+) -> Attribute:
+    """An attribute with all that was left open filled in."""
+    kind = given.type or infer_type(texts, sources)
+    is_mandatory = not is_absent_somewhere and filled >= _MANDATORY_SHARE
+    return replace(
+        given,
+        multi=is_multi if given.multi is None else given.multi,
+        mandatory=is_mandatory if given.mandatory is None else given.mandatory,
+        constant=kind not in _CHANGING_TYPES if given.constant is None else given.constant,
+        type=kind,
+    )

@@ -1,0 +1,384 @@
+"""The pages of a template as one table: a row for each node, a column for each kind of feature.
+
+Rules are tried on whole columns at once; no XPath is run while learning. What
+the columns say must be what `siteloom.wrapper.selection` finds on a page.
+
+A *unit* is what gives one record: a page, or one record of a list page.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import numpy as np
+from lxml import etree
+
+from siteloom.dom import normalize, visible_text
+from siteloom.dom.spots import Spot
+from siteloom.dom.text import HIDDEN, NOT_CONTENT
+from siteloom.wrapper.language import TELLING_ATTRIBUTES, TEXT_KINDS, Feature, shape
+from siteloom.wrapper.selection import Standing
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from siteloom.dom import Element
+    from siteloom.wrapper.language import Kind
+
+    Ints = NDArray[np.int32]
+    Flags = NDArray[np.bool_]
+
+NONE = -1
+
+DEPTH = 5
+"""Features are looked for at the element of a node and at its four nearest ancestors.
+
+Farther ones had no measurable effect on real sites.
+"""
+
+LONGEST_TEXT = 5_000
+"""Whole texts of elements that are longer are no values and hold none that could be found by anchors."""
+
+_LONGEST_PREFIX = 40  # what stands before a colon later in a text is a clause, not a label
+
+_ATTRIBUTE = "attribute:"
+_ELEMENT_COLUMNS = (
+    *("tag", "id", "class", *(_ATTRIBUTE + name for name in TELLING_ATTRIBUTES)),
+    *("position", "first-text", "before"),
+)
+_COLUMN = {name: number for number, name in enumerate(_ELEMENT_COLUMNS)}
+_TEXT_COLUMN: dict[str, int] = {name: number for number, name in enumerate(TEXT_KINDS)}
+_NO_ATTRIBUTES = (NONE,) * len(TELLING_ATTRIBUTES)
+
+# Texts that only part the items of a list.
+_SEPARATORS = (",", ";", "/", "|", "&", "·", "•", "-", "\N{EN DASH}", "and", "or", ", and", ",and")
+
+
+class ColumnFeature(NamedTuple):
+    """A feature as the table has it: `column` is a kind, or `attribute:` and a name."""
+
+    column: str
+    distance: int
+    value: int
+
+
+class Words:
+    """Numbers for texts."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._numbers: dict[str, int] = {}
+
+    def number(self, text: str) -> int:
+        """The number of a text, a new one if it has none yet."""
+        number = self._numbers.setdefault(text, len(self.texts))
+        if number == len(self.texts):
+            self.texts.append(text)
+        return number
+
+    def known(self, text: str) -> int:
+        """The number of a text, or NONE if it occurs nowhere."""
+        return self._numbers.get(text, NONE)
+
+
+@dataclass(slots=True)
+class _Open:
+    """An element whose end has not come yet.
+
+    Its row, its children by tag, its text nodes and visible texts so far; in one
+    that is hidden no text is visible.
+    """
+
+    element: Element | None
+    row: int
+    is_hidden: bool
+    children: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+    text_nodes: int = 0
+    visible_texts: int = 0
+
+
+class UnitRows(NamedTuple):
+    """The rows of a unit's nodes: of elements, and of texts by their parent and number (as XPath counts)."""
+
+    elements: dict[Element, int]
+    texts: dict[tuple[Element | None, int], int]
+
+
+class TableBuilder:
+    """Takes in one unit after the other; trees are not kept.
+
+    `attributes` are the HTML attributes whose values are to be chosen from, and
+    `tags` the elements whose whole visible text is.
+    """
+
+    def __init__(self, attributes: frozenset[str] = frozenset(), tags: frozenset[str] = frozenset()) -> None:
+        self.words = Words()
+        self.units = 0
+        self.elements: list[tuple[int, ...]] = []  # columns but first-text and before
+        self.text_spans: list[tuple[int, int]] = []  # of each element: its first text, and the end of them
+        self.unit_starts: list[int] = []  # the first text of each unit
+        self.parents: list[int] = []
+        self.class_words: defaultdict[int, list[int]] = defaultdict(list)
+        self.texts: list[tuple[int, int, int, int]] = []  # unit, parent, value, number in the parent
+        self.targets: defaultdict[str, list[tuple[int, int, int]]] = defaultdict(list)  # unit, element, value
+        self._attributes = attributes
+        self._tags = tags
+
+    def add(self, *roots: Element, with_tails: bool = False) -> UnitRows:
+        """Take in a unit: these elements, and `with_tails` the texts behind them."""
+        rows = UnitRows({}, {})
+        outside = _Open(roots[0].getparent(), NONE, is_hidden=False)
+        self.unit_starts.append(len(self.texts))
+        for root in roots:
+            self._add_tree(root, outside, rows)
+            if with_tails and root.tail and outside.element is not None:
+                outside.text_nodes = Spot(outside.element, root).number - 1
+                self._add_text(outside, root.tail, rows)
+        self.units += 1
+        return rows
+
+    def _add_tree(self, root: Element, outside: _Open, rows: UnitRows) -> None:
+        opened = [outside]
+        walk = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
+        for event, node in walk:
+            if event == "start":
+                if node.tag in NOT_CONTENT:
+                    walk.skip_subtree()
+                    opened.append(outside)
+                    continue
+                rows.elements[node] = row = len(self.elements)
+                self._add_element(node, opened[-1])
+                opened.append(_Open(node, row, opened[-1].is_hidden or node.tag in HIDDEN))
+                text = node.text
+            else:
+                if event == "end":
+                    row = opened.pop().row
+                    if row != NONE:
+                        self.text_spans[row] = (self.text_spans[row][0], len(self.texts))
+                if node is root:
+                    continue
+                text = node.tail
+            if text:
+                self._add_text(opened[-1], text, rows)
+
+    def _add_element(self, node: Element, parent: _Open) -> None:
+        number = self.words.number
+        row = len(self.elements)
+        tag = str(node.tag)
+        parent.children[tag] += 1
+        id_number = class_number = NONE
+        others = _NO_ATTRIBUTES
+        if attributes := node.attrib:
+            if found := attributes.get("id"):
+                id_number = number(found)
+            if found := normalize(attributes.get("class", "")):
+                class_number = number(found)
+                for word in set(found.split()):
+                    self.class_words[number(word)].append(row)
+            others = tuple(
+                number(normalize(found)) if (found := attributes.get(name)) else NONE
+                for name in TELLING_ATTRIBUTES
+            )
+            for name in self._attributes.intersection(attributes):
+                self._add_target(f"@{name}", row, normalize(attributes[name]))
+        if tag in self._tags:
+            self._add_target("element", row, visible_text(node))
+        position = number(f"{tag} {parent.children[tag]}")  # no tag has a blank
+        self.elements.append((number(tag), id_number, class_number, *others, position))
+        self.parents.append(parent.row)
+        self.text_spans.append((len(self.texts), len(self.texts)))
+
+    def _add_target(self, target: str, row: int, text: str) -> None:
+        if text and len(text) <= LONGEST_TEXT:
+            self.targets[target].append((self.units, row, self.words.number(text)))
+
+    def _add_text(self, parent: _Open, text: str, rows: UnitRows) -> None:
+        parent.text_nodes += 1
+        if not parent.is_hidden and (words := normalize(text)):
+            parent.visible_texts += 1
+            rows.texts[parent.element, parent.text_nodes] = len(self.texts)
+            self.texts.append((self.units, parent.row, self.words.number(words), parent.visible_texts))
+
+
+class Table:
+    """All units that a builder took in, as arrays."""
+
+    def __init__(self, builder: TableBuilder) -> None:
+        words = builder.words
+        self.words = words
+        self.units = builder.units
+        texts = np.array(builder.texts, np.int32).reshape(-1, 4).T
+        self.text_unit, self.text_parent, self.text_value = texts[0].copy(), texts[1].copy(), texts[2].copy()
+        count = texts.shape[1]
+        starts = np.array(builder.unit_starts, np.int32)
+        prefixes = np.array(
+            [words.number(prefix) if (prefix := _prefix(text)) else NONE for text in list(words.texts)],
+            np.int32,
+        )
+        before = np.concatenate([[NONE], self.text_value[:-1]]).astype(np.int32)[:count]
+        before[starts[starts < count]] = NONE
+        self.text_columns = np.stack([before, prefixes[self.text_value], texts[3]])
+        spans = np.array(builder.text_spans, np.int32).reshape(-1, 2).T
+        padded = np.append(self.text_value, NONE)
+        self.elements = np.vstack(
+            [
+                np.array(builder.elements, np.int32).reshape(-1, len(_ELEMENT_COLUMNS) - 2).T,
+                np.where(spans[1] > spans[0], padded[spans[0]], NONE),
+                np.append(before, NONE)[spans[0]],
+            ]
+        ).astype(np.int32)
+        self.targets = {target: np.array(rows, np.int32).T.copy() for target, rows in builder.targets.items()}
+        self.parents = np.append(np.array(builder.parents, np.int32), NONE)  # the parent of NONE is NONE
+        self.class_words = {word: np.array(rows, np.int32) for word, rows in builder.class_words.items()}
+        self.words_of: defaultdict[int, list[int]] = defaultdict(list)
+        for word, rows in builder.class_words.items():
+            for row in rows:
+                self.words_of[row].append(word)
+
+    def continuations(self) -> Ints:
+        """For each text the text that goes on with the list that it is an item of, or NONE.
+
+        Items stand alone in elements of the same tag and class that are siblings, with
+        nothing or only a separator between them.
+        """
+        count = len(self.text_unit)
+        if not count:
+            return np.empty(0, np.int32)
+        is_separator = np.zeros(len(self.words.texts), np.bool_)
+        known = [number for word in _SEPARATORS if (number := self.words.known(word)) != NONE]
+        is_separator[known] = True
+        parts = is_separator[self.text_value]
+        index = np.arange(count)
+        following = np.minimum(index + 1, count - 1)
+        following = np.where(parts[following], np.minimum(index + 2, count - 1), following)
+        item, next_item = self.text_parent, self.text_parent[following]
+        tag, class_ = self.elements[_COLUMN["tag"]], self.elements[_COLUMN["class"]]
+        goes_on = (
+            (self.text_unit[following] == self.text_unit)
+            & (item != next_item)
+            & (item != NONE)
+            & (next_item != NONE)
+            & (self.parents[item] == self.parents[next_item])
+            & (tag[item] == tag[next_item])
+            & (class_[item] == class_[next_item])
+            & ~parts
+            & ~parts[following]
+        )
+        return np.where(goes_on, following, NONE).astype(np.int32)
+
+
+class Rows:
+    """The nodes that one kind of rule chooses from, with their features."""
+
+    def __init__(
+        self, table: Table, unit: Ints, element: Ints, value: Ints, text_columns: Ints | None
+    ) -> None:
+        """`element` is the one that a text stands in or that is the node itself, `value` its whole text."""
+        self.table = table
+        self.unit = unit
+        self.value = value
+        self._text_columns = text_columns
+        self._ancestors = [element]
+        for _ in range(DEPTH - 1):
+            self._ancestors.append(table.parents[self._ancestors[-1]])
+        self._shapes = np.array(
+            [table.words.number(shape(text)) for text in list(table.words.texts)], np.int32
+        )
+        self._having: dict[ColumnFeature, Flags] = {}
+
+    def __len__(self) -> int:
+        return len(self.unit)
+
+    def features(self, row: int) -> list[ColumnFeature]:
+        """All features of a node."""
+        own = int(self.value[row])
+        found = [ColumnFeature("shape", 0, int(self._shapes[own]))]
+        if self._text_columns is not None:
+            text_columns = zip(TEXT_KINDS, self._text_columns[:, row].tolist(), strict=True)
+            found += [ColumnFeature(name, 0, value) for name, value in text_columns if value != NONE]
+        for distance, elements in enumerate(self._ancestors):
+            element = int(elements[row])
+            if element == NONE:
+                break
+            columns = zip(_ELEMENT_COLUMNS, self.table.elements[:, element].tolist(), strict=True)
+            found += [
+                ColumnFeature(name, distance, value)
+                for name, value in columns
+                if value != NONE and (name != "first-text" or value != own)
+            ]
+            found += [ColumnFeature("class-word", distance, word) for word in self.table.words_of[element]]
+        return found
+
+    def standing(self, row: int) -> Standing:
+        """Where a node stands in its unit."""
+        element = int(self._ancestors[0][row])
+        position = text_number = 0
+        if element != NONE:
+            tag_and_number = self.table.words.texts[self.table.elements[_COLUMN["position"], element]]
+            position = int(tag_and_number.partition(" ")[2])
+        if self._text_columns is not None:
+            text_number = int(self._text_columns[_TEXT_COLUMN["text-number"], row])
+        depth = 0
+        while element != NONE:
+            depth += 1
+            element = int(self.table.parents[element])
+        return Standing(position, text_number, depth)
+
+    def having(self, feature: ColumnFeature) -> Flags:
+        """Which nodes have a feature."""
+        if (known := self._having.get(feature)) is None:
+            known = self._having[feature] = self._find(feature)
+        return known
+
+    def having_all(self, features: tuple[ColumnFeature, ...]) -> Flags:
+        """Which nodes have all of some features."""
+        found: Flags = np.logical_and.reduce([self.having(feature) for feature in features])
+        return found
+
+    def _find(self, feature: ColumnFeature) -> Flags:
+        found: Flags
+        name, distance, value = feature
+        if name == "shape":
+            found = self._shapes[self.value] == value
+            return found
+        if name in _TEXT_COLUMN:
+            assert self._text_columns is not None
+            found = self._text_columns[_TEXT_COLUMN[name]] == value
+            return found
+        elements = self._ancestors[distance]
+        if name == "class-word":
+            has_word = np.zeros(len(self.table.parents), np.bool_)  # the last one is NONE's
+            has_word[self.table.class_words[value]] = True
+            found = has_word[elements]
+            return found
+        found = np.append(self.table.elements[_COLUMN[name]], NONE)[elements] == value
+        return found & (self.value != value) if name == "first-text" else found
+
+    def rule_features(self, found: ColumnFeature) -> list[Feature]:
+        """A feature in the words of the rule language, where a position needs its tag beside it."""
+        column, distance, value = found
+        if column == "text-number":
+            return [Feature(column, distance, str(value))]
+        text = self.table.words.texts[value]
+        if column == "position":
+            tag, _, number = text.partition(" ")
+            return [Feature("tag", distance, tag), Feature("position", distance, number)]
+        if column.startswith(_ATTRIBUTE):
+            return [Feature("attribute", distance, f"{column.removeprefix(_ATTRIBUTE)}={text}")]
+        return [Feature(cast("Kind", column), distance, text)]
+
+
+def target_rows(table: Table, target: str) -> Rows:
+    """All nodes that a rule with this target chooses from."""
+    if target == "text":
+        return Rows(table, table.text_unit, table.text_parent, table.text_value, table.text_columns)
+    unit, element, value = table.targets[target]
+    return Rows(table, unit, element, value, None)
+
+
+def _prefix(text: str) -> str:
+    """The words up to the first colon of a text, if that comes early."""
+    colon = text.find(":", 0, _LONGEST_PREFIX)
+    return text[: colon + 1] if colon > 0 else ""

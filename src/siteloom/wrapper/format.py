@@ -1,0 +1,444 @@
+"""Wrappers as JSON: text that a person can review, that git can compare, and that is read strictly.
+
+A wrapper file is data from others. Nothing in it is run, except that patterns
+are searched for in texts of pages; so only patterns that need little time are
+read. Keys that are unknown are refused, for what they mean would be lost.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+from siteloom.dom import PARSER
+from siteloom.errors import WrapperError
+from siteloom.model import Attribute, ValueType
+from siteloom.wrapper.language import (
+    ELEMENT_KINDS,
+    TEXT_KINDS,
+    AttributeRules,
+    Evidence,
+    Feature,
+    Kind,
+    Part,
+    RecordRule,
+    Rule,
+    Scorer,
+    Shape,
+)
+from siteloom.wrapper.scoring import WEAK_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import TypeVar
+
+    from siteloom.wrapper.wrapper import Wrapper
+
+    Read = TypeVar("Read")
+
+FORMAT = "siteloom wrapper"
+VERSION = 1
+
+_INDENT = "  "
+_NUMBERS = re.compile(r"[1-9][0-9]{0,8}")
+_HTML_ATTRIBUTE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
+_DEEPEST = 2_048  # no tree of the parser is deeper
+_LARGEST_WEIGHT = 1_000_000
+
+# Patterns run on pages of others, so matching must not take long. A group that
+# repeats, an alternation, or quantifiers whose characters overlap can be matched
+# in so many ways that trying them all never ends: `(\d+)+x`, and `\d*\d*\d*...x`
+# too. Hence there are no groups, alternations, back-references and look-arounds,
+# and a quantifier is either possessive, which never gives back what it took
+# (`\d++`), or what follows can be none of its characters (`\d+,`). Then from any
+# place of a text there is only one way to match.
+_LONGEST_PATTERN = 500
+_ATOM = re.compile(
+    r"""
+    (?P<atom> \\[dDsSwW] | \\[^0-9A-Za-z]                       # a class of characters, an escaped one
+      | \[ \^? (?: (?! --|&&|~~|\|\| ) [^\\\[\]] | \\[dDsSwW] | \\[^0-9A-Za-z] )++ \]
+      | [^\\\[\](){}|^$*+?]                                     # a literal, or the dot
+    )
+    (?: (?P<fixed> \{[0-9]{1,4}\} ) | (?P<varying> [*+?] | \{[0-9]{0,4},[0-9]{0,4}\} ) (?P<possessive> \+ )? )?
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_LITERAL = re.compile(r"\\[^0-9A-Za-z] | [^\\\[.]", re.VERBOSE | re.DOTALL)
+_DISJOINT = frozenset({r"\d", r"\s", r"[^\W\d_]"})  # digits, blanks and letters, as the learner writes them
+
+
+def to_json(wrapper: Wrapper) -> str:
+    """A wrapper as text, always the same for the same wrapper.
+
+    What cannot be seen, such as control characters and lone surrogates, is
+    escaped; two surrogates that make a pair become the character they mean.
+    """
+    content: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "parser": wrapper.parser,
+        "attributes": {name: _attribute_content(rules) for name, rules in wrapper.attributes.items()},
+    }
+    if wrapper.record_rule is not None:
+        features = [asdict(feature) for feature in wrapper.record_rule.features]
+        content["record_rule"] = {"features": features, "runs_on": wrapper.record_rule.runs_on}
+    if wrapper.labels:
+        content["labels"] = sorted(wrapper.labels)
+    text = _rendered(content) + "\n"
+    _arguments(text)  # rather no file than one that cannot be read
+    return text
+
+
+def from_json(text: str) -> dict[str, Any]:
+    """The keyword arguments of the wrapper that a text describes.
+
+    Warns if the wrapper was learned with another parser. Only the version of
+    libxml2 counts: it makes the trees that rules were found in, while lxml
+    hands them on as they are.
+    """
+    arguments = _arguments(text)
+    if _tree_maker(arguments["parser"]) != _tree_maker(PARSER):
+        learned_with = _shortened(arguments["parser"]).strip("'")
+        warnings.warn(
+            f"This wrapper was learned with {learned_with}, this is {PARSER}: "
+            "check its records, or learn it again.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return arguments
+
+
+def pattern_fault(pattern: str) -> str:
+    """Why a pattern cannot be part of a wrapper file, or nothing if it can."""
+    if len(pattern) > _LONGEST_PATTERN:
+        return f"has a pattern of more than {_LONGEST_PATTERN} characters"
+    fault = f"has the pattern {_shortened(pattern)}"
+    atoms: list[re.Match[str]] = []
+    end = 0
+    while end < len(pattern):
+        atom = _ATOM.match(pattern, end)
+        if atom is None:
+            return f"{fault}, but patterns may only have literals, escapes, classes of characters, and quantifiers"
+        atoms.append(atom)
+        end = atom.end()
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        return f"{fault}, which is wrong ({error.msg})"
+    for number, atom in enumerate(atoms, 1):
+        if atom["varying"] and not atom["possessive"] and _may_go_on_alike(atom, atoms[number:]):
+            possessive = _shortened(f"{atom[0]}+")
+            return (
+                f"{fault}, where {_shortened(atom[0])} may give back what it took: write {possessive} instead"
+            )
+    return ""
+
+
+def _may_go_on_alike(atom: re.Match[str], following: Iterable[re.Match[str]]) -> bool:
+    """Whether what follows may begin with a character of the atom; so it may where that is hard to tell."""
+    for after in following:
+        if not _is_disjoint(atom["atom"], after["atom"]):
+            return True
+        if not _can_be_empty(after):
+            return False
+    return False
+
+
+def _is_disjoint(first: str, second: str) -> bool:
+    for one, other in ((first, second), (second, first)):
+        if _LITERAL.fullmatch(one):
+            return re.fullmatch(other, one[-1]) is None
+    return first != second and {first, second} <= _DISJOINT
+
+
+def _can_be_empty(atom: re.Match[str]) -> bool:
+    quantifier = atom["fixed"] or atom["varying"] or ""
+    return quantifier in ("*", "?") or re.match(r"\{0*[,}]", quantifier) is not None
+
+
+def _tree_maker(parser: str) -> str:
+    return parser.rpartition("libxml2 ")[2]
+
+
+# Writing
+
+
+def _attribute_content(rules: AttributeRules) -> dict[str, Any]:
+    known = {**asdict(rules.attribute), "day_first": rules.day_first}
+    content = {key: value for key, value in known.items() if value is not None}
+    content["filled"] = rules.filled
+    content["rules"] = [_rule_content(rule) for rule in rules.rules]
+    if rules.voters:
+        content["voters"] = [_rule_content(rule) for rule in rules.voters]
+    return content
+
+
+def _rule_content(rule: Rule) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "target": rule.target,
+        "features": [asdict(feature) for feature in rule.features],
+    }
+    if part := {key: value for key, value in asdict(rule.part).items() if value}:
+        content["part"] = part
+    content["evidence"] = asdict(rule.evidence)
+    if rule.scorer is not None:
+        content["scorer"] = _scorer_content(rule.scorer)
+    return content
+
+
+def _scorer_content(scorer: Scorer) -> dict[str, Any]:
+    return {
+        "intercept": scorer.intercept,
+        "takes_all": scorer.takes_all,
+        "weights": [{"name": name, "weight": weight} for name, weight in scorer.weights],
+    }
+
+
+def _rendered(value: object, indent: str = "") -> str:
+    """JSON with each item of a list on a line, and objects of nothing but plain values on one."""
+    inner = indent + _INDENT
+    if isinstance(value, dict):
+        items = [f"{_rendered(key)}: {_rendered(item, inner)}" for key, item in value.items()]
+        if not any(isinstance(item, dict | list) for item in value.values()):
+            return "{" + ", ".join(items) + "}"
+        return _block("{", items, "}", indent)
+    if isinstance(value, list):
+        return _block("[", [_rendered(item, inner) for item in value], "]", indent) if value else "[]"
+    if isinstance(value, str):
+        return "".join(_escaped(character) for character in json.dumps(value, ensure_ascii=False))
+    return json.dumps(value)
+
+
+def _block(opening: str, items: Iterable[str], closing: str, indent: str) -> str:
+    lines = ",".join(f"\n{indent}{_INDENT}{item}" for item in items)
+    return f"{opening}{lines}\n{indent}{closing}"
+
+
+def _escaped(character: str) -> str:
+    return character if character.isprintable() else json.dumps(character)[1:-1]
+
+
+# Reading
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    try:
+        content = json.loads(text, object_pairs_hook=_without_repeats)
+    except (ValueError, RecursionError) as error:
+        place = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
+        raise WrapperError(f"This is no wrapper, for it is not valid JSON{place}.") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise WrapperError(f'This is no wrapper: a wrapper file says "format": "{FORMAT}".')
+    version: Any = content.get("version")
+    if _is_integer(version) and version > VERSION:
+        raise WrapperError(
+            f"This wrapper was written by a newer Siteloom (version {_shortened(version)} of the format, "
+            f"{VERSION} is known here): update Siteloom."
+        )
+    if not _is_integer(version) or version != VERSION:
+        raise _error("the file", f"has no version that is known here, which is {VERSION}")
+    known = _object(content, "the file", "format version parser attributes", "record_rule labels")
+    return {
+        "attributes": {
+            name: _attribute(rules, f"attribute {_shortened(name)}")
+            for name, rules in _object(known["attributes"], "the key 'attributes'").items()
+        },
+        "labels": frozenset(_list(known.get("labels", []), "label", _text)),
+        "record_rule": _record_rule(known["record_rule"]) if "record_rule" in known else None,
+        "parser": _text(known["parser"], "the name of the parser"),
+    }
+
+
+def _without_repeats(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for key, value in pairs:
+        if key in found:
+            raise _error(f"the key {_shortened(key)}", "stands twice in the same object")
+        found[key] = value
+    return found
+
+
+def _attribute(value: object, where: str) -> AttributeRules:
+    known = _object(value, where, "filled rules", "multi mandatory constant type day_first voters")
+    return AttributeRules(
+        Attribute(
+            _flag(known, "multi", where),
+            _flag(known, "mandatory", where),
+            _flag(known, "constant", where),
+            _type(known, where) if "type" in known else None,
+        ),
+        _list(known["rules"], f"{where}, rule", _rule),
+        _list(known.get("voters", []), f"{where}, voter", _rule),
+        _share(known, "filled", where),
+        _flag(known, "day_first", where),
+    )
+
+
+def _type(known: dict[str, Any], where: str) -> ValueType:
+    return cast("ValueType", _choice(known, "type", get_args(ValueType), where))
+
+
+def _rule(value: object, where: str) -> Rule:
+    known = _object(value, where, "target features evidence", "part scorer")
+    target = _text(known["target"], f"{where}, target")
+    is_attribute = target.startswith("@") and _HTML_ATTRIBUTE.fullmatch(target[1:]) is not None
+    if target not in ("text", "element") and not is_attribute:
+        raise _error(where, f"has the unknown target {_shortened(target)}")
+    features = _list(known["features"], f"{where}, feature", _feature)
+    for feature in features:
+        if feature.kind in TEXT_KINDS and target != "text":
+            raise _error(where, f"asks for {feature.kind!r}, which only texts have")
+    part = _part(known["part"], f"{where}, part") if "part" in known else Part()
+    evidence = _evidence(known["evidence"], f"{where}, evidence")
+    scorer = _scorer(known["scorer"], f"{where}, scorer") if "scorer" in known else None
+    return Rule(target, features, part, evidence, scorer)
+
+
+def _record_rule(value: object) -> RecordRule:
+    where = "the record rule"
+    known = _object(value, where, "features runs_on")
+    features = _list(known["features"], f"{where}, feature", _feature)
+    for feature in features:
+        if feature.kind not in ELEMENT_KINDS:
+            raise _error(where, f"asks for {feature.kind!r}, which elements do not have")
+    return RecordRule(features, _flag(known, "runs_on", where) is True)
+
+
+def _feature(value: object, where: str) -> Feature:
+    known = _object(value, where, "kind distance value")
+    kind = cast("Kind", _choice(known, "kind", get_args(Kind), where))
+    distance = _count(known, "distance", where)
+    if distance > _DEEPEST:
+        raise _error(where, f"has a distance above {_DEEPEST}, which no page has")
+    if distance and kind not in ELEMENT_KINDS:
+        raise _error(where, f"has a distance, but {kind!r} is always at 0")
+    text = _text(known["value"], f"{where}, value")
+    if kind == "shape":
+        _choice(known, "value", get_args(Shape), where)
+    if kind in ("text-number", "position") and not _NUMBERS.fullmatch(text):
+        raise _error(where, f"has the value {_shortened(text)}, which is no number from 1 on")
+    if kind == "attribute" and not _HTML_ATTRIBUTE.fullmatch(text.partition("=")[0] if "=" in text else ""):
+        raise _error(where, f"has the value {_shortened(text)}, which is not of the form name=value")
+    return Feature(kind, distance, text)
+
+
+def _part(value: object, where: str) -> Part:
+    known = _object(value, where, optional="left right pattern separator")
+    part = Part(**{key: _text(text, f"{where}, {key}") for key, text in known.items()})
+    if part.pattern:
+        if part.left or part.right:
+            raise _error(where, "has both a pattern and anchors, of which only one can count")
+        if fault := pattern_fault(part.pattern):
+            raise _error(where, fault)
+    return part
+
+
+def _evidence(value: object, where: str) -> Evidence:
+    known = _object(value, where, "examples wrong filled repeated")
+    return Evidence(
+        _count(known, "examples", where),
+        _count(known, "wrong", where),
+        _share(known, "filled", where),
+        _share(known, "repeated", where),
+    )
+
+
+def _scorer(value: object, where: str) -> Scorer:
+    known = _object(value, where, "intercept takes_all weights")
+    return Scorer(
+        _list(known["weights"], f"{where}, weight", _weight),
+        _weight_of(known, "intercept", where),
+        _flag(known, "takes_all", where) is True,
+    )
+
+
+def _weight(value: object, where: str) -> tuple[str, float]:
+    known = _object(value, where, "name weight")
+    name = _text(known["name"], f"{where}, name")
+    if not WEAK_NAME.fullmatch(name):
+        raise _error(where, f"is for {_shortened(name)}, which no node has")
+    return name, _weight_of(known, "weight", where)
+
+
+def _weight_of(known: dict[str, Any], key: str, where: str) -> float:
+    value: Any = known[key]
+    if not (_is_integer(value) or isinstance(value, float)) or not abs(value) <= _LARGEST_WEIGHT:
+        raise _error(where, f"must have a number of at most {_LARGEST_WEIGHT:,} as {key!r}")
+    return float(value)
+
+
+# Values of plain types
+
+
+def _object(value: object, where: str, required: str = "", optional: str = "") -> dict[str, Any]:
+    """An object with the keys that it must and may have; without any named, it may have all."""
+    if not isinstance(value, dict):
+        raise _error(where, "must be an object")
+    must = required.split()
+    may = [*must, *optional.split()]
+    for key in must:
+        if key not in value:
+            raise _error(where, f"lacks {key!r}")
+    for key in value:
+        if may and key not in may:
+            raise _error(where, f"has the unknown key {_shortened(key)}")
+    return value
+
+
+def _list(value: object, where: str, read: Callable[[object, str], Read]) -> tuple[Read, ...]:
+    """The items of a list, each read with its number from 1 on as its place."""
+    if not isinstance(value, list):
+        raise _error(f"{where}s", "must be a list")
+    return tuple(read(item, f"{where} {number}") for number, item in enumerate(value, 1))
+
+
+def _text(value: object, where: str) -> str:
+    if not isinstance(value, str):
+        raise _error(where, "must be a text")
+    return value
+
+
+def _choice(known: dict[str, Any], key: str, choices: Sequence[str], where: str) -> str:
+    value: object = known[key]
+    if not isinstance(value, str) or value not in choices:
+        raise _error(where, f"has the unknown {key} {_shortened(value)}, for there are {', '.join(choices)}")
+    return value
+
+
+def _flag(known: dict[str, Any], key: str, where: str) -> bool | None:
+    """True or false, or None where the key is left out."""
+    value: object = known.get(key)
+    if key in known and not isinstance(value, bool):
+        raise _error(where, f"must have true or false as {key!r}")
+    return cast("bool | None", value)
+
+
+def _count(known: dict[str, Any], key: str, where: str) -> int:
+    value: Any = known[key]
+    if not _is_integer(value) or value < 0:
+        raise _error(where, f"must have a whole number from 0 on as {key!r}")
+    return int(value)
+
+
+def _share(known: dict[str, Any], key: str, where: str) -> float:
+    value: Any = known[key]
+    if not (_is_integer(value) or isinstance(value, float)) or not 0 <= value <= 1:
+        raise _error(where, f"must have a number from 0 to 1 as {key!r}")
+    return float(value)
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _shortened(value: object) -> str:
+    """A value as it can be shown in a sentence."""
+    shown = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
+    return shown if len(shown) <= 80 else f"{shown[:77]}..."
+
+
+def _error(where: str, what: str) -> WrapperError:
+    return WrapperError(f"The wrapper cannot be read: {where} {what}.")

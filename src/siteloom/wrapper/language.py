@@ -1,0 +1,171 @@
+"""The language of rules: which nodes hold a value, said by features that a person can read.
+
+A rule selects the nodes that have all of its features. Such a node is a visible
+text, an element with all the text inside it, or an HTML attribute of an element.
+From the text of a node its part takes the value.
+
+*Visible texts* are the text nodes that a person can see and that are not blank,
+in document order; script, style, noscript, template and head are not seen, and
+among the children of an element they do not count. Texts are compared in normal
+form (`siteloom.dom.normalize`). Features of elements have a distance: 0 is the
+element that the text stands in or that is selected itself, 1 its parent, and so on.
+
+Inside a record of a list page nothing outside the record exists: no text before
+its first one, no ancestor above its topmost elements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+if TYPE_CHECKING:
+    from siteloom.model import Attribute
+
+TextKind = Literal[
+    "text-before",  # the visible text before this one
+    "prefix",  # this text begins with these words, which end in a colon
+    "text-number",  # the how-many-th visible text among the children of its parent
+]
+ElementKind = Literal[
+    "id",
+    "class",  # all class names, as they stand
+    "class-word",  # one of the class names
+    "attribute",  # another HTML attribute that tells what this is: itemprop=name
+    "tag",
+    "first-text",  # the first visible text inside, where the selected node says something else
+    "before",  # the visible text before the element
+    "position",  # its number among the children of its parent that have its tag
+]
+Kind = Literal[TextKind, "shape", ElementKind]
+
+TEXT_KINDS: tuple[TextKind, ...] = get_args(TextKind)
+"""Features of a visible text; selected elements and HTML attributes have none of them."""
+ELEMENT_KINDS: tuple[ElementKind, ...] = get_args(ElementKind)
+
+TELLING_ATTRIBUTES = ("itemprop", "property", "rel", "name", "for", "headers", "role", "itemtype")
+"""HTML attributes that say what an element is about, besides id and class."""
+
+Shape = Literal["price", "digits", "mixed", "words"]
+DIGITS = "0123456789"
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+CURRENCIES = "$€£¥"
+_DIGITS, _LETTERS, _CURRENCIES = frozenset(DIGITS), frozenset(LETTERS), frozenset(CURRENCIES)
+
+
+def shape(text: str) -> Shape:
+    """What a text is made of: digits beside a currency sign, digits without letters, both, or no digits.
+
+    Only these very characters count, so that XPath can tell shapes, too.
+    """
+    characters = set(text)
+    if not characters & _DIGITS:
+        return "words"
+    if characters & _CURRENCIES:
+        return "price"
+    return "mixed" if characters & _LETTERS else "digits"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Feature:
+    """Something that a selected node must have.
+
+    `value` is a text, a number in decimal digits (`text-number`, `position`), a
+    `Shape` of the node's whole text (`shape`), or `name=value` (`attribute`).
+    The distance is 0 for features of texts and for shapes.
+    """
+
+    kind: Kind
+    distance: int
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """From the text of a node to the values in it.
+
+    The value begins behind the first occurrence of `left` and ends before the
+    first occurrence of `right` behind that; an anchor that is empty does not
+    count, and where one is missing there is no value. Instead of anchors,
+    `pattern` is a regular expression whose first match is the value. What was
+    found is split at `separator` if there is one. Blank values are left out.
+    """
+
+    left: str = ""
+    right: str = ""
+    pattern: str = ""
+    separator: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a rule did on the pages it was learned from.
+
+    `examples` example values were found by it, and `wrong` nodes besides them.
+    On `filled` of the unlabelled pages it found something, on `repeated` more
+    than one value.
+    """
+
+    examples: int
+    wrong: int
+    filled: float
+    repeated: float
+
+
+@dataclass(frozen=True, slots=True)
+class Scorer:
+    """A classifier that chooses among nodes which features do not tell apart (`siteloom.wrapper.scoring`).
+
+    A node's probability is the logistic function of the intercept and the sum of
+    its weak features times their weights. Of the nodes with at least 0.5 the most
+    probable one counts, or each of them if it `takes_all`.
+    """
+
+    weights: tuple[tuple[str, float], ...]
+    intercept: float
+    takes_all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How a value is found: all nodes of the target that have all features, and the part of their text.
+
+    `target` is `text`, `element`, or an HTML attribute such as `@href`. With a
+    `scorer` the nodes are only candidates, of which it chooses.
+    """
+
+    target: str
+    features: tuple[Feature, ...]
+    part: Part
+    evidence: Evidence
+    scorer: Scorer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeRules:
+    """How an attribute is found.
+
+    A single-valued attribute takes the first value of the first rule that finds
+    one; a multi-valued one takes the values of all rules. `voters` find it
+    independently; they are only asked whether they agree. `filled` is the share
+    of unlabelled pages on which the rules find a value. `day_first` says how to
+    read dates like 03/04/2011, where it is known.
+    """
+
+    attribute: Attribute
+    rules: tuple[Rule, ...]
+    voters: tuple[Rule, ...]
+    filled: float
+    day_first: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRule:
+    """Where the records of a list page begin: at each element that has all features.
+
+    A record is all that is inside its element; if `runs_on`, it goes on through
+    the element's siblings up to the next record.
+    """
+
+    features: tuple[Feature, ...]
+    runs_on: bool

@@ -1,0 +1,431 @@
+"""Finding the nodes that a rule means on a page.
+
+A page is walked once for all rules of a wrapper. The walk notes where the
+rarest feature of each rule occurs; only the nodes near those places are then
+looked at closely.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from siteloom.dom import normalize, visible_text
+from siteloom.dom.spots import Spot, is_seen, next_spot, previous_spot, spot_before, text_before, texts_from
+from siteloom.dom.text import HIDDEN, NOT_CONTENT
+from siteloom.wrapper.language import shape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from siteloom.dom import Element
+    from siteloom.wrapper.language import Feature, RecordRule, Rule
+
+# What a rule is looked for by, the rarest on a page first.
+_TRIGGERS = ("id", "text-before", "before", "first-text", "prefix", "attribute", "class", "class-word", "tag")
+_BY_TEXT = frozenset({"text-before", "before", "first-text"})
+
+
+class Node(NamedTuple):
+    """A text, or an element that stands for itself or for one of its HTML attributes."""
+
+    element: Element
+    spot: Spot | None
+    text: str
+
+
+class Standing(NamedTuple):
+    """Where a node stands among others.
+
+    The position of its element among those of the same tag and how many elements it
+    is deep, both 0 outside of a record's elements; the number of a text in its parent, else 0.
+    """
+
+    position: int
+    text_number: int
+    depth: int
+
+
+class Scope(NamedTuple):
+    """The part of a page that is looked at: one record, from its first element up to a spot behind it."""
+
+    start: Element
+    end: Spot | None
+
+    @property
+    def tops(self) -> list[Element]:
+        """The topmost elements of the record: one, or as many as it runs on through."""
+        tops = [self.start]
+        for sibling in self.start.itersiblings():
+            if self.end == _behind(self.start) or (self.end is not None and sibling is self.end.parent):
+                break
+            if isinstance(sibling.tag, str):
+                tops.append(sibling)
+        return tops
+
+    @property
+    def begin(self) -> Spot | None:
+        """The last spot before the record."""
+        return spot_before(self.start)
+
+
+class Triggers(NamedTuple):
+    """What to note while a page is walked."""
+
+    features: dict[Rule, Feature | None]
+    ids: frozenset[str]
+    classes: frozenset[str]
+    class_words: frozenset[str]
+    tags: frozenset[str]
+    attributes: dict[str, frozenset[str]]
+    texts: frozenset[str]
+    prefixes: tuple[str, ...]
+
+
+class Occurrences(NamedTuple):
+    """Where triggers occur on a page: elements, and texts."""
+
+    root: Element
+    elements: dict[tuple[str, str], list[Element]]
+    texts: dict[tuple[str, str], list[Spot]]
+
+
+def triggers(rules: Iterable[Rule]) -> Triggers:
+    """What the rules are to be looked for by."""
+    chosen = {rule: _trigger(rule) for rule in rules}
+    values: defaultdict[str, set[str]] = defaultdict(set)
+    for feature in chosen.values():
+        if feature is not None:
+            values["text" if feature.kind in _BY_TEXT else feature.kind].add(feature.value)
+    attributes: defaultdict[str, set[str]] = defaultdict(set)
+    for value in values["attribute"]:
+        name, _, expected = value.partition("=")
+        attributes[name].add(expected)
+    return Triggers(
+        chosen,
+        frozenset(values["id"]),
+        frozenset(values["class"]),
+        frozenset(values["class-word"]),
+        frozenset(values["tag"]),
+        {name: frozenset(expected) for name, expected in attributes.items()},
+        frozenset(values["text"]),
+        tuple(sorted(values["prefix"])),
+    )
+
+
+def _trigger(rule: Rule) -> Feature | None:
+    order = {kind: number for number, kind in enumerate(_TRIGGERS)}
+    known = [feature for feature in rule.features if feature.kind in order]
+    return min(known, key=lambda feature: (order[feature.kind], feature), default=None)
+
+
+def occurrences(root: Element, wanted: Triggers) -> Occurrences:
+    """Walk a page, and note where the triggers are."""
+    elements: defaultdict[tuple[str, str], list[Element]] = defaultdict(list)
+    texts: defaultdict[tuple[str, str], list[Spot]] = defaultdict(list)
+    looks_at_texts = bool(wanted.texts or wanted.prefixes)
+    for element in root.iter():
+        tag = element.tag
+        if isinstance(tag, str):
+            if tag in wanted.tags:
+                elements["tag", tag].append(element)
+            _note_attributes(element, wanted, elements)
+            if looks_at_texts and (text := element.text) and tag not in HIDDEN:
+                _note_text(element, None, text, wanted, texts)
+        if looks_at_texts and (text := element.tail) and (parent := element.getparent()) is not None:
+            _note_text(parent, element, text, wanted, texts)
+    return Occurrences(root, elements, texts)
+
+
+def _note_attributes(
+    element: Element, wanted: Triggers, elements: dict[tuple[str, str], list[Element]]
+) -> None:
+    if wanted.ids and (found := element.get("id")) in wanted.ids and found is not None:
+        elements["id", found].append(element)
+    if (wanted.classes or wanted.class_words) and (found := element.get("class")):
+        if (names := normalize(found)) in wanted.classes:
+            elements["class", names].append(element)
+        for word in wanted.class_words.intersection(names.split()):
+            elements["class-word", word].append(element)
+    for name, expected in wanted.attributes.items():
+        if (found := element.get(name)) and (value := normalize(found)) in expected:
+            elements["attribute", f"{name}={value}"].append(element)
+
+
+def _note_text(
+    parent: Element,
+    after: Element | None,
+    text: str,
+    wanted: Triggers,
+    texts: dict[tuple[str, str], list[Spot]],
+) -> None:
+    words = normalize(text)
+    if words in wanted.texts:
+        texts["text", words].append(Spot(parent, after))
+    if wanted.prefixes and words.startswith(wanted.prefixes):
+        for prefix in wanted.prefixes:
+            if words.startswith(prefix):
+                texts["prefix", prefix].append(Spot(parent, after))
+
+
+def select(rule: Rule, trigger: Feature | None, found: Occurrences) -> list[Node]:
+    """The nodes of a page that a rule means, in document order."""
+    nodes: dict[tuple[Element, Element | None], Node] = {}
+    for candidate in _candidates(rule.target, trigger, found):
+        node = _node(candidate, rule.target)
+        if node is not None and _is_reached(node) and has_features(node, rule.features, None):
+            nodes[node.element, node.spot.after if node.spot else None] = node
+    return in_document_order(nodes.values())
+
+
+def select_in(rule: Rule, record: Scope) -> list[Node]:
+    """The nodes of a record that a rule means, in document order."""
+    begin = Spot(record.start, None)
+    if rule.target == "text":
+        candidates: Iterable[Spot | Element] = texts_from(begin, record.end)
+    else:
+        candidates = _elements_from(begin, record.end)
+    nodes = (_node(candidate, rule.target) for candidate in candidates)
+    return [node for node in nodes if node is not None and has_features(node, rule.features, record)]
+
+
+def records(rule: RecordRule, root: Element) -> list[Scope]:
+    """The records of a list page, in document order."""
+    elements = (
+        element
+        for element in root.iter()
+        if is_seen(element)
+        and _is_reached(node := Node(element, None, ""))
+        and has_features(node, rule.features, None)
+    )
+    # A record inside a record is part of it.
+    starts: list[Element] = []
+    for element in elements:
+        if not starts or starts[-1] not in element.iterancestors():
+            starts.append(element)
+    if not rule.runs_on:
+        return [Scope(start, _behind(start)) for start in starts]
+    following: list[Element | None] = [*starts[1:], None]
+    return [Scope(start, _end_of_run(start, after)) for start, after in zip(starts, following, strict=True)]
+
+
+def _behind(element: Element) -> Spot | None:
+    above = element.getparent()
+    return None if above is None else Spot(above, element)
+
+
+def _end_of_run(start: Element, following: Element | None) -> Spot | None:
+    parent = start.getparent()
+    if following is not None and following.getparent() is parent:
+        return Spot(following, None)
+    return None if parent is None else _behind(parent)
+
+
+def has_features(node: Node, features: Iterable[Feature], record: Scope | None) -> bool:
+    """Whether a node has all features, in its record if it is looked at as part of one."""
+    return all(_has(node, feature, record) for feature in features)
+
+
+def _has(node: Node, feature: Feature, record: Scope | None) -> bool:
+    kind, value = feature.kind, feature.value
+    if kind == "shape":
+        return shape(node.text) == value
+    begin = record.begin if record else None
+    if node.spot is not None:
+        if kind == "text-before":
+            return _says(text_before(previous_spot(node.spot), begin), value)
+        if kind == "prefix":
+            return node.text.startswith(value)
+        if kind == "text-number":
+            return _text_number(node.spot, record) == int(value)
+    element = _ancestor(node.element, feature.distance, record)
+    return element is not None and _element_has(element, feature, node, record)
+
+
+def standing(node: Node, record: Scope | None) -> Standing:
+    """Where a node stands on its page, or in its record."""
+    position = depth = 0
+    if _ancestor(node.element, 0, record) is not None:
+        position = _position(node.element, record)
+        top = None if record is None else record.start.getparent()
+        above: Element | None = node.element
+        while above is not None and above is not top:
+            depth += 1
+            above = above.getparent()
+    return Standing(position, _text_number(node.spot, record) if node.spot else 0, depth)
+
+
+def _element_has(element: Element, feature: Feature, node: Node, record: Scope | None) -> bool:
+    value = feature.value
+    match feature.kind:
+        case "tag":
+            return bool(element.tag == value)
+        case "id":
+            return element.get("id") == value
+        case "class":
+            return normalize(element.get("class", "")) == value
+        case "class-word":
+            return value in element.get("class", "").split()
+        case "attribute":
+            name, _, expected = value.partition("=")
+            return normalize(element.get(name, "")) == expected
+        case "position":
+            return _position(element, record) == int(value)
+        case "before":
+            return _says(text_before(spot_before(element), record.begin if record else None), value)
+        case "first-text":
+            inside = next(texts_from(Spot(element, None), _behind(element)), None)
+            return node.text != value and _says(inside, value)
+    return False
+
+
+def _says(spot: Spot | None, text: str) -> bool:
+    return spot is not None and normalize(spot.text) == text
+
+
+def _ancestor(element: Element, distance: int, record: Scope | None) -> Element | None:
+    top = None if record is None else record.start.getparent()
+    found: Element | None = element
+    for _ in range(distance):
+        if found is None or found is top:
+            return None
+        found = found.getparent()
+    return None if found is top else found
+
+
+def _position(element: Element, record: Scope | None) -> int:
+    position = 1
+    if record is not None and element is record.start:
+        return position
+    for sibling in element.itersiblings(str(element.tag), preceding=True):
+        position += 1
+        if record is not None and sibling is record.start:
+            break
+    return position
+
+
+def _text_number(spot: Spot, record: Scope | None) -> int:
+    number = 0
+    first = record.start if record is not None and record.start.getparent() is spot.parent else None
+    after = spot.after
+    while True:
+        number += not Spot(spot.parent, after).is_blank
+        if after is None or after is first:
+            return number
+        after = after.getprevious()
+
+
+def _is_reached(node: Node) -> bool:
+    """Whether a node stands outside of all that is never shown; for elements the head counts as shown."""
+    unread = NOT_CONTENT if node.spot is None else HIDDEN
+    element: Element | None = node.element
+    while element is not None:
+        if element.tag in unread:
+            return False
+        element = element.getparent()
+    return True
+
+
+def _node(candidate: Spot | Element, target: str) -> Node | None:
+    if isinstance(candidate, Spot):
+        return None if candidate.is_blank else Node(candidate.parent, candidate, normalize(candidate.text))
+    if target == "element":
+        return Node(candidate, None, visible_text(candidate))
+    found = candidate.get(target[1:])
+    return None if found is None else Node(candidate, None, normalize(found))
+
+
+def _candidates(target: str, trigger: Feature | None, found: Occurrences) -> Iterator[Spot | Element]:
+    """The nodes that may have the trigger."""
+    if trigger is None:
+        begin = Spot(found.root, None)
+        yield from (
+            texts_from(begin)
+            if target == "text"
+            else (e for e in found.root.iter() if isinstance(e.tag, str))
+        )
+    elif trigger.kind == "prefix":
+        yield from found.texts.get(("prefix", trigger.value), ())
+    elif trigger.kind == "text-before":
+        for spot in found.texts.get(("text", trigger.value), ()):
+            yield from _first(texts_from(next_spot(spot)))
+    else:
+        for element in _trigger_elements(trigger, found):
+            yield from _below(element, trigger.distance, target)
+
+
+def _trigger_elements(trigger: Feature, found: Occurrences) -> Iterator[Element]:
+    if trigger.kind not in _BY_TEXT:
+        yield from found.elements.get((trigger.kind, trigger.value), ())
+        return
+    for spot in found.texts.get(("text", trigger.value), ()):
+        yield from _begun_by(spot) if trigger.kind == "first-text" else _begun_after(spot)
+
+
+def _begun_after(spot: Spot) -> Iterator[Element]:
+    """The elements that begin between a text and the next one."""
+    following = next_spot(spot)
+    while following is not None:
+        if following.after is None:
+            yield following.parent
+        if not following.is_blank:
+            return
+        following = next_spot(following)
+
+
+def _begun_by(spot: Spot) -> Iterator[Element]:
+    """The elements whose first visible text this is."""
+    above: Element | None = spot.parent
+    before = text_before(previous_spot(spot))
+    holds_text_before = set() if before is None else {before.parent, *before.parent.iterancestors()}
+    while above is not None and above not in holds_text_before:
+        yield above
+        above = above.getparent()
+
+
+def _below(element: Element, depth: int, target: str) -> Iterator[Spot | Element]:
+    """The nodes whose ancestor at a distance is this element."""
+    level = [element]
+    for _ in range(depth):
+        level = [child for parent in level for child in parent if isinstance(child.tag, str)]
+    if target != "text":
+        yield from level
+        return
+    for parent in level:
+        yield Spot(parent, None)
+        for child in parent:
+            yield Spot(parent, child)
+
+
+def _elements_from(spot: Spot, end: Spot | None) -> Iterator[Element]:
+    """The elements that begin from a spot on up to an end."""
+    found: Spot | None = spot
+    while found is not None and found != end:
+        if found.after is None:
+            yield found.parent
+        found = next_spot(found)
+
+
+def _first(spots: Iterator[Spot]) -> Iterator[Spot]:
+    found = next(spots, None)
+    if found is not None:
+        yield found
+
+
+def in_document_order(nodes: Iterable[Node]) -> list[Node]:
+    """Nodes in the order in which they stand on their page."""
+    unsorted = list(nodes)
+    return unsorted if len(unsorted) < 2 else sorted(unsorted, key=_place)
+
+
+def _place(node: Node) -> tuple[int, ...]:
+    """The numbers of the children on the way to a node, texts and elements counted alike."""
+    place: list[int] = []
+    if node.spot is not None:
+        after = node.spot.after
+        place.append(0 if after is None else 2 * node.element.index(after) + 2)
+    element = node.element
+    while (parent := element.getparent()) is not None:
+        place.append(2 * parent.index(element) + 1)
+        element = parent
+    return tuple(reversed(place))

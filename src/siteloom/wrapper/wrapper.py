@@ -1,0 +1,201 @@
+"""A wrapper: all rules of one template, and how they turn a page into records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from siteloom.dom import PARSER, node_path, parse
+from siteloom.errors import MissingExtra, UnreadablePage
+from siteloom.model import Failure, Provenance, Record
+from siteloom.typed import typed_value
+from siteloom.wrapper.confidence import confidence, signs
+from siteloom.wrapper.explain import explain
+from siteloom.wrapper.format import from_json, to_json
+from siteloom.wrapper.parts import part_values
+from siteloom.wrapper.scoring import chosen
+from siteloom.wrapper.selection import occurrences, records, select, select_in, triggers
+from siteloom.wrapper.xpath import rule_xpath
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from siteloom.dom import Element
+    from siteloom.model import Page
+    from siteloom.wrapper.language import AttributeRules, RecordRule, Rule
+    from siteloom.wrapper.selection import Node, Scope, Triggers
+
+    Selector = Callable[[Rule], list[Node]]
+
+
+class _Value(NamedTuple):
+    """A value that was found, by which of its attribute's rules, and where."""
+
+    text: str
+    rule: int
+    node: Node
+
+
+@dataclass(frozen=True)
+class Wrapper:
+    """All rules of one template.
+
+    `labels` are texts of the template that name values and never are values.
+    With `record_rule` the pages are lists, and each record is searched by itself.
+    """
+
+    attributes: Mapping[str, AttributeRules]
+    labels: frozenset[str] = frozenset()
+    record_rule: RecordRule | None = None
+    parser: str = PARSER
+
+    def extract(self, page: Page) -> Record:
+        """The record of a page; of a list page the first one."""
+        found = self.extract_all(page)
+        return found[0] if found else Record(page.url, {}, {}, {})
+
+    def extract_all(self, page: Page) -> tuple[Record, ...]:
+        """All records of a page: one, or as many as a list page has."""
+        root = parse(page)
+        if isinstance(root, Failure):
+            raise UnreadablePage(root.url, root.reason)
+        return tuple(self.records(root, page.url))
+
+    def records(self, root: Element, url: str) -> Iterator[Record]:
+        """The records of a page that is parsed already."""
+        if self.record_rule is None:
+            yield self.record_of(root, url, None)
+            return
+        for scope in records(self.record_rule, root):
+            found = self.record_of(root, url, scope)
+            if found.values:
+                yield found
+
+    def record_of(self, root: Element, url: str, scope: Scope | None) -> Record:
+        """The record of a whole page, or of one part of a list page."""
+        if scope is not None:
+            return self._record(url, lambda rule: self._chosen(rule, select_in(rule, scope), scope))
+        occurring = occurrences(root, self._triggers)
+        found = self._triggers.features
+        return self._record(url, lambda rule: self._chosen(rule, select(rule, found[rule], occurring), None))
+
+    def explain(self) -> str:
+        """In plain words, how each attribute is found and why so."""
+        return explain(self)
+
+    def to_json(self) -> str:
+        """The wrapper as text that can be kept and reviewed."""
+        return to_json(self)
+
+    @staticmethod
+    def from_json(text: str) -> Wrapper:
+        """A wrapper from its text."""
+        return Wrapper(**from_json(text))
+
+    def to_xslt(self) -> str:
+        """An XSLT 1.0 stylesheet that gives the same values."""
+        from siteloom.wrapper.xslt import to_xslt  # XXX
+
+        return to_xslt(self)
+
+    @cached_property
+    def _triggers(self) -> Triggers:
+        return triggers(rule for found in self.attributes.values() for rule in (*found.rules, *found.voters))
+
+    @cached_property
+    def _xpaths(self) -> dict[Rule, str]:
+        return {
+            rule: rule_xpath(rule, within_record=self.record_rule is not None)
+            for found in self.attributes.values()
+            for rule in found.rules
+        }
+
+    def _record(self, url: str, selector: Selector) -> Record:
+        values: dict[str, tuple[str, ...]] = {}
+        typed: dict[str, tuple[object, ...]] = {}
+        provenance: dict[str, tuple[Provenance, ...]] = {}
+        for name, rules in self.attributes.items():
+            found = list(self._values(rules, selector))
+            if not found:
+                continue
+            values[name] = tuple(value.text for value in found)
+            provenance[name] = self._provenance(name, rules, found, selector)
+            if (types := _typed(found, rules, url)) is not None:
+                typed[name] = types
+        return Record(url, values, typed, provenance)
+
+    def _values(self, attribute: AttributeRules, selector: Selector) -> Iterator[_Value]:
+        """The values of an attribute: of the first rule that finds one, or of all."""
+        seen = set()
+        for number, rule in enumerate(attribute.rules):
+            for node in selector(rule):
+                for text in self._texts(rule, node):
+                    if text not in seen:
+                        seen.add(text)
+                        yield _Value(text, number, node)
+                    if not attribute.attribute.multi:
+                        return
+
+    def _chosen(self, rule: Rule, nodes: list[Node], record: Scope | None) -> list[Node]:
+        """The nodes that count: those that the rule selects, or those of them that its scorer chooses."""
+        if rule.scorer is None:
+            return nodes
+        return chosen(rule.scorer, (node for node in nodes if node.text not in self.labels), record)
+
+    def _texts(self, rule: Rule, node: Node) -> list[str]:
+        return [] if node.text in self.labels else part_values(rule.part, node.text)
+
+    def _provenance(
+        self, name: str, attribute: AttributeRules, found: list[_Value], selector: Selector
+    ) -> tuple[Provenance, ...]:
+        votes = [
+            {text for node in selector(voter) for text in self._texts(voter, node)}
+            for voter in attribute.voters
+        ]
+        return tuple(
+            Provenance(
+                rule=f"{name}#{value.rule + 1}",
+                xpath=self._xpaths[attribute.rules[value.rule]],
+                node=_path(value.node, attribute.rules[value.rule].target),
+                confidence=confidence(
+                    signs(
+                        attribute.rules[value.rule].evidence,
+                        is_multi=bool(attribute.attribute.multi),
+                        is_first_rule=value.rule == 0,
+                        agreeing=sum(value.text in vote for vote in votes),
+                        disagreeing=sum(bool(vote) and value.text not in vote for vote in votes),
+                        voters=len(votes),
+                    )
+                ),
+            )
+            for value in found
+        )
+
+
+def _path(node: Node, target: str) -> str:
+    path = node_path(node.element)
+    if node.spot is not None:
+        return f"{path}/text()[{node.spot.number}]"
+    return path if target == "element" else f"{path}/{target}"
+
+
+def _typed(found: list[_Value], rules: AttributeRules, url: str) -> tuple[object, ...] | None:
+    """The values as their type, or None if none of them can be read as it."""
+    kind = rules.attribute.type
+    if kind is None or kind == "text":
+        return None
+    try:
+        types = tuple(
+            typed_value(
+                value.text,
+                kind,
+                base_url=url,
+                html_attributes={str(name): str(text) for name, text in value.node.element.attrib.items()},
+                day_first=rules.day_first,
+            )
+            for value in found
+        )
+    except MissingExtra:
+        return None  # the texts are there all the same; `siteloom doctor` names the extra
+    return None if all(value is None for value in types) else types

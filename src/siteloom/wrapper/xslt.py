@@ -1,0 +1,382 @@
+"""A wrapper as an XSLT 1.0 stylesheet, and a page as the XML that any XSLT processor can read.
+
+The stylesheet gives `<records><record><value attribute="name">Blue Fern</value>...`.
+Values never hold a line end, so lists of them are passed on as texts with one value a
+line. Lists are halved rather than eaten from the front: processors stop at some three
+thousand calls inside each other. So a separator may split one text into as many parts.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import count
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape, quoteattr
+
+from lxml import etree
+
+from siteloom.dom.text import BREAKS, HIDDEN
+from siteloom.errors import UsageError
+from siteloom.wrapper.explain import rule_words
+from siteloom.wrapper.xpath import ODD_BLANKS, Blanks, quote, record_xpath, rule_xpath, xml_characters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from siteloom.dom import Element
+    from siteloom.wrapper.language import AttributeRules, RecordRule, Rule
+    from siteloom.wrapper.wrapper import Wrapper
+
+_BLANKS = Blanks("$odd", "$plain")
+
+_STYLESHEET = """\
+<?xml version="1.0"?>
+<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">
+
+  <xsl:output method="xml" encoding="UTF-8" indent="yes"/>
+
+  <!-- What counts as a blank besides the blanks of XML. -->
+  <xsl:variable name="odd" select="'{odd}'"/>
+  <xsl:variable name="plain" select="'{plain}'"/>
+
+  <!-- Texts that name values and never are values, one a line. -->
+  <xsl:variable name="labels" select={labels}/>
+
+{records}
+
+{attributes}
+
+  <!-- The values in a text, one a line. -->
+  <xsl:template name="part">
+    <xsl:param name="text"/>
+    <xsl:param name="left"/>
+    <xsl:param name="right"/>
+    <xsl:param name="separator"/>
+    <xsl:if test="not(contains($labels, concat('&#10;', $text, '&#10;')))">
+      <xsl:variable name="begun" select="substring-after($text, $left)"/>
+      <xsl:variable name="ended">
+        <xsl:if test="$right"><xsl:value-of select="substring-before($begun, $right)"/></xsl:if>
+        <xsl:if test="not($right)"><xsl:value-of select="$begun"/></xsl:if>
+      </xsl:variable>
+      <xsl:call-template name="split">
+        <xsl:with-param name="text" select="string($ended)"/>
+        <xsl:with-param name="separator" select="$separator"/>
+      </xsl:call-template>
+    </xsl:if>
+  </xsl:template>
+
+  <xsl:template name="split">
+    <xsl:param name="text"/>
+    <xsl:param name="separator"/>
+    <xsl:choose>
+      <xsl:when test="$separator and contains($text, $separator)">
+        <xsl:call-template name="line">
+          <xsl:with-param name="text" select="substring-before($text, $separator)"/>
+        </xsl:call-template>
+        <xsl:call-template name="split">
+          <xsl:with-param name="text" select="substring-after($text, $separator)"/>
+          <xsl:with-param name="separator" select="$separator"/>
+        </xsl:call-template>
+      </xsl:when>
+      <xsl:otherwise>
+        <xsl:call-template name="line">
+          <xsl:with-param name="text" select="$text"/>
+        </xsl:call-template>
+      </xsl:otherwise>
+    </xsl:choose>
+  </xsl:template>
+
+  <xsl:template name="line">
+    <xsl:param name="text"/>
+    <xsl:if test="normalize-space($text)">
+      <xsl:value-of select="concat(normalize-space($text), '&#10;')"/>
+    </xsl:if>
+  </xsl:template>
+
+  <!-- Each different value of a list. -->
+  <xsl:template name="values">
+    <xsl:param name="attribute"/>
+    <xsl:param name="lines"/>
+    <xsl:param name="before" select="'&#10;'"/>
+    <xsl:variable name="first" select="substring-before($lines, '&#10;')"/>
+    <xsl:choose>
+      <xsl:when test="not($lines)"/>
+      <xsl:when test="string-length($first) + 1 = string-length($lines)">
+        <xsl:if test="not(contains($before, concat('&#10;', $lines)))">
+          <value attribute="{{$attribute}}"><xsl:value-of select="$first"/></value>
+        </xsl:if>
+      </xsl:when>
+      <xsl:otherwise>
+        <xsl:variable name="middle" select="floor(string-length($lines) div 2)"/>
+        <xsl:variable name="half" select="concat(substring($lines, 1, $middle),
+          substring-before(substring($lines, $middle + 1), '&#10;'), '&#10;')"/>
+        <xsl:variable name="part">
+          <xsl:choose>
+            <xsl:when test="$half = $lines"><xsl:value-of select="concat($first, '&#10;')"/></xsl:when>
+            <xsl:otherwise><xsl:value-of select="$half"/></xsl:otherwise>
+          </xsl:choose>
+        </xsl:variable>
+        <xsl:call-template name="values">
+          <xsl:with-param name="attribute" select="$attribute"/>
+          <xsl:with-param name="lines" select="string($part)"/>
+          <xsl:with-param name="before" select="$before"/>
+        </xsl:call-template>
+        <xsl:call-template name="values">
+          <xsl:with-param name="attribute" select="$attribute"/>
+          <xsl:with-param name="lines" select="substring($lines, string-length($part) + 1)"/>
+          <xsl:with-param name="before" select="concat($before, $part)"/>
+        </xsl:call-template>
+      </xsl:otherwise>
+    </xsl:choose>
+  </xsl:template>
+
+  <!-- What a person reads inside an element; line ends are blanks. -->
+  <xsl:template mode="seen" match="{hidden}
+      |comment()|processing-instruction()"/>
+  <xsl:template mode="seen" match="{breaks}">
+    <xsl:text> </xsl:text>
+    <xsl:apply-templates mode="seen"/>
+    <xsl:text> </xsl:text>
+  </xsl:template>
+
+</xsl:stylesheet>
+"""
+
+_PAGE = """\
+  <!-- A page is one record. -->
+  <xsl:template match="/">
+    <records>
+      <record>
+        <xsl:call-template name="record"/>
+      </record>
+    </records>
+  </xsl:template>"""
+
+_LIST = """\
+  <!-- A page is a list of records; those without any value are left out. -->
+  <xsl:template match="/">
+    <records>
+      <xsl:for-each select={select}>
+        <xsl:variable name="record">
+          <xsl:call-template name="record"/>
+        </xsl:variable>
+        <xsl:if test="string($record)">
+          <record>
+            <xsl:copy-of select="$record"/>
+          </record>
+        </xsl:if>
+      </xsl:for-each>
+    </records>
+  </xsl:template>"""
+
+_SINGLE = """\
+    <xsl:if test="string($found)">
+      <value attribute={name}><xsl:value-of select="substring-before($found, '&#10;')"/></value>
+    </xsl:if>"""
+
+_MULTI = """\
+    <xsl:call-template name="values">
+      <xsl:with-param name="attribute" select={name}/>
+      <xsl:with-param name="lines" select="string($found)"/>
+    </xsl:call-template>"""
+
+
+def to_xslt(wrapper: Wrapper) -> str:
+    """A stylesheet that gives the records that the wrapper extracts.
+
+    It is for our own trees, and for other processors for the XML that `tree_xml` makes of them.
+    """
+    names = "\n".join(
+        f'    <xsl:call-template name="attribute-{number}"/>'
+        for number in range(1, len(wrapper.attributes) + 1)
+    )
+    is_list = wrapper.record_rule is not None
+    attributes = (
+        _attribute_template(number, name, rules, is_list)
+        for number, (name, rules) in enumerate(wrapper.attributes.items(), start=1)
+    )
+    return _STYLESHEET.format(
+        odd="".join(f"&#{ord(blank)};" for blank in ODD_BLANKS),
+        plain=" " * len(ODD_BLANKS),
+        labels=_in_attribute(quote("\n".join(["", *sorted(wrapper.labels), ""]))),
+        records=_records_template(wrapper.record_rule),
+        attributes="\n\n".join([f'  <xsl:template name="record">\n{names}\n  </xsl:template>', *attributes]),
+        hidden="|".join(sorted(HIDDEN)),
+        breaks=_wrapped_pattern(sorted(BREAKS)),
+    )
+
+
+def _records_template(rule: RecordRule | None) -> str:
+    if rule is None:
+        return _PAGE
+    if rule.runs_on:
+        raise UsageError(
+            "A list whose records run on through the siblings of their first element "
+            "cannot be said in XSLT 1.0: extract it with siteloom itself."
+        )
+    return _LIST.format(select=_in_attribute(record_xpath(rule, _BLANKS)))
+
+
+def _attribute_template(number: int, name: str, rules: AttributeRules, is_list: bool) -> str:
+    is_multi = bool(rules.attribute.multi)
+    for rule in rules.rules:
+        _refuse(rule, name)
+    loops = [
+        [f"<!-- {_comment(rule_words(rule, multi=is_multi))} -->", *_loop(rule, is_list)]
+        for rule in rules.rules
+    ]
+    lines = _all_found(loops) if is_multi or len(loops) < 2 else _first_found(loops)
+    end = _MULTI.format(name=_in_attribute(quote(name))) if is_multi else _SINGLE.format(name=_plain(name))
+    return "\n".join(
+        [
+            f"  <!-- {_comment(name)}: {'all values' if is_multi else 'the first value'} -->",
+            f'  <xsl:template name="attribute-{number}">',
+            *(f"    {line}" for line in lines),
+            end,
+            "  </xsl:template>",
+        ]
+    )
+
+
+def _all_found(loops: list[list[str]]) -> Iterator[str]:
+    """What all rules find."""
+    yield '<xsl:variable name="found">'
+    yield from (f"  {line}" for loop in loops for line in loop)
+    yield "</xsl:variable>"
+
+
+def _first_found(loops: list[list[str]]) -> Iterator[str]:
+    """What the first rule finds that finds anything; the others are not asked."""
+    for number, loop in enumerate(loops, start=1):
+        earlier = " or ".join(f"string($found-{before})" for before in range(1, number))
+        yield f'<xsl:variable name="found-{number}">'
+        if earlier:
+            yield f'  <xsl:if test="not({earlier})">'
+        yield from (f"{'    ' if earlier else '  '}{line}" for line in loop)
+        if earlier:
+            yield "  </xsl:if>"
+        yield "</xsl:variable>"
+    found = ", ".join(f"$found-{number}" for number in range(1, len(loops) + 1))
+    yield f'<xsl:variable name="found" select="concat({found})"/>'
+
+
+def _loop(rule: Rule, is_list: bool) -> Iterator[str]:
+    """The values of each node that a rule selects."""
+    yield f"<xsl:for-each select={_in_attribute(rule_xpath(rule, is_list, _BLANKS))}>"
+    text = "."
+    if rule.target == "element":
+        yield '  <xsl:variable name="seen"><xsl:apply-templates mode="seen"/></xsl:variable>'
+        text = "$seen"
+    yield '  <xsl:call-template name="part">'
+    yield f'    <xsl:with-param name="text" select="normalize-space(translate({text}, $odd, $plain))"/>'
+    part = rule.part
+    for name, value in (("left", part.left), ("right", part.right), ("separator", part.separator)):
+        if value:
+            yield f'    <xsl:with-param name="{name}" select={_in_attribute(quote(value))}/>'
+    yield "  </xsl:call-template>"
+    yield "</xsl:for-each>"
+
+
+def _refuse(rule: Rule, name: str) -> None:
+    """XSLT 1.0 has neither regular expressions nor the functions that classifiers need."""
+    if rule.part.pattern:
+        means = "is cut out by a regular expression"
+    elif rule.scorer is not None:
+        means = "is chosen by a classifier"
+    else:
+        return
+    raise UsageError(
+        f"The attribute {name!r} {means}, which XSLT 1.0 does not know: extract it with siteloom itself."
+    )
+
+
+def _in_attribute(expression: str) -> str:
+    """An XPath as the value of an XML attribute, in quotes."""
+    return quoteattr(expression)
+
+
+def _plain(text: str) -> str:
+    """A text as the value of an attribute of the result: braces would hold expressions there."""
+    return quoteattr(xml_characters(text).replace("{", "{{").replace("}", "}}"))
+
+
+def _comment(text: str) -> str:
+    """What an XML comment can hold."""
+    return re.sub("-(?=-|$)", "- ", xml_characters(text))
+
+
+def _wrapped_pattern(tags: list[str]) -> str:
+    rows = ["|".join(tags[start : start + 14]) for start in range(0, len(tags), 14)]
+    return "\n      |".join(rows)
+
+
+# Pages as XML
+
+_START = (
+    "A-Z_a-z\xc0-\xd6\xd8-\xf6\xf8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d\u2070-\u218f\u2c00-\u2fef"
+    "\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+_NAME = re.compile(
+    rf"(?:(?P<prefix>(?!xmlns:)[A-Za-z_][\w.-]*):)?[{_START}][{_START}0-9.\xb7\u0300-\u036f\u203f-\u2040-]*\Z",
+    re.ASCII,
+)
+_NOT_IN_NAMES = re.compile(rf"[^{_START}0-9.-]|^[0-9.-]")
+
+
+def tree_xml(root: Element) -> bytes:
+    """A tree as XML that reads back as the same tree.
+
+    Some things change, none of which a rule can mean: characters that XML forbids
+    become blanks if they are white space, and else U+FFFD; comments and processing
+    instructions become comments, with blanks between hyphens; attributes are left
+    out whose names XML forbids or that declare namespaces; in such names of elements
+    the characters are written as codes, so a rule that names such a tag finds nothing.
+    A prefix (`o:p`) gets a namespace, and its name stays. XML parsers refuse trees of
+    more than 256 levels unless they are told otherwise (`xsltproc --huge`).
+    """
+    prefixes: set[str] = set()
+    pieces = list(_pieces(root, prefixes))
+    numbers = count(1)
+    namespaces = "".join(
+        f' xmlns:{prefix}="urn:siteloom:{next(numbers)}"' for prefix in sorted(prefixes - {"xml"})
+    )
+    pieces[0] += namespaces
+    return "".join(pieces).encode()
+
+
+def _pieces(root: Element, prefixes: set[str]) -> Iterator[str]:
+    """The markup piece by piece; the first one is the root's tag, still open."""
+    for event, node in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
+        if event == "start":
+            yield f"<{_tag(str(node.tag), prefixes)}"
+            yield "".join(_attributes(node, prefixes))
+            yield f">{_escaped(node.text)}"
+            continue
+        if event == "end":
+            yield f"</{_tag(str(node.tag), prefixes)}>"
+        else:
+            yield f"<!--{_comment(node.text or '')}-->"
+        if node is not root:
+            yield _escaped(node.tail)
+
+
+def _tag(name: str, prefixes: set[str]) -> str:
+    if match := _NAME.match(name):
+        if prefix := match["prefix"]:
+            prefixes.add(prefix)
+        return name
+    return _NOT_IN_NAMES.sub(lambda odd: f"_x{ord(odd[0]):X}_", name)
+
+
+def _attributes(element: Element, prefixes: set[str]) -> Iterator[str]:
+    for name, value in element.attrib.items():
+        match = _NAME.match(name)
+        if match is None or name == "xmlns" or match["prefix"] == "xml":
+            continue
+        if prefix := match["prefix"]:
+            prefixes.add(prefix)
+        yield f" {name}={quoteattr(xml_characters(value))}"
+
+
+def _escaped(text: str | None) -> str:
+    return escape(xml_characters(text), {"\r": "&#13;"}) if text else ""

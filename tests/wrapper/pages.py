@@ -1,0 +1,87 @@
+"""Small pages and rules that fit them, for tests by properties."""
+
+from __future__ import annotations
+
+from html import escape
+
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from siteloom.dom import Element
+from siteloom.dom.text import HIDDEN
+from siteloom.wrapper.language import Evidence, Feature, Part, Rule
+from tests.dom.trees import tree
+from tests.wrapper.reference import Scope, Selected
+
+TARGETS = ("text", "text", "text", "element", "@href", "@data-x")
+EVIDENCE = Evidence(examples=1, wrong=0, filled=1.0, repeated=0.0)
+
+_TEXTS = (
+    *("A", "B:", "A B", "A\u00a0 B\n", "\u00a0", " \u2003\n", "  ", "B: 1", "C:D: e", "$5", "12", "a1"),
+    *("it's", 'say "x"', 'it\'s "x"', "\u20ac 7 and more", "A, B,, C", "A,B", "<&>"),
+)
+_TAGS = ("div", "div", "p", "span", "b", "a", "td", "ul", "li", "script", "noscript", "template", "o:p", "br")
+_ATTRIBUTES = {
+    "id": ("x", "it's", " y"),
+    "class": ("r", " r  s", "s\tt", "it's", "r\u00a0s", ""),
+    "itemprop": ("name", "na  me"),
+    "href": ("/1", "A", " B:\u00a0", ""),
+    "data-x": ("1 2", "A B"),
+}
+
+
+def _markup(children: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    attributes = st.fixed_dictionaries({}, optional={n: st.sampled_from(v) for n, v in _ATTRIBUTES.items()})
+    return st.builds(_element, st.sampled_from(_TAGS), attributes, st.lists(children, max_size=4))
+
+
+def _element(tag: str, attributes: dict[str, str], children: list[str]) -> str:
+    said = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items())
+    return f"<{tag}{said}>{''.join(children)}</{tag}>"
+
+
+_leaves = st.sampled_from([*map(escape, _TEXTS), "<!-- A -->", "<img href=A class=r>", "<style>A</style>"])
+_heads = st.sampled_from(["", "<title>A</title>", "<title>A</title><meta class=r href=A><style>B:</style>"])
+bodies = st.lists(st.recursive(_leaves, _markup, max_leaves=12), min_size=2, max_size=8)
+
+
+@st.composite
+def pages(draw: st.DrawFn) -> Element:
+    """A page, made by the parser out of markup that may be odd."""
+    return tree(f"<html><head>{draw(_heads)}</head><body>{''.join(draw(bodies))}</body></html>")
+
+
+@st.composite
+def scopes(draw: st.DrawFn) -> Scope:
+    """A page, or one of its elements as a record."""
+    root = draw(pages())
+    if draw(st.booleans()):
+        return Scope(root, is_record=False)
+    elements = [e for e in root.iter() if isinstance(e.tag, str) and not _is_hidden(e)]
+    return Scope(draw(st.sampled_from(elements)), is_record=True)
+
+
+@st.composite
+def rules(draw: st.DrawFn, scope: Scope, targets: tuple[str, ...] = TARGETS) -> Rule:
+    """A rule of features that some node has, and now and then of one more that another node has."""
+    target = draw(st.sampled_from(targets))
+    nodes = scope.nodes(target)
+    assume(nodes)
+    features = _some_features(draw, scope, draw(st.sampled_from(nodes)), target, most=4)
+    if draw(st.integers(0, 5)) == 0:
+        features |= _some_features(draw, scope, draw(st.sampled_from(nodes)), target, most=1)
+    return Rule(target, tuple(sorted(features)), Part(), EVIDENCE)
+
+
+def _some_features(draw: st.DrawFn, scope: Scope, node: Selected, target: str, most: int) -> set[Feature]:
+    known = sorted(scope.features(node, target))
+    by_kind = {feature.kind: [f for f in known if f.kind == feature.kind] for feature in known}
+    of_any_kind = st.sampled_from(sorted(by_kind)).flatmap(lambda kind: st.sampled_from(by_kind[kind]))
+    chosen = set(draw(st.lists(of_any_kind, max_size=most)))
+    # A position says nothing without the tag that is counted.
+    tags = {feature.distance: feature for feature in known if feature.kind == "tag"}
+    return chosen | {tags[feature.distance] for feature in chosen if feature.kind == "position"}
+
+
+def _is_hidden(element: Element) -> bool:
+    return any(above.tag in HIDDEN for above in (element, *element.iterancestors()))

@@ -1,0 +1,458 @@
+"""Wrappers as text: what is written comes back exactly, and only what is sound is read."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from siteloom.dom import PARSER
+from siteloom.errors import WrapperError
+from siteloom.model import Attribute
+from siteloom.wrapper.format import from_json, pattern_fault, to_json
+from siteloom.wrapper.language import AttributeRules, Evidence, Feature, Part, RecordRule, Rule, Scorer
+from siteloom.wrapper.parts import part_values
+from siteloom.wrapper.wrapper import Wrapper
+
+from .strategies import patterns, texts, wrappers
+
+EVIDENCE = Evidence(5, 0, 0.97, 0.0)
+RULE = Rule("text", (Feature("text-before", 0, "Phone:"),), Part(), EVIDENCE)
+TYPICAL = Wrapper(
+    {
+        "phone": AttributeRules(
+            Attribute(multi=False, mandatory=True, type="text"),
+            (Rule("text", (Feature("prefix", 0, "☎ Phone:"),), Part(left="Phone:"), EVIDENCE),),
+            (Rule("@href", (Feature("class", 0, "tel"), Feature("id", 2, "card")), Part(), EVIDENCE),),
+            0.97,
+        ),
+        "date": AttributeRules(Attribute(), (), (), 0.0, day_first=True),
+    },
+    frozenset({"Phone:", "Address:"}),
+    RecordRule((Feature("tag", 0, "li"),), runs_on=False),
+    "lxml 6.1.3 / libxml2 2.14.6",
+)
+TYPICAL_TEXT = """\
+{
+  "format": "siteloom wrapper",
+  "version": 1,
+  "parser": "lxml 6.1.3 / libxml2 2.14.6",
+  "attributes": {
+    "phone": {
+      "multi": false,
+      "mandatory": true,
+      "type": "text",
+      "filled": 0.97,
+      "rules": [
+        {
+          "target": "text",
+          "features": [
+            {"kind": "prefix", "distance": 0, "value": "☎ Phone:"}
+          ],
+          "part": {"left": "Phone:"},
+          "evidence": {"examples": 5, "wrong": 0, "filled": 0.97, "repeated": 0.0}
+        }
+      ],
+      "voters": [
+        {
+          "target": "@href",
+          "features": [
+            {"kind": "class", "distance": 0, "value": "tel"},
+            {"kind": "id", "distance": 2, "value": "card"}
+          ],
+          "evidence": {"examples": 5, "wrong": 0, "filled": 0.97, "repeated": 0.0}
+        }
+      ]
+    },
+    "date": {
+      "day_first": true,
+      "filled": 0.0,
+      "rules": []
+    }
+  },
+  "record_rule": {
+    "features": [
+      {"kind": "tag", "distance": 0, "value": "li"}
+    ],
+    "runs_on": false
+  },
+  "labels": [
+    "Address:",
+    "Phone:"
+  ]
+}
+"""
+
+
+def read(text: str) -> Wrapper:
+    """A wrapper, whatever parser it was learned with."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return Wrapper(**from_json(text))
+
+
+def with_rule(rule: Rule) -> Wrapper:
+    return Wrapper({"phone": AttributeRules(Attribute(), (rule,), (), 1.0)})
+
+
+def changed(change: Callable[[dict[str, Any]], object]) -> str:
+    """The typical wrapper's text after a change."""
+    content = json.loads(TYPICAL_TEXT)
+    change(content)
+    return json.dumps(content)
+
+
+def rule_of(content: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = content["attributes"]["phone"]["rules"][0]
+    return found
+
+
+def feature_of(content: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = rule_of(content)["features"][0]
+    return found
+
+
+def scorer(**changes: object) -> dict[str, Any]:
+    return {
+        "intercept": 0,
+        "takes_all": False,
+        "weights": [{"name": "position 2", "weight": 1.5, **changes}],
+    }
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(WrapperError) as caught:
+        from_json(text)
+    message = str(caught.value)
+    assert message.endswith(".")
+    assert "\n" not in message
+    message.encode()
+    return message
+
+
+@given(wrappers)
+def test_every_wrapper_comes_back_exactly(wrapper: Wrapper) -> None:
+    text = to_json(wrapper)
+    found = Wrapper(**from_json(text))
+    assert found == wrapper
+    assert list(found.attributes) == list(wrapper.attributes)
+    assert to_json(found) == text
+    assert all(character.isprintable() or character == "\n" for character in text)
+
+
+def test_the_text_can_be_reviewed() -> None:
+    assert to_json(TYPICAL) == TYPICAL_TEXT
+    assert read(TYPICAL_TEXT) == TYPICAL
+
+
+def test_the_wrapper_that_reads_and_writes_itself_is_the_same() -> None:
+    wrapper = replace(TYPICAL, parser=PARSER)
+    assert Wrapper.from_json(wrapper.to_json()) == wrapper
+
+
+def test_a_scorer_can_be_reviewed_too() -> None:
+    scoring = Scorer((("position 2", 1.5), ("digits", -0.25)), -0.5, takes_all=True)
+    text = to_json(with_rule(replace(RULE, scorer=scoring)))
+    assert (
+        """
+          "scorer": {
+            "intercept": -0.5,
+            "takes_all": true,
+            "weights": [
+              {"name": "position 2", "weight": 1.5},
+              {"name": "digits", "weight": -0.25}
+            ]
+          }
+"""
+        in text
+    )
+    assert read(text).attributes["phone"].rules[0].scorer == scoring
+
+
+def test_an_empty_wrapper() -> None:
+    text = to_json(Wrapper({}))
+    assert json.loads(text)["attributes"] == {}
+    assert Wrapper(**from_json(text)) == Wrapper({})
+
+
+@given(st.text(st.characters(categories=["Cs"]), max_size=6))
+def test_lone_surrogates_stay_and_pairs_become_what_they_mean(text: str) -> None:
+    written = to_json(Wrapper({}, frozenset({text})))
+    written.encode()
+    meant = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+    assert from_json(written)["labels"] == {meant}
+
+
+def test_floats_keep_all_their_digits() -> None:
+    share = 0.1 + 0.2
+    rule = replace(RULE, evidence=Evidence(1, 0, share, 5e-324))
+    (found,) = from_json(to_json(with_rule(rule)))["attributes"]["phone"].rules
+    assert found.evidence == Evidence(1, 0, share, 5e-324)
+
+
+def test_what_could_not_be_read_is_not_written() -> None:
+    with pytest.raises(WrapperError, match="a number from 0 to 1 as 'filled'"):
+        to_json(with_rule(replace(RULE, evidence=Evidence(1, 0, float("nan"), 0.0))))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "This is no wrapper, for it is not valid JSON (line 1)."),
+        ("{\n\n'a': 1}", "This is no wrapper, for it is not valid JSON (line 3)."),
+        ("[" * 100_000, "This is no wrapper, for it is not valid JSON."),
+        ('{"version": ' + "9" * 10_000 + "}", "This is no wrapper, for it is not valid JSON."),
+        ("[]", 'This is no wrapper: a wrapper file says "format": "siteloom wrapper".'),
+        ('{"format": "cookies"}', 'This is no wrapper: a wrapper file says "format": "siteloom wrapper".'),
+        (
+            '{"format": "siteloom wrapper", "version": 2, "anything": []}',
+            (
+                "This wrapper was written by a newer Siteloom (version 2 of the format, 1 is known here): "
+                "update Siteloom."
+            ),
+        ),
+        (
+            '{"format": "siteloom wrapper", "version": true}',
+            "The wrapper cannot be read: the file has no version that is known here, which is 1.",
+        ),
+        (
+            '{"format": "siteloom wrapper", "version": 1, "attributes": {}}',
+            "The wrapper cannot be read: the file lacks 'parser'.",
+        ),
+        (
+            '{"format": "siteloom wrapper", "format": "siteloom wrapper"}',
+            "The wrapper cannot be read: the key 'format' stands twice in the same object.",
+        ),
+    ],
+    ids=range(10),
+)
+def test_what_is_no_wrapper_of_this_version(text: str, message: str) -> None:
+    assert refusal(text) == message
+
+
+IN_RULE = "attribute 'phone', rule 1"
+IN_FEATURE = f"{IN_RULE}, feature 1"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda w: w.update(run="rm"), "the file has the unknown key 'run'"),
+        (lambda w: w.update(parser=None), "the name of the parser must be a text"),
+        (lambda w: w.update(labels="Phone:"), "labels must be a list"),
+        (lambda w: w["labels"].append(3), "label 3 must be a text"),
+        (lambda w: w.update(attributes=[]), "the key 'attributes' must be an object"),
+        (lambda w: w["attributes"].update(phone=7), "attribute 'phone' must be an object"),
+        (
+            lambda w: w["attributes"]["phone"].update(multi="no"),
+            "attribute 'phone' must have true or false as 'multi'",
+        ),
+        (
+            lambda w: w["attributes"]["phone"].update(type="telephone"),
+            (
+                "attribute 'phone' has the unknown type 'telephone', for there are "
+                "text, number, price, date, url, image, rating"
+            ),
+        ),
+        (
+            lambda w: w["attributes"]["phone"].update(filled=1.1),
+            "attribute 'phone' must have a number from 0 to 1",
+        ),
+        (lambda w: w["attributes"]["phone"].update(rules={}), "attribute 'phone', rules must be a list"),
+        (lambda w: w["attributes"]["phone"].pop("rules"), "attribute 'phone' lacks 'rules'"),
+        (lambda w: w.update(record_rule=None), "the record rule must be an object"),
+        (
+            lambda w: w["record_rule"].update(runs_on=0),
+            "the record rule must have true or false as 'runs_on'",
+        ),
+        (
+            lambda w: w["record_rule"]["features"].append({"kind": "shape", "distance": 0, "value": "price"}),
+            "the record rule asks for 'shape', which elements do not have",
+        ),
+        (lambda w: rule_of(w).update(target="@on click"), f"{IN_RULE} has the unknown target '@on click'"),
+        (
+            lambda w: rule_of(w).update(target="element"),
+            f"{IN_RULE} asks for 'prefix', which only texts have",
+        ),
+        (lambda w: rule_of(w).update(part={"middle": "x"}), f"{IN_RULE}, part has the unknown key 'middle'"),
+        (lambda w: rule_of(w).update(part={"left": 3}), f"{IN_RULE}, part, left must be a text"),
+        (
+            lambda w: rule_of(w).update(part={"left": "a", "pattern": "a"}),
+            f"{IN_RULE}, part has both a pattern and anchors",
+        ),
+        (
+            lambda w: rule_of(w).update(scorer=scorer(weight=float("nan"))),
+            f"{IN_RULE}, scorer, weight 1 must have a number of at most 1,000,000 as 'weight'",
+        ),
+        (
+            lambda w: rule_of(w).update(scorer=scorer(name="colour")),
+            f"{IN_RULE}, scorer, weight 1 is for 'colour', which no node has",
+        ),
+        (
+            lambda w: rule_of(w).update(scorer={**scorer(), "intercept": 10**400}),
+            f"{IN_RULE}, scorer must have a number of at most 1,000,000 as 'intercept'",
+        ),
+        (
+            lambda w: rule_of(w)["evidence"].update(examples=2.5),
+            f"{IN_RULE}, evidence must have a whole number from 0 on as 'examples'",
+        ),
+        (
+            lambda w: feature_of(w).update(kind="colour"),
+            f"{IN_FEATURE} has the unknown kind 'colour', for there are text-before, prefix,",
+        ),
+        (lambda w: feature_of(w).update(kind=["id"]), f"{IN_FEATURE} has the unknown kind ['id']"),
+        (lambda w: feature_of(w).update(distance=-1), f"{IN_FEATURE} must have a whole number from 0 on"),
+        (lambda w: feature_of(w).update(distance=True), f"{IN_FEATURE} must have a whole number from 0 on"),
+        (
+            lambda w: feature_of(w).update(distance=1),
+            f"{IN_FEATURE} has a distance, but 'prefix' is always at 0",
+        ),
+        (
+            lambda w: feature_of(w).update(kind="id", distance=10**9),
+            f"{IN_FEATURE} has a distance above 2048, which no page has",
+        ),
+        (lambda w: feature_of(w).update(value=3), f"{IN_FEATURE}, value must be a text"),
+        (
+            lambda w: feature_of(w).update(kind="position", value="0"),
+            f"{IN_FEATURE} has the value '0', which is no number from 1 on",
+        ),
+        (
+            lambda w: feature_of(w).update(kind="shape", value="round"),
+            f"{IN_FEATURE} has the unknown value 'round', for there are price, digits, mixed, words",
+        ),
+        (
+            lambda w: feature_of(w).update(kind="attribute", value="or 1=1"),
+            f"{IN_FEATURE} has the value 'or 1=1', which is not of the form name=value",
+        ),
+        (
+            lambda w: feature_of(w).update(kind="\ud800\x1b[31m" * 20),
+            f"{IN_FEATURE} has the unknown kind '\\ud800\\x1b[31m",
+        ),
+    ],
+    ids=range(34),
+)
+def test_what_is_wrong_is_said_with_its_place(
+    change: Callable[[dict[str, Any]], object], message: str
+) -> None:
+    assert refusal(changed(change)).startswith(f"The wrapper cannot be read: {message}")
+
+
+@given(st.data())
+def test_a_damaged_wrapper_is_refused_or_read_but_never_fails_otherwise(data: st.DataObject) -> None:
+    content = json.loads(TYPICAL_TEXT)
+    place: Any = content
+    while isinstance(place, dict | list) and place:
+        key: Any = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
+        if not isinstance(place[key], dict | list) or data.draw(st.booleans()):
+            break
+        place = place[key]
+    if place:
+        plain = st.none() | st.booleans() | st.integers() | st.floats() | texts
+        place[key] = data.draw(plain | st.lists(plain) | st.dictionaries(texts, plain))
+    with suppress(WrapperError):
+        read(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"(\d++)",
+        r"(?:a)",
+        r"(?=a)",
+        "a|b",
+        r"(a)\1",
+        r"\1",
+        r"\d+\d",
+        r"\d*\s*\d",
+        r"\d+,?\d+",
+        r"\d+\s{0}\d",
+        r"\d+\w",
+        r"\w+\d",
+        ".*x",
+        "a?a",
+        "a{1,3}a",
+        "a{,3}[a-z]",
+        r"\s* ",
+        "[0-9]+[a-z]",  # harmless, but not known to be
+        "a*?",
+        r"\b",
+        "^a",
+        "a$",
+        "(a+)+b",
+        "a**",
+        r"\A",
+        r"\Z",
+        r"[a-z",
+        "[z-a]",
+        "[[a]]",
+        "[a--b]",
+        "a{3,1}+",
+        "a{99999}",
+        "\\",
+        "a" * 501,
+    ],
+)
+def test_patterns_that_are_not_read(pattern: str) -> None:
+    message = refusal(changed(lambda content: rule_of(content).update(part={"pattern": pattern})))
+    assert message.startswith(f"The wrapper cannot be read: {IN_RULE}, part has ")
+    assert "pattern" in message
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "value"),
+    [
+        (r"\d{3}-\d{4}", "call 555-0199 now", "555-0199"),
+        (r"\$\d++", "Our price: $1299 only", "$1299"),
+        (r"[A-Z][a-z]++ \d{1,2}+, \d{4}", "on April 3, 2011.", "April 3, 2011"),
+        (r"\w++@\w++\.[a-z]{2,}+", "to me@site.example", "me@site.example"),
+        (r"\([^)]*+\)", "Name (the 2nd)", "(the 2nd)"),
+        (r"\d+ [^\W\d_]+\, [^\W\d_]+", "at 12 Elm, Larkmoor", "12 Elm, Larkmoor"),
+        (r"[$€£¥] ?\d[\d.,]*", "now $ 1,299.50 only", "$ 1,299.50"),
+        (r"\d{1,2}/\d{1,2}/\d{4}", "on 3/14/2011", "3/14/2011"),
+        (re.escape("a.b [c] #1"), "a.b [c] #1!", "a.b [c] #1"),
+    ],
+)
+def test_patterns_that_are_read_and_used(pattern: str, text: str, value: str) -> None:
+    wrapper = read(changed(lambda content: rule_of(content).update(part={"pattern": pattern})))
+    (rule,) = wrapper.attributes["phone"].rules
+    assert part_values(rule.part, text) == [value]
+
+
+@given(patterns.filter(bool))
+def test_no_pattern_that_is_read_takes_long(pattern: str) -> None:
+    started = time.perf_counter()
+    longest = pattern * (499 // len(pattern)) + "!"
+    read(changed(lambda content: rule_of(content).update(part={"pattern": longest})))
+    part_values(Part(pattern=longest), "1a" * 50 + "1" * 200 + "a" * 200)
+    assert time.perf_counter() - started < 5  # with quantifiers that give back, it would not end
+
+
+def test_a_pattern_that_may_give_back_is_refused_with_what_to_write() -> None:
+    assert pattern_fault(r"\d+\w") == (
+        r"has the pattern '\\d+\\w', where '\\d+' may give back what it took: write '\\d++' instead"
+    )
+    assert not pattern_fault(r"\d++\w")
+
+
+def test_another_libxml2_is_warned_of() -> None:
+    text = to_json(replace(TYPICAL, parser="lxml 4.9.0 / libxml2 2.9.14"))
+    with pytest.warns(UserWarning, match="learned with lxml 4.9.0 / libxml2 2.9.14, this is lxml") as caught:
+        Wrapper.from_json(text)
+    assert str(caught[0].message).endswith(f"this is {PARSER}: check its records, or learn it again.")
+    assert caught[0].filename == __file__
+
+
+def test_another_lxml_with_the_same_libxml2_is_not() -> None:
+    libxml2 = PARSER.partition(" / ")[2]
+    Wrapper.from_json(
+        to_json(replace(TYPICAL, parser=f"lxml 99.0.0 / {libxml2}"))
+    )  # warnings are errors here
