@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.clustering import (
     SITE_METHODS,
@@ -16,10 +16,12 @@ from siteloom.clustering import (
     renumbered,
 )
 from siteloom.config import ParseSettings
-from siteloom.errors import UsageError
+from siteloom.errors import ExampleError, UsageError
+from siteloom.learning import MOST_UNLABELLED, check_example, learn_wrapper
 from siteloom.model import Failure, Page, Resource, Skipped
 from siteloom.pages import read_sources
 from siteloom.sampling import sample_stream
+from siteloom.spacing import evenly_spaced
 from siteloom.store import PageAddress
 from siteloom.urls import site_of
 
@@ -27,7 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from siteloom.clustering import Method, PageFeatures
-    from siteloom.model import Cluster, Clustering
+    from siteloom.examples_file import ExampleLine
+    from siteloom.learning import Learned, Schema
+    from siteloom.learning import Method as LearningMethod
+    from siteloom.model import Cluster, Clustering, Example
     from siteloom.pages import PageSource, SourceItem
     from siteloom.sampling import Sample
     from siteloom.store import RunRecorder, Store
@@ -188,3 +193,107 @@ def sample_cluster(
 def _fail(run: RunRecorder, failure: Failure) -> None:
     _log.warning("failed %s: %s (%s)", failure.url, failure.reason, failure.detail)
     run.fail(failure)
+
+
+class NewWrapper(NamedTuple):
+    """A wrapper that was learned for some clusters of a site, and its version in the store."""
+
+    name: str
+    site: str
+    version: int
+    learned: Learned
+
+
+def annotate(store: Store, lines: Iterable[ExampleLine], author: str = "") -> int:
+    """Keep examples as annotations of stored pages, all or none; returns how many."""
+    found = [placed_example(store, line) for line in lines]
+    for _, example in found:
+        check_example(example)
+    for address, example in found:
+        store.save_example(address, example, author)
+    return len(found)
+
+
+def placed_example(store: Store, line: ExampleLine) -> tuple[PageAddress, Example]:
+    """An example on its page as that is now, and where the page is."""
+    for site in (site_of(line.url), *(found.name for found in store.sites())):
+        if versions := store.versions(line.url, site):
+            return PageAddress(site, line.url), line.on(versions[-1])
+    raise ExampleError(f"There is an example of {line.url}, but no such page: check its URL.")
+
+
+def learn_together(
+    store: Store, examples: Sequence[Example], schema: Schema = None, method: LearningMethod = "united"
+) -> Learned:
+    """One wrapper from examples of stored pages, helped by the pages that were made alike."""
+    cluster_store(store, "vertex")
+    clusters, addresses = store.clusters()
+    urls = {example.page.url for example in examples}
+    alike = [found for found in clusters if any(addresses[member].url in urls for member in found.members)]
+    return learn_wrapper(examples, _pages_of(store, alike or clusters, addresses), schema, method)
+
+
+def learn_annotated(
+    store: Store, cluster: str | None = None, schema: Schema = None, method: LearningMethod = "united"
+) -> list[NewWrapper]:
+    """A wrapper for each template of the workspace that has annotated pages, kept in the store.
+
+    Clusters of one site whose examples have the same attributes are variants of one template.
+    """
+    clusters, addresses = store.clusters()
+    cluster_of = {addresses[member]: found for found in clusters for member in found.members}
+    groups: list[tuple[list[Cluster], list[Example]]] = []
+    for site in dict.fromkeys(found.site for found in clusters):
+        for example in store.examples(site):
+            home = cluster_of.get(PageAddress(site, example.page.url))
+            if home is None:
+                raise ExampleError(
+                    f"The annotated page {example.page.url} is in no cluster: run siteloom cluster, "
+                    "or learn from a SOURCE with --examples."
+                )
+            _add_to_group(groups, home, example)
+    chosen = [group for group in groups if cluster in (None, *(found.id for found in group[0]))]
+    if not chosen:
+        raise ExampleError("No page is annotated: give --examples FILE with a few pages and their values.")
+    return [_learn_group(store, homes, examples, addresses, schema, method) for homes, examples in chosen]
+
+
+def _add_to_group(groups: list[tuple[list[Cluster], list[Example]]], home: Cluster, example: Example) -> None:
+    names = _attribute_names(example)
+    for homes, examples in groups:
+        if homes[0].site == home.site and any(names & _attribute_names(other) for other in examples):
+            examples.append(example)
+            if home not in homes:
+                homes.append(home)
+            return
+    groups.append(([home], [example]))
+
+
+def _attribute_names(example: Example) -> set[tuple[bool, str]]:
+    """The attributes of an example; those of lists are others than those of single records."""
+    return {(False, name) for name in example.values} | {
+        (True, name) for record in example.records for name in record
+    }
+
+
+def _learn_group(
+    store: Store,
+    homes: Sequence[Cluster],
+    examples: Sequence[Example],
+    addresses: Sequence[PageAddress],
+    schema: Schema,
+    method: LearningMethod,
+) -> NewWrapper:
+    learned = learn_wrapper(examples, _pages_of(store, homes, addresses), schema, method)
+    largest = max(homes, key=lambda home: (home.size, home.id))
+    with store.recording("learn", {"wrapper": largest.id, "method": method}) as run:
+        run.counts.update(examples=len(examples), attributes=len(learned.wrapper.attributes))
+        version = store.save_wrapper(largest.id, largest.site, learned.wrapper.to_json(), "learn")
+    return NewWrapper(largest.id, largest.site, version, learned)
+
+
+def _pages_of(store: Store, clusters: Sequence[Cluster], addresses: Sequence[PageAddress]) -> Iterable[Page]:
+    """Some evenly spaced pages of clusters."""
+    members = [member for found in clusters for member in found.members]
+    wanted = evenly_spaced(members, MOST_UNLABELLED)
+    return store.pages_at([addresses[member] for member in wanted])

@@ -23,7 +23,7 @@ _TEXTS = (
 _TAGS = ("div", "div", "p", "span", "b", "a", "td", "ul", "li", "script", "noscript", "template", "o:p", "br")
 _ATTRIBUTES = {
     "id": ("x", "it's", " y"),
-    "class": ("r", " r  s", "s\tt", "it's", "r\u00a0s", ""),
+    "class": ("r", " r  s", "s\tt", "it's", ""),
     "itemprop": ("name", "na  me"),
     "href": ("/1", "A", " B:\u00a0", ""),
     "data-x": ("1 2", "A B"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from siteloom.dom import Element
@@ -86,6 +86,7 @@ def test_a_wrapper_takes_what_its_scorer_chooses() -> None:
 @settings(deadline=None)
 @given(scopes())
 def test_nodes_stand_where_the_table_of_learning_says(scope: Scope) -> None:
+    assume(not scope.is_record or scope.top.tag != "html")  # no record holds a head
     builder = TableBuilder(frozenset({"href", "data-x"}))
     builder.add(scope.top)
     table = Table(builder)

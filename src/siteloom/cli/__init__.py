@@ -25,6 +25,7 @@ VERBS = {
         "Show the template of each cluster: its essential paths as a tree, and the text that its pages share."
     ),
     "sample": "Choose the pages to annotate first: those that together show most of what differs.",
+    "learn": "Learn wrappers from pages whose values are known.",
     "doctor": "Check the installation and, if there is a workspace, every page in it.",
     "config": "Show each setting, its value, and where the value comes from.",
 }

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from siteloom.cli.shell import OutputOption, Shell
 from siteloom.cli.sources import SourcesArgument, stored_clusters, stored_pages
-from siteloom.errors import ExampleError, SourceError, UsageError
+from siteloom.errors import SourceError, UsageError
+from siteloom.examples_file import read_examples
 from siteloom.output import Column, check_destination
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def run(
         check_destination(output)
     if sources and cluster is not None:
         raise UsageError("Give a SOURCE, which is taken as one cluster, or --cluster, but not both.")
-    annotated = frozenset[str]() if examples is None else _annotated_urls(Path(examples))
+    annotated = frozenset(line.url for line in read_examples(examples)) if examples else frozenset[str]()
     with stored_pages(shell, sources) as store:
         if sources:
             samples, known = _sample_of_all(shell, store, k, annotated)
@@ -142,22 +141,3 @@ def _why_no_more(name: str | None, sample: Sample) -> str:
         return f"{place}No page shows anything that would be new."
     pages = "1 page covers" if useful == 1 else f"{useful:,} pages cover"
     return f"{place}{pages} all there is to see; any others show more of the same."
-
-
-def _annotated_urls(file: Path) -> frozenset[str]:
-    try:
-        lines = file.read_bytes().splitlines()
-    except OSError as error:
-        raise ExampleError(f"The examples {file} cannot be read: {error.strerror}.") from error
-    urls = set()
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            row = None
-        if not isinstance(row, dict) or not isinstance(url := row.get("url"), str):
-            raise ExampleError(f"Line {number} of {file} is no example: it must be a JSON object with a url.")
-        urls.add(url.strip())
-    return frozenset(urls)

@@ -19,6 +19,7 @@ from siteloom.dom import parse
 from siteloom.errors import UsageError
 from siteloom.model import Cluster, Clustering, Failure
 from siteloom.signature import Mask, path_signature, signature
+from siteloom.spacing import evenly_spaced
 from siteloom.template import (
     class_path_hashes,
     describe_template,
@@ -219,8 +220,7 @@ def _most_common(values: Iterable[_T]) -> _T:
 
 def describing_members(members: tuple[int, ...]) -> tuple[int, ...]:
     """The members of a cluster that show its template: up to a hundred, from all over it."""
-    count = min(len(members), _PAGES_DESCRIBING)
-    return tuple(members[len(members) * place // count] for place in range(count))
+    return tuple(evenly_spaced(members, _PAGES_DESCRIBING))
 
 
 def _described(

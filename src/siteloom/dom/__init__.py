@@ -2,13 +2,14 @@
 
 from siteloom.dom.encoding import declared_encoding, decode
 from siteloom.dom.paths import find, node_path, tag_path
-from siteloom.dom.text import TextNode, normalize, text_nodes, visible_text
+from siteloom.dom.text import TextNode, attribute_words, normalize, text_nodes, visible_text
 from siteloom.dom.tree import PARSER, Element, parse
 
 __all__ = [
     "PARSER",
     "Element",
     "TextNode",
+    "attribute_words",
     "declared_encoding",
     "decode",
     "find",

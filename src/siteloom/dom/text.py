@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
@@ -27,6 +28,9 @@ BREAKS = frozenset(
 and options stand apart from their neighbours likewise."""
 
 
+_ATTRIBUTE_BLANKS = re.compile("[ \t\r\n]+")
+
+
 class TextNode(NamedTuple):
     """A text of the tree: the `number`-th text child (from 1) of `parent`, as XPath counts."""
 
@@ -38,6 +42,11 @@ class TextNode(NamedTuple):
 def normalize(text: str) -> str:
     """Runs of white space, no-break spaces among them, become one blank; none at the ends."""
     return " ".join(text.split())
+
+
+def attribute_words(text: str) -> list[str]:
+    """The words of an HTML attribute such as a class; unlike in a text, a no-break space parts no words."""
+    return text.split() if text.isascii() else [word for word in _ATTRIBUTE_BLANKS.split(text) if word]
 
 
 def text_nodes(element: Element) -> Iterator[TextNode]:

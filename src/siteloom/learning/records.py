@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.dom import normalize
+from siteloom.dom import attribute_words
 from siteloom.dom.spots import is_seen
 from siteloom.errors import ExampleError, ExampleNotFound
 from siteloom.wrapper.language import TELLING_ATTRIBUTES, Feature, RecordRule
@@ -151,7 +151,7 @@ def _tag(element: Element) -> object:
 
 
 def _tag_and_class(element: Element) -> object:
-    return element.tag, frozenset(element.get("class", "").split())
+    return element.tag, frozenset(attribute_words(element.get("class", "")))
 
 
 def _features(element: Element) -> set[Feature]:
@@ -164,9 +164,9 @@ def _features(element: Element) -> set[Feature]:
         found.add(Feature("tag", distance, str(above.tag)))
         if distance and (id_ := above.get("id")):
             found.add(Feature("id", distance, id_))
-        found |= {Feature("class-word", distance, word) for word in above.get("class", "").split()}
+        found |= {Feature("class-word", distance, word) for word in attribute_words(above.get("class", ""))}
         found |= {
-            Feature("attribute", distance, f"{name}={normalize(value)}")
+            Feature("attribute", distance, f"{name}={' '.join(attribute_words(value))}")
             for name in TELLING_ATTRIBUTES
             if (value := above.get(name))
         }

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from siteloom.wrapper.language import possible_shapes
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -89,7 +91,8 @@ class Problem:
     """Everything that is known about one attribute on the rows of one target.
 
     `neutral` rows show a true value; all other rows of labelled units are wrong.
-    Rows that show one of the `labels` are never selected.
+    Rows that show one of the `labels` are never selected, and those whose text
+    cannot be a value by its shape count for nothing where no example is.
     """
 
     def __init__(
@@ -117,6 +120,9 @@ class Problem:
         self._wrong_mask = _bits(is_wrong[self._labelled_rows])
         place = {row: number for number, row in enumerate(self._labelled_rows.tolist())}
         self._instance_masks = [sum(1 << place[row] for row in instance.rows) for instance in instances]
+        texts = rows.table.words.texts
+        shapes = possible_shapes({texts[rows.value[row]] for instance in instances for row in instance.rows})
+        self._is_possible = self._is_value & rows.having_shape(shapes)
         self._least_units = min(max(2, _LEAST_SHARE * rows.table.units), rows.table.units)
         self._features_of: dict[int, Features] = {}
         self._masks: dict[ColumnFeature, int] = {}
@@ -162,7 +168,7 @@ class Problem:
     def judge(self, features: tuple[ColumnFeature, ...], mask: int) -> Found:
         """What features do on all units; `mask` are the labelled rows that have them."""
         hits = self.hits(features)
-        hits = hits[self.is_unlabelled[self.rows.unit[hits]]]
+        hits = hits[self.is_unlabelled[self.rows.unit[hits]] & self._is_possible[hits]]
         unlabelled = int(self.is_unlabelled.sum())
         filled, repeated, is_constant = 1.0, 0.0, False
         if unlabelled:

@@ -15,17 +15,19 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 from lxml import etree
 
-from siteloom.dom import normalize, visible_text
+from siteloom.dom import attribute_words, normalize, visible_text
 from siteloom.dom.spots import Spot
 from siteloom.dom.text import HIDDEN, NOT_CONTENT
 from siteloom.wrapper.language import TELLING_ATTRIBUTES, TEXT_KINDS, Feature, shape
 from siteloom.wrapper.selection import Standing
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from numpy.typing import NDArray
 
     from siteloom.dom import Element
-    from siteloom.wrapper.language import Kind
+    from siteloom.wrapper.language import Kind, Shape
 
     Ints = NDArray[np.int32]
     Flags = NDArray[np.bool_]
@@ -173,12 +175,12 @@ class TableBuilder:
         if attributes := node.attrib:
             if found := attributes.get("id"):
                 id_number = number(found)
-            if found := normalize(attributes.get("class", "")):
-                class_number = number(found)
-                for word in set(found.split()):
+            if names := attribute_words(attributes.get("class", "")):
+                class_number = number(" ".join(names))
+                for word in set(names):
                     self.class_words[number(word)].append(row)
             others = tuple(
-                number(normalize(found)) if (found := attributes.get(name)) else NONE
+                number(" ".join(attribute_words(found))) if (found := attributes.get(name)) else NONE
                 for name in TELLING_ATTRIBUTES
             )
             for name in self._attributes.intersection(attributes):
@@ -337,6 +339,10 @@ class Rows:
         found: Flags = np.logical_and.reduce([self.having(feature) for feature in features])
         return found
 
+    def having_shape(self, shapes: Collection[Shape]) -> Flags:
+        """Which nodes have a text of one of these shapes."""
+        return np.isin(self._shapes[self.value], [self.table.words.known(shape) for shape in shapes])
+
     def _find(self, feature: ColumnFeature) -> Flags:
         found: Flags
         name, distance, value = feature
@@ -360,7 +366,7 @@ class Rows:
         """A feature in the words of the rule language, where a position needs its tag beside it."""
         column, distance, value = found
         if column == "text-number":
-            return [Feature(column, distance, str(value))]
+            return [Feature("text-number", distance, str(value))]
         text = self.table.words.texts[value]
         if column == "position":
             tag, _, number = text.partition(" ")

@@ -62,7 +62,9 @@ _ATOM = re.compile(
       | \[ \^? (?: (?! --|&&|~~|\|\| ) [^\\\[\]] | \\[dDsSwW] | \\[^0-9A-Za-z] )++ \]
       | [^\\\[\](){}|^$*+?]                                     # a literal, or the dot
     )
-    (?: (?P<fixed> \{[0-9]{1,4}\} ) | (?P<varying> [*+?] | \{[0-9]{0,4},[0-9]{0,4}\} ) (?P<possessive> \+ )? )?
+    (?: (?P<fixed> \{[0-9]{1,4}\} )
+      | (?P<varying> [*+?] | \{[0-9]{0,4},[0-9]{0,4}\} ) (?P<possessive> \+ )?
+    )?
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -121,7 +123,7 @@ def pattern_fault(pattern: str) -> str:
     while end < len(pattern):
         atom = _ATOM.match(pattern, end)
         if atom is None:
-            return f"{fault}, but patterns may only have literals, escapes, classes of characters, and quantifiers"
+            return f"{fault}, but there may only be literals, escapes, classes of characters and quantifiers"
         atoms.append(atom)
         end = atom.end()
     try:

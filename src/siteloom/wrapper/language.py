@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from siteloom.model import Attribute
 
 TextKind = Literal[
@@ -64,6 +66,22 @@ def shape(text: str) -> Shape:
     if characters & _CURRENCIES:
         return "price"
     return "mixed" if characters & _LETTERS else "digits"
+
+
+SHAPES: tuple[Shape, ...] = get_args(Shape)
+_ALSO_POSSIBLE: dict[Shape, frozenset[Shape]] = {
+    "price": frozenset({"price"}),
+    "digits": frozenset({"digits", "mixed"}),
+    "mixed": frozenset({"digits", "mixed", "words"}),
+    "words": frozenset({"digits", "mixed", "words"}),
+}
+
+
+def possible_shapes(texts: Iterable[str]) -> tuple[Shape, ...]:
+    """The shapes that values may have if these are some of them: a price is never a name."""
+    seen = {shape(text) for text in texts}
+    possible = frozenset[Shape]().union(*(_ALSO_POSSIBLE[one] for one in seen))
+    return tuple(one for one in SHAPES if one in possible)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -147,8 +165,9 @@ class AttributeRules:
 
     A single-valued attribute takes the first value of the first rule that finds
     one; a multi-valued one takes the values of all rules. `voters` find it
-    independently; they are only asked whether they agree. `filled` is the share
-    of unlabelled pages on which the rules find a value. `day_first` says how to
+    independently; they are only asked whether they agree. A text of none of the
+    `shapes` is no value. `filled` is the share of unlabelled pages on which the
+    rules find a value. `day_first` says how to
     read dates like 03/04/2011, where it is known.
     """
 
@@ -156,6 +175,7 @@ class AttributeRules:
     rules: tuple[Rule, ...]
     voters: tuple[Rule, ...]
     filled: float
+    shapes: tuple[Shape, ...] = SHAPES
     day_first: bool | None = None
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.dom import normalize, visible_text
+from siteloom.dom import attribute_words, normalize, text_nodes, visible_text
 from siteloom.dom.spots import Spot, is_seen, next_spot, previous_spot, spot_before, text_before, texts_from
 from siteloom.dom.text import HIDDEN, NOT_CONTENT
 from siteloom.wrapper.language import shape
@@ -143,12 +143,12 @@ def _note_attributes(
     if wanted.ids and (found := element.get("id")) in wanted.ids and found is not None:
         elements["id", found].append(element)
     if (wanted.classes or wanted.class_words) and (found := element.get("class")):
-        if (names := normalize(found)) in wanted.classes:
+        if (names := " ".join(words := attribute_words(found))) in wanted.classes:
             elements["class", names].append(element)
-        for word in wanted.class_words.intersection(names.split()):
+        for word in wanted.class_words.intersection(words):
             elements["class-word", word].append(element)
     for name, expected in wanted.attributes.items():
-        if (found := element.get(name)) and (value := normalize(found)) in expected:
+        if (found := element.get(name)) and (value := " ".join(attribute_words(found))) in expected:
             elements["attribute", f"{name}={value}"].append(element)
 
 
@@ -173,7 +173,10 @@ def select(rule: Rule, trigger: Feature | None, found: Occurrences) -> list[Node
     nodes: dict[tuple[Element, Element | None], Node] = {}
     for candidate in _candidates(rule.target, trigger, found):
         node = _node(candidate, rule.target)
-        if node is not None and _is_reached(node) and has_features(node, rule.features, None):
+        if node is None or not has_features(node, rule.features, None):
+            continue
+        # Of what is in the head, elements count although nothing is shown there: meta, title.
+        if _is_outside(node.element, NOT_CONTENT if node.spot is None else HIDDEN):
             nodes[node.element, node.spot.after if node.spot else None] = node
     return in_document_order(nodes.values())
 
@@ -195,8 +198,8 @@ def records(rule: RecordRule, root: Element) -> list[Scope]:
         element
         for element in root.iter()
         if is_seen(element)
-        and _is_reached(node := Node(element, None, ""))
-        and has_features(node, rule.features, None)
+        and has_features(Node(element, None, ""), rule.features, None)
+        and _is_outside(element, HIDDEN)
     )
     # A record inside a record is part of it.
     starts: list[Element] = []
@@ -263,20 +266,29 @@ def _element_has(element: Element, feature: Feature, node: Node, record: Scope |
         case "id":
             return element.get("id") == value
         case "class":
-            return normalize(element.get("class", "")) == value
+            return " ".join(attribute_words(element.get("class", ""))) == value
         case "class-word":
-            return value in element.get("class", "").split()
+            return value in attribute_words(element.get("class", ""))
         case "attribute":
             name, _, expected = value.partition("=")
-            return normalize(element.get(name, "")) == expected
+            return " ".join(attribute_words(element.get(name, ""))) == expected
         case "position":
             return _position(element, record) == int(value)
         case "before":
-            return _says(text_before(spot_before(element), record.begin if record else None), value)
+            outside = next(element.iterancestors("head"), element)
+            return _says(text_before(spot_before(outside), record.begin if record else None), value)
         case "first-text":
             inside = next(texts_from(Spot(element, None), _behind(element)), None)
-            return node.text != value and _says(inside, value)
+            is_shown = element.tag != "head" and next(element.iterancestors("head"), None) is None
+            return is_shown and _says(inside, value) and _says_else(node, value)
     return False
+
+
+def _says_else(node: Node, text: str) -> bool:
+    """Whether a node says something else; an element does so as well if more than one text says it."""
+    if node.spot is None and node.text == text == visible_text(node.element):
+        return [normalize(inside.text) for inside in text_nodes(node.element)] != [text]
+    return node.text != text
 
 
 def _says(spot: Spot | None, text: str) -> bool:
@@ -315,14 +327,13 @@ def _text_number(spot: Spot, record: Scope | None) -> int:
         after = after.getprevious()
 
 
-def _is_reached(node: Node) -> bool:
-    """Whether a node stands outside of all that is never shown; for elements the head counts as shown."""
-    unread = NOT_CONTENT if node.spot is None else HIDDEN
-    element: Element | None = node.element
-    while element is not None:
-        if element.tag in unread:
+def _is_outside(element: Element, tags: frozenset[str]) -> bool:
+    """Whether an element is none of these and stands in none."""
+    above: Element | None = element
+    while above is not None:
+        if above.tag in tags:
             return False
-        element = element.getparent()
+        above = above.getparent()
     return True
 
 

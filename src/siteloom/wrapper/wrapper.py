@@ -13,10 +13,12 @@ from siteloom.typed import typed_value
 from siteloom.wrapper.confidence import confidence, signs
 from siteloom.wrapper.explain import explain
 from siteloom.wrapper.format import from_json, to_json
+from siteloom.wrapper.language import shape
 from siteloom.wrapper.parts import part_values
 from siteloom.wrapper.scoring import chosen
 from siteloom.wrapper.selection import occurrences, records, select, select_in, triggers
 from siteloom.wrapper.xpath import rule_xpath
+from siteloom.wrapper.xslt import to_xslt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -95,8 +97,6 @@ class Wrapper:
 
     def to_xslt(self) -> str:
         """An XSLT 1.0 stylesheet that gives the same values."""
-        from siteloom.wrapper.xslt import to_xslt  # XXX
-
         return to_xslt(self)
 
     @cached_property
@@ -130,7 +130,7 @@ class Wrapper:
         seen = set()
         for number, rule in enumerate(attribute.rules):
             for node in selector(rule):
-                for text in self._texts(rule, node):
+                for text in self._texts(attribute, rule, node):
                     if text not in seen:
                         seen.add(text)
                         yield _Value(text, number, node)
@@ -143,14 +143,16 @@ class Wrapper:
             return nodes
         return chosen(rule.scorer, (node for node in nodes if node.text not in self.labels), record)
 
-    def _texts(self, rule: Rule, node: Node) -> list[str]:
-        return [] if node.text in self.labels else part_values(rule.part, node.text)
+    def _texts(self, attribute: AttributeRules, rule: Rule, node: Node) -> list[str]:
+        if node.text in self.labels:
+            return []
+        return [text for text in part_values(rule.part, node.text) if shape(text) in attribute.shapes]
 
     def _provenance(
         self, name: str, attribute: AttributeRules, found: list[_Value], selector: Selector
     ) -> tuple[Provenance, ...]:
         votes = [
-            {text for node in selector(voter) for text in self._texts(voter, node)}
+            {text for node in selector(voter) for text in self._texts(attribute, voter, node)}
             for voter in attribute.voters
         ]
         return tuple(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
@@ -18,8 +18,9 @@ from siteloom.learning.report import Judged, report
 from siteloom.learning.schema import given_schema, inferred
 from siteloom.learning.table import Table, TableBuilder
 from siteloom.model import Attribute, Failure
+from siteloom.spacing import evenly_spaced
 from siteloom.typed import order_of_dates
-from siteloom.wrapper.language import AttributeRules
+from siteloom.wrapper.language import AttributeRules, possible_shapes
 from siteloom.wrapper.selection import records
 from siteloom.wrapper.wrapper import Wrapper
 
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 Method = Literal["united", "vertex"]
 METHODS: tuple[Method, ...] = get_args(Method)
 _COVER: dict[Method, Callable[[Problem], Covering]] = {"united": search.cover, "vertex": vertex.cover}
+
+Schema: TypeAlias = "Mapping[str, Attribute | Mapping[str, object]] | None"
+"""What is known of attributes before learning: {"cuisine": {"multi": True}}."""
 
 MOST_UNLABELLED = 200
 """More pages without examples cost time and change nothing."""
@@ -59,7 +63,7 @@ class Learned(NamedTuple):
 def learn(
     examples: Sequence[Example],
     unlabelled: Iterable[Page] = (),
-    schema: Mapping[str, Attribute | Mapping[str, object]] | None = None,
+    schema: Schema = None,
     method: Method = "united",
 ) -> Wrapper:
     """Learn a wrapper from pages with known values, helped by pages of the same template without.
@@ -73,7 +77,7 @@ def learn(
 def learn_wrapper(
     examples: Sequence[Example],
     unlabelled: Iterable[Page] = (),
-    schema: Mapping[str, Attribute | Mapping[str, object]] | None = None,
+    schema: Schema = None,
     method: Method = "united",
 ) -> Learned:
     """Learn a wrapper, and say what it does on the pages."""
@@ -83,12 +87,14 @@ def learn_wrapper(
     _check(examples)
     roots = [_example_root(example) for example in examples]
     known_urls = {example.page.url for example in examples}
-    others = _evenly_spaced([page for page in unlabelled if page.url not in known_urls])
+    others = evenly_spaced([page for page in unlabelled if page.url not in known_urls], MOST_UNLABELLED)
     rule, labelled = (
         _labelled_records(examples, roots)
         if examples[0].records
         else (None, _labelled_pages(examples, roots))
     )
+    if not any(values for one in labelled for values in one.labelled.values.values()):
+        raise ExampleError("The examples have no values: at least one page must have one.")
     names = list(dict.fromkeys([*(name for one in labelled for name in one.labelled.values), *attributes]))
     chosen = {name: forms(name, [one.labelled for one in labelled]) for name in names}
     table, placed = _table(labelled, roots, others, rule, chosen)
@@ -119,6 +125,9 @@ def learn_wrapper(
                 found.rules,
                 found.voters,
                 filled=0.0,
+                shapes=possible_shapes(
+                    value.text for one in labelled for value in one.labelled.values.get(name, ())
+                ),
             )
             for name, found in learned.items()
         },
@@ -128,6 +137,16 @@ def learn_wrapper(
         record_rule=rule,
     )
     return _finished(draft, labelled, roots, others)
+
+
+def check_example(example: Example) -> None:
+    """Raise what is wrong with a single example."""
+    _check([example])
+    root = _example_root(example)
+    if example.records:
+        _labelled_records([example], [root])
+    else:
+        _labelled_pages([example], [root])
 
 
 class _LabelledUnit(NamedTuple):
@@ -146,8 +165,6 @@ def _check(examples: Sequence[Example]) -> None:
         raise UsageError(
             "Some examples are lists of records and some are not: learn a wrapper for each kind."
         )
-    if not any(values for example in examples for values in (*example.values.values(), *example.records)):
-        raise ExampleError("The examples have no values: at least one page must have one.")
     seen: dict[tuple[str, bytes], Example] = {}
     for example in examples:
         before = seen.setdefault((example.page.url, example.page.html), example)
@@ -155,7 +172,7 @@ def _check(examples: Sequence[Example]) -> None:
             one, other = list(before.values[name]), list(example.values[name])
             if set(map(fold, one)) != set(map(fold, other)):
                 raise ContradictoryExamples(
-                    f"Two examples of {example.page.url} disagree: {name} is {one} in one, {other} in the other."
+                    f"Two examples of {example.page.url} disagree: {name} is {one} in one, {other} in another."
                 )
 
 
@@ -164,12 +181,6 @@ def _example_root(example: Example) -> Element:
     if isinstance(root, Failure):
         raise ExampleError(f"The example {root.url} cannot be read: {root.reason}.")
     return root
-
-
-def _evenly_spaced(pages: Sequence[Page]) -> list[Page]:
-    if len(pages) <= MOST_UNLABELLED:
-        return list(pages)
-    return [pages[number * len(pages) // MOST_UNLABELLED] for number in range(MOST_UNLABELLED)]
 
 
 def _labelled_pages(examples: Sequence[Example], roots: Sequence[Element]) -> list[_LabelledUnit]:

@@ -1,0 +1,189 @@
+"""`siteloom learn`: from a few pages with their values to a wrapper."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from siteloom.cli.shell import Shell
+from siteloom.cli.sources import SourcesArgument, stored_pages
+from siteloom.errors import OutputError, UsageError
+from siteloom.examples_file import read_examples
+
+if TYPE_CHECKING:
+    from siteloom.learning import Learned, Method, Schema
+    from siteloom.store import Store
+
+NAME = "learn"
+
+
+def run(
+    shell: Shell,
+    sources: SourcesArgument = None,
+    examples: Annotated[
+        str | None,
+        typer.Option(
+            "--examples",
+            metavar="FILE",
+            help='JSON Lines such as {"url": "...", "values": {"name": ["Blue Fern"], "phone": []}}.',
+        ),
+    ] = None,
+    schema: Annotated[
+        str | None,
+        typer.Option(
+            "--schema",
+            metavar="FILE",
+            help='JSON with what is known of attributes: {"cuisine": {"multi": true}}.',
+        ),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option("--cluster", metavar="ID", help="Only the wrapper of the cluster of this name."),
+    ] = None,
+    method: Annotated[
+        str,
+        typer.Option("--method", metavar="NAME", help="united, or vertex for the paper's one XPath a rule."),
+    ] = "united",
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the wrapper here, as JSON.")
+    ] = None,
+) -> None:
+    """Learn wrappers from pages whose values are known.
+
+    With a SOURCE, one wrapper is learned from --examples and written to -o. Without, the examples are
+    kept in the workspace as annotations beside those it has, and a wrapper is learned for each template.
+    """
+    known = _read_schema(schema)
+    chosen = _checked_method(method)
+    if output is not None:
+        _check_output(output)
+    if not sources:
+        _learn_workspace(shell, examples, known, cluster, chosen, output)
+        return
+    if examples is None or output is None:
+        raise UsageError("With a SOURCE, learn needs --examples FILE and -o FILE for the wrapper.")
+    if cluster is not None:
+        raise UsageError("Give a SOURCE or --cluster, but not both.")
+    from siteloom.pipeline import learn_together, placed_example
+
+    lines = read_examples(examples)
+    with stored_pages(shell, sources) as store:
+        learned = learn_together(store, [placed_example(store, line)[1] for line in lines], known, chosen)
+    _write(output, learned.wrapper.to_json())
+    show_learned(shell, learned)
+    shell.say(f"The wrapper is in {output}.")
+
+
+def _learn_workspace(
+    shell: Shell,
+    examples: str | None,
+    known: Schema,
+    cluster: str | None,
+    method: Method,
+    output: str | None,
+) -> None:
+    from siteloom.pipeline import learn_annotated
+
+    with shell.store() as store:
+        if examples is not None:
+            _annotate(shell, store, examples)
+        found = learn_annotated(store, cluster, known, method)
+        for new in found:
+            shell.say(f"\n{new.name}, version {new.version}")
+            show_learned(shell, new.learned)
+    if output is not None:
+        if len(found) > 1:
+            names = ", ".join(new.name for new in found)
+            raise UsageError(f"There are {len(found)} wrappers: choose one for -o with --cluster ({names}).")
+        _write(output, found[0].learned.wrapper.to_json())
+        shell.say(f"The wrapper is in {output}, too.")
+
+
+def _annotate(shell: Shell, store: Store, file: str) -> None:
+    from siteloom.pipeline import annotate
+
+    count = annotate(store, read_examples(file))
+    shell.say(f"{count:,} examples are kept in the workspace.")
+
+
+def show_learned(shell: Shell, learned: Learned) -> None:
+    """Print what was learned: how each attribute is found, and where to look next."""
+    from siteloom.wrapper.explain import rule_words
+
+    rows = []
+    for name, rules in learned.wrapper.attributes.items():
+        told = learned.report.attributes[name]
+        known = rules.attribute
+        rows.append(
+            (
+                name,
+                known.type,
+                "several" if known.multi else "one",
+                "yes" if known.mandatory else "no",
+                told.rules,
+                f"{told.matched} of {told.examples}",
+                f"{told.filled:.0%}",
+                rule_words(rules.rules[0], multi=bool(known.multi)) if rules.rules else "no rule was found",
+            )
+        )
+    columns = (
+        "attribute",
+        "type",
+        "values",
+        "mandatory",
+        "rules",
+        "examples matched",
+        "pages filled",
+        "first rule",
+    )
+    shell.show("Learned", columns, rows)
+    for conflict in learned.report.disagreements:
+        fits = f", although the same rule is right on {conflict.fits}" if conflict.fits else ""
+        shell.say(
+            f"{conflict.url}: the example says {conflict.attribute} is {_shown(conflict.expected)}, "
+            f"the wrapper finds {_shown(conflict.found)}{fits}."
+        )
+    if learned.report.odd_pages:
+        shell.say("These pages would teach most if they were annotated next:")
+        for page in learned.report.odd_pages:
+            shell.say(f"  {page.url}: {'; '.join(page.reasons) or 'its values are less certain'}")
+
+
+def _shown(values: tuple[str, ...]) -> str:
+    return ", ".join(map(repr, values)) if values else "absent"
+
+
+def _checked_method(name: str) -> Method:
+    from siteloom.learning import METHODS
+
+    for method in METHODS:
+        if method == name:
+            return method
+    raise UsageError(f"No method {name!r} to learn by: use one of {', '.join(METHODS)}.")
+
+
+def _read_schema(file: str | None) -> dict[str, dict[str, Any]] | None:
+    if file is None:
+        return None
+    try:
+        schema = json.loads(Path(file).read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"The schema {file} cannot be read: {error}.") from error
+    if not isinstance(schema, dict) or not all(isinstance(known, dict) for known in schema.values()):
+        raise UsageError(f'The schema {file} must be an object such as {{"cuisine": {{"multi": true}}}}.')
+    return schema
+
+
+def _check_output(output: str) -> None:
+    if not Path(output).parent.is_dir():
+        raise OutputError(f"There is no folder {Path(output).parent} to write to: make it first.")
+
+
+def _write(output: str, text: str) -> None:
+    try:
+        Path(output).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OutputError(f"The wrapper cannot be written to {output}: {error.strerror}.") from error
