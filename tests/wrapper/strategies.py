@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from siteloom.model import Attribute, ValueType
 from siteloom.wrapper.language import (
     ELEMENT_KINDS,
+    RECORD_KINDS,
+    SHAPES,
     TEXT_KINDS,
     AttributeRules,
     Evidence,
@@ -93,12 +95,19 @@ attributes = st.builds(
     type=st.none() | st.sampled_from(get_args(ValueType)),
 )
 many_rules = st.lists(rules(), max_size=3).map(tuple)
+shapes = st.just(SHAPES) | st.lists(st.sampled_from(SHAPES), unique=True).map(tuple)
 attribute_rules = st.builds(
-    AttributeRules, attribute=attributes, rules=many_rules, voters=many_rules, filled=shares, day_first=maybe
+    AttributeRules,
+    attribute=attributes,
+    rules=many_rules,
+    voters=many_rules,
+    filled=shares,
+    shapes=shapes,
+    day_first=maybe,
 )
 wrappers = st.builds(
     Wrapper,
     attributes=st.dictionaries(texts, attribute_rules, max_size=3),
     labels=st.frozensets(texts, max_size=4),
-    record_rule=st.none() | st.builds(RecordRule, several_features(ELEMENT_KINDS), st.booleans()),
+    record_rule=st.none() | st.builds(RecordRule, several_features(RECORD_KINDS), st.booleans()),
 )

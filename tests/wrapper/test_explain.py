@@ -9,7 +9,16 @@ from hypothesis import given
 
 from siteloom.model import Attribute
 from siteloom.wrapper.explain import explain, rule_words
-from siteloom.wrapper.language import AttributeRules, Evidence, Feature, Part, RecordRule, Rule, Scorer
+from siteloom.wrapper.language import (
+    AttributeRules,
+    Evidence,
+    Feature,
+    Part,
+    RecordRule,
+    Rule,
+    Scorer,
+    Shape,
+)
 from siteloom.wrapper.wrapper import Wrapper
 
 from .strategies import rules, wrappers
@@ -211,6 +220,27 @@ Never values, for they only name some: 'Fax:', 'Phone:'.
 Learned with lxml 6.1.3 / libxml2 2.14.6.
 """
     )
+
+
+@pytest.mark.parametrize(
+    ("shapes", "words"),
+    [
+        (("price",), "Only texts made of digits and a currency sign count."),
+        (("digits", "mixed"), "Only texts made of digits without letters or made of digits and letters count."),
+        (("digits", "mixed", "words"), "Texts made of digits and a currency sign do not count."),
+        (("price", "digits", "mixed"), "Texts made of words without digits do not count."),
+        ((), "No text counts as a value."),
+    ],
+)
+def test_what_values_are_made_of_is_said(shapes: tuple[Shape, ...], words: str) -> None:
+    found = AttributeRules(Attribute(), (rule(("tag", 0, "b")),), (), 1.0, shapes)
+    assert words in explain(Wrapper({"a": found}))
+    assert "count" not in explain(Wrapper({"a": replace(found, rules=())}))
+
+
+def test_nothing_is_said_where_values_may_be_of_any_shape() -> None:
+    found = AttributeRules(Attribute(), (rule(("tag", 0, "b")),), (), 1.0)
+    assert "count" not in explain(Wrapper({"a": found}))
 
 
 def test_records_that_run_on_and_many_labels() -> None:

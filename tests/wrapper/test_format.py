@@ -19,7 +19,7 @@ from siteloom.dom import PARSER
 from siteloom.errors import WrapperError
 from siteloom.model import Attribute
 from siteloom.wrapper.format import from_json, pattern_fault, to_json
-from siteloom.wrapper.language import AttributeRules, Evidence, Feature, Part, RecordRule, Rule, Scorer
+from siteloom.wrapper.language import SHAPES, AttributeRules, Evidence, Feature, Part, RecordRule, Rule, Scorer
 from siteloom.wrapper.parts import part_values
 from siteloom.wrapper.wrapper import Wrapper
 
@@ -159,6 +159,14 @@ def test_the_wrapper_that_reads_and_writes_itself_is_the_same() -> None:
     assert Wrapper.from_json(wrapper.to_json()) == wrapper
 
 
+def test_shapes_are_written_unless_values_may_be_of_any() -> None:
+    prices = AttributeRules(Attribute(), (RULE,), (), 1.0, ("price",), day_first=False)
+    text = to_json(Wrapper({"price": prices}))
+    assert json.loads(text)["attributes"]["price"]["shapes"] == ["price"]
+    assert read(text).attributes["price"] == prices
+    assert "shapes" not in to_json(Wrapper({"price": replace(prices, shapes=SHAPES)}))
+
+
 def test_a_scorer_can_be_reviewed_too() -> None:
     scoring = Scorer((("position 2", 1.5), ("digits", -0.25)), -0.5, takes_all=True)
     text = to_json(with_rule(replace(RULE, scorer=scoring)))
@@ -276,7 +284,31 @@ IN_FEATURE = f"{IN_RULE}, feature 1"
         ),
         (
             lambda w: w["record_rule"]["features"].append({"kind": "shape", "distance": 0, "value": "price"}),
-            "the record rule asks for 'shape', which elements do not have",
+            "the record rule asks for 'shape', which is not asked where records begin",
+        ),
+        (
+            lambda w: w["record_rule"]["features"].append(
+                {"kind": "first-text", "distance": 0, "value": "A"}
+            ),
+            "the record rule asks for 'first-text', which is not asked where records begin",
+        ),
+        (
+            lambda w: w["record_rule"]["features"].append(
+                {"kind": "text-before", "distance": 0, "value": "A"}
+            ),
+            "the record rule asks for 'text-before', which is not asked where records begin",
+        ),
+        (
+            lambda w: w["attributes"]["phone"].update(shapes="price"),
+            "attribute 'phone', shapes must be a list",
+        ),
+        (
+            lambda w: w["attributes"]["phone"].update(shapes=["price", ["round"]]),
+            "attribute 'phone', shape 2 is ['round'], but there are only price, digits, mixed, words",
+        ),
+        (
+            lambda w: w["attributes"]["phone"].update(shapes=["price", "price"]),
+            "attribute 'phone' names a shape twice",
         ),
         (lambda w: rule_of(w).update(target="@on click"), f"{IN_RULE} has the unknown target '@on click'"),
         (
@@ -338,7 +370,7 @@ IN_FEATURE = f"{IN_RULE}, feature 1"
             f"{IN_FEATURE} has the unknown kind '\\ud800\\x1b[31m",
         ),
     ],
-    ids=range(34),
+    ids=range(39),
 )
 def test_what_is_wrong_is_said_with_its_place(
     change: Callable[[dict[str, Any]], object], message: str

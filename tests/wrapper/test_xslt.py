@@ -15,7 +15,17 @@ from lxml import etree
 from siteloom.dom import Element
 from siteloom.errors import UsageError
 from siteloom.model import Attribute
-from siteloom.wrapper.language import AttributeRules, Feature, Kind, Part, RecordRule, Rule, Scorer
+from siteloom.wrapper.language import (
+    SHAPES,
+    AttributeRules,
+    Feature,
+    Kind,
+    Part,
+    RecordRule,
+    Rule,
+    Scorer,
+    Shape,
+)
 from siteloom.wrapper.wrapper import Wrapper
 from siteloom.wrapper.xslt import to_xslt, tree_xml
 from tests.dom.trees import tree
@@ -38,8 +48,11 @@ def rule(target: str, *features: tuple[Kind, int, str], part: Part = Part()) -> 
     return Rule(target, tuple(Feature(*feature) for feature in features), part, EVIDENCE)
 
 
-def attribute(*rules: Rule, multi: bool = False) -> AttributeRules:
-    return AttributeRules(Attribute(multi=multi), rules, (), 1.0)
+_SHAPES = st.just(SHAPES) | st.lists(st.sampled_from(SHAPES), min_size=1, unique=True).map(tuple)
+
+
+def attribute(*rules: Rule, multi: bool = False, shapes: tuple[Shape, ...] = SHAPES) -> AttributeRules:
+    return AttributeRules(Attribute(multi=multi), rules, (), 1.0, shapes)
 
 
 def values(document: Element) -> Values:
@@ -85,7 +98,7 @@ def wrappers(draw: st.DrawFn, root: Element) -> Wrapper:
     attributes = {}
     for name in draw(st.sampled_from([["name"], ["name", "it's {1}"]])):
         found = [replace(draw(rules(page)), part=draw(_PARTS)) for _ in range(draw(st.integers(0, 3)))]
-        attributes[name] = attribute(*found, multi=draw(st.booleans()))
+        attributes[name] = attribute(*found, multi=draw(st.booleans()), shapes=draw(_SHAPES))
     labels = draw(st.frozensets(st.sampled_from(["A", "B:", 'it\'s "x"', "A B"])))
     return Wrapper(attributes, labels, record_rule)
 
@@ -148,6 +161,42 @@ def test_a_list_page_leaves_out_records_without_values() -> None:
 
 def test_labels_are_no_values() -> None:
     assert by_lxml(Wrapper({"phone": PHONE}, frozenset({"555-1"})), tree(LIST)) == [{"phone": ("555-2",)}]
+
+
+MADE_OF = "<p>$5, 12, a1, A B, \u20ac 7, \u0663, 9 %<p>C, 3<p>words"
+
+
+@needs_xsltproc
+@pytest.mark.parametrize(
+    ("shapes", "several", "first"),
+    [
+        (("price",), ("$5", "\u20ac 7"), ("$5",)),
+        (("digits",), ("12", "9 %", "3"), ("12",)),
+        (("mixed",), ("a1",), ("a1",)),
+        (("words",), ("A B", "\u0663", "C", "words"), ("A B",)),
+        (("mixed", "digits"), ("12", "a1", "9 %", "3"), ("12",)),
+        ((), None, None),
+    ],
+)
+def test_values_of_other_shapes_do_not_count(
+    shapes: tuple[Shape, ...], several: tuple[str, ...] | None, first: tuple[str, ...] | None, tmp_path: Path
+) -> None:
+    split = rule("text", ("tag", 0, "p"), part=Part(separator=", "))
+    last = rule("text", ("tag", 0, "p"), ("position", 0, "3"))
+    wrapper = Wrapper(
+        {
+            "several": attribute(split, multi=True, shapes=shapes),
+            "first": attribute(last, split, shapes=tuple(s for s in shapes if s != "words")),
+        }
+    )
+    if "words" in shapes:
+        first = None
+    found = {"several": several, "first": first}
+    expected = [{name: texts for name, texts in found.items() if texts}]
+    root = tree(MADE_OF)
+    assert native(wrapper, root) == expected
+    assert by_lxml(wrapper, root) == expected
+    assert by_xsltproc(wrapper, root, tmp_path) == expected
 
 
 @needs_xsltproc

@@ -38,6 +38,17 @@ _NOTHING_MORE = re.compile(
     rb"(?: \s | </(?:body|html)\s*+> | <!-- [^-]*+ (?: -(?!->) [^-]*+ )*+ --> )*+ \Z",
     re.IGNORECASE | re.VERBOSE,
 )
+
+# White space to Python that XML and XPath cannot hold, and that libxml2 2.14 keeps.
+_ODD_BLANKS = bytes([0x0B, 0x0C, 0x1C, 0x1D, 0x1E, 0x1F])
+_BLANKED = bytes.maketrans(_ODD_BLANKS, b" " * len(_ODD_BLANKS))
+_ODD_REFERENCE = re.compile(
+    rb"&\# (?: 0*+ (?: 1[12] | 2[89] | 3[01] ) (?![0-9]) | [xX] 0*+ (?: [bBcC] | 1[c-fC-F] ) (?![0-9a-fA-F]) ) ;?",
+    re.VERBOSE,
+)
+_AMPERSAND, _NUMBER_SIGN = b"&#"
+_MANY_SIGNS = 1_000
+
 _BODY = name_hash("body")
 _HTML = name_hash("html")
 
@@ -48,7 +59,8 @@ def parse(page: Page, limits: ParseSettings = ParseSettings()) -> Element | Fail
         detail = f"{len(page.html):,} bytes; at most {limits.max_bytes:,} are read"
         return Failure(page.url, "page too large", detail)
     html = decode(page.html, page.charset).encode("utf-8", "replace")
-    if html.count(b"<") > limits.max_tags:
+    html = _with_plain_blanks(html)
+    if len(html) > limits.max_tags < html.count(b"<"):
         return Failure(page.url, "too many tags", f"at most {limits.max_tags:,} are read")
     if len(html) > _HARMLESS_BYTES or _ends_early(html):
         tags = scan_tags(html)
@@ -69,6 +81,29 @@ def parse(page: Page, limits: ParseSettings = ParseSettings()) -> Element | Fail
     if root is None:
         return Failure(page.url, "empty page")
     return root
+
+
+def _with_plain_blanks(html: bytes) -> bytes:
+    """The page with plain blanks for white space that XML cannot hold, and for references to it."""
+    if max(map(html.find, _ODD_BLANKS)) >= 0:
+        html = html.translate(_BLANKED)
+    return _ODD_REFERENCE.sub(b" ", html) if _may_have_odd_references(html) else html
+
+
+def _may_have_odd_references(html: bytes) -> bool:
+    """Whether there are any, or so many number signs that it takes too long to look at each.
+
+    A single byte is found in a fraction of the time that an expression needs, and most pages have few.
+    """
+    find = html.find
+    sign = find(_NUMBER_SIGN)
+    for _ in range(_MANY_SIGNS):
+        if sign < 0:
+            return False
+        if html[sign - 1] == _AMPERSAND and _ODD_REFERENCE.match(html, sign - 1):
+            return True
+        sign = find(_NUMBER_SIGN, sign + 1)
+    return True
 
 
 def _ends_early(html: bytes) -> bool:

@@ -49,7 +49,8 @@ MOST_UNLABELLED = 200
 # A text on fewer units belongs to records, not to the template.
 _LABEL_SHARE = 0.2
 _LEAST_LABEL_UNITS = 3
-MOST_UNITS = 1_000  # list pages have many records each
+_LIST_PAGES = 20  # are enough to see how records differ
+_MOST_UNITS = 1_000  # list pages have many records each
 _ANCHORS = frozenset({"text-before", "before", "first-text"})
 
 
@@ -89,7 +90,7 @@ def learn_wrapper(
     known_urls = {example.page.url for example in examples}
     others = evenly_spaced([page for page in unlabelled if page.url not in known_urls], MOST_UNLABELLED)
     rule, labelled = (
-        _labelled_records(examples, roots)
+        _labelled_records(examples, roots, others)
         if examples[0].records
         else (None, _labelled_pages(examples, roots))
     )
@@ -144,7 +145,7 @@ def check_example(example: Example) -> None:
     _check([example])
     root = _example_root(example)
     if example.records:
-        _labelled_records([example], [root])
+        _labelled_records([example], [root], ())
     else:
         _labelled_pages([example], [root])
 
@@ -193,7 +194,7 @@ def _labelled_pages(examples: Sequence[Example], roots: Sequence[Element]) -> li
 
 
 def _labelled_records(
-    examples: Sequence[Example], roots: Sequence[Element]
+    examples: Sequence[Example], roots: Sequence[Element], others: Sequence[Page]
 ) -> tuple[RecordRule, list[_LabelledUnit]]:
     """The rule for records of list pages, and the records that are known."""
     indices = [PlaceIndex(root) for root in roots]
@@ -202,7 +203,12 @@ def _labelled_records(
         for example, root, index in zip(examples, roots, indices, strict=True)
     ]
     runs_on = any(one.runs_on for one in found)
-    rule = record_rule([start for one in found for start in one.starts], runs_on=runs_on)
+    parsed = [parse(page) for page in evenly_spaced(others, _LIST_PAGES)]
+    rule = record_rule(
+        [start for one in found for start in one.starts],
+        [root for root in parsed if not isinstance(root, Failure)],
+        runs_on=runs_on,
+    )
     labelled = []
     for number, (example, one) in enumerate(zip(examples, found, strict=True)):
         scopes = {scope.start: scope for scope in records(rule, roots[number])}
@@ -256,7 +262,7 @@ def _table(
                     add(root, scope)
     for page in others:
         parsed = parse(page)
-        if isinstance(parsed, Failure) or builder.units >= MOST_UNITS:
+        if isinstance(parsed, Failure) or builder.units >= _MOST_UNITS:
             continue
         scopes: Iterable[Scope | None] = [None] if rule is None else records(rule, parsed)
         for unlabelled in scopes:

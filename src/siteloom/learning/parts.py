@@ -7,6 +7,7 @@ from collections import defaultdict
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, NamedTuple
 
+from siteloom.wrapper.format import pattern_fault
 from siteloom.wrapper.language import Part
 from siteloom.wrapper.parts import part_values
 
@@ -60,7 +61,8 @@ def _parts(spans: Sequence[Cut], separators: Sequence[str], other_texts: Sequenc
         for left, right in product(lefts, rights):
             yield Part(left=left, right=right, separator=separator)
     for pattern in _patterns([span.value for span in spans]):
-        yield Part(pattern=pattern)
+        if not pattern_fault(pattern):
+            yield Part(pattern=pattern)
 
 
 def _separators(found: Iterable[list[Cut]]) -> list[str]:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.dom import attribute_words
 from siteloom.dom.spots import is_seen
 from siteloom.errors import ExampleError, ExampleNotFound
 from siteloom.wrapper.language import TELLING_ATTRIBUTES, Feature, RecordRule
+from siteloom.wrapper.selection import records
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from siteloom.dom import Element
     from siteloom.learning.places import Place, PlaceIndex
 
 # A feature that fewer of the neighbours have tells odd records from even ones, not records from the rest.
 _USUAL = 0.5
+_ALIKE = 0.5  # of the paths inside a record, so many must be shared with an example
+_INNER_DEPTH = 4
 _RULE_DISTANCES = 3  # how far up a list's own features are looked for
 
 
@@ -52,24 +56,71 @@ def find_records(
     return FoundRecords(starts, runs_on)
 
 
-def record_rule(starts: Sequence[Element], *, runs_on: bool) -> RecordRule:
-    """The rule that finds these elements and those like them."""
-    shared = set.intersection(*(_features(start) for start in starts))
-    tag = str(starts[0].tag)
-    neighbours = [
-        neighbour
-        for start in starts
-        if (parent := start.getparent()) is not None
-        for neighbour in parent
-        if neighbour.tag == tag
-    ] or list(starts)
-    features = [
-        feature
-        for feature in shared
-        if sum(feature in _features(neighbour) for neighbour in neighbours) >= _USUAL * len(neighbours)
+def record_rule(starts: Sequence[Element], others: Iterable[Element], *, runs_on: bool) -> RecordRule:
+    """The rule that finds these elements and those like them.
+
+    `others` are the roots of further list pages; records may look different there.
+    """
+    roots = list(dict.fromkeys(start.getroottree().getroot() for start in starts))
+    first = RecordRule(_shared_features(starts), runs_on)
+    pages = [*roots, *others]
+    found = [scope.start for root in pages for scope in records(first, root)]
+    shapes = {_inner_paths(start) for start in starts}
+    alike = [
+        one
+        for one in _neighbours(found)
+        if any(_similarity(_inner_paths(one), own) >= _ALIKE for own in shapes)
     ]
-    # All class names together tell no more than each of them, but break when one is added.
-    return RecordRule(tuple(sorted(feature for feature in features if feature.kind != "class")), runs_on)
+    rule = RecordRule(_shared_features([*starts, *found, *alike]), runs_on)
+    return replace(rule, fallback=_without_names(rule, pages))
+
+
+def _shared_features(starts: Sequence[Element]) -> tuple[Feature, ...]:
+    """What all records have in common."""
+    shared = set.intersection(*map(_features, starts))
+    # Of neighbours some are no records, but a name that most lack tells odd records from even ones.
+    neighbours = _neighbours(starts) or list(starts)
+    return tuple(
+        sorted(
+            feature
+            for feature in shared
+            if sum(feature in _features(one) for one in neighbours) >= _USUAL * len(neighbours)
+        )
+    )
+
+
+def _neighbours(starts: Sequence[Element]) -> list[Element]:
+    """The elements of the same tag beside some, these among them, each once."""
+    parents = dict.fromkeys(parent for start in starts if (parent := start.getparent()) is not None)
+    tags = {start.tag for start in starts}
+    return [child for parent in parents for child in parent if child.tag in tags]
+
+
+def _without_names(rule: RecordRule, pages: Sequence[Element]) -> tuple[Feature, ...]:
+    """The rule without ids and classes, if it finds the same without them: they may be renamed."""
+    bare = tuple(feature for feature in rule.features if feature.kind == "tag")
+    same = all(
+        [scope.start for scope in records(rule, root)]
+        == [scope.start for scope in records(replace(rule, features=bare), root)]
+        for root in pages
+    )
+    return bare if same and bare != rule.features else ()
+
+
+def _inner_paths(element: Element) -> frozenset[str]:
+    """The tags from an element down to each inside it."""
+    paths: set[str] = set()
+    level = [("", element)]
+    for _ in range(_INNER_DEPTH):
+        level = [
+            (f"{path}/{child.tag!s}", child) for path, parent in level for child in parent if is_seen(child)
+        ]
+        paths.update(path for path, _ in level)
+    return frozenset(paths)
+
+
+def _similarity(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / (len(one | other) or 1)
 
 
 def _nodes(

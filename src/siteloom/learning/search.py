@@ -46,10 +46,15 @@ _COST_OF_DISTANCE = 0.15
 _TEXTS = frozenset({"text-before", "prefix", "first-text", "before"})
 _NAMES = frozenset({"id", "class", "class-word"})
 
+_ITEM_FEATURES = frozenset({("text-number", 0), ("position", 0)})
+
 _SUPPORT_WEIGHT = 12.0  # how many points of cost it is worth to be found on all pages instead of none
 _CONSTANT_PENALTY = 1.5  # in shares of pages: navigation says the same everywhere, values do not
 _CONSTANT_SHARE = 0.9
 _LEAST_SHARE = 0.05  # a feature on fewer pages belongs to records, not to the template
+# About as many units should have a value as examples have; with far fewer, a rule hangs on what its examples
+# have in common by chance, such as the district that a list page is about.
+_LEAST_SUPPORT = 0.2
 _BEAM = 90
 _SEEDS = 6
 _MOST_RULES = 6
@@ -77,6 +82,7 @@ class Found:
     repeated: float
     is_constant: bool
     is_multi: bool
+    is_unsupported: bool = False
     scorer: Scorer | None = None
 
     @property
@@ -84,7 +90,7 @@ class Found:
         """The lower, the better."""
         support = self.filled - (0 if self.is_multi else self.repeated)
         support -= _CONSTANT_PENALTY * self.is_constant
-        return (self.wrong, -len(self.covered), self.cost - _SUPPORT_WEIGHT * support)
+        return (self.wrong, self.is_unsupported, -len(self.covered), self.cost - _SUPPORT_WEIGHT * support)
 
 
 class Problem:
@@ -129,9 +135,16 @@ class Problem:
         self._is_frequent: dict[ColumnFeature, bool] = {}
 
     def features(self, row: int) -> Features:
-        """The features of a node that occur often enough to belong to the template."""
+        """The features of a node that occur often enough to belong to the template.
+
+        Where an attribute has several values, none may say which of them a node is.
+        """
         if row not in self._features_of:
-            self._features_of[row] = frozenset(filter(self._frequent, self.rows.features(row)))
+            self._features_of[row] = frozenset(
+                feature
+                for feature in self.rows.features(row)
+                if self._frequent(feature) and not (self.is_multi and feature[:2] in _ITEM_FEATURES)
+            )
         return self._features_of[row]
 
     def mask(self, feature: ColumnFeature) -> int:
@@ -179,15 +192,18 @@ class Problem:
             if units > 2:
                 most = np.unique(pairs & 0xFFFFFFFF, return_counts=True)[1].max()
                 is_constant = bool(most >= _CONSTANT_SHARE * units)
+        covered = self.covered(mask)
+        covered_units = {self.instances[number].unit for number in covered}
         return Found(
             features=features,
             wrong=self.wrong(mask),
-            covered=self.covered(mask),
+            covered=covered,
             cost=sum(map(self.cost, features)),
             filled=filled,
             repeated=repeated,
             is_constant=is_constant,
             is_multi=self.is_multi,
+            is_unsupported=filled < _LEAST_SUPPORT * len(covered_units) / len(self.labelled_units),
         )
 
     def cost(self, feature: ColumnFeature) -> float:
@@ -253,10 +269,12 @@ def _ranked_rules(problem: Problem, uncovered: set[int]) -> list[Found]:
     rankings = []
     searched = set()
     for seed in problem.instances[first].rows[:_SEEDS]:
-        common = _grow(problem, seed, others)
-        if common not in searched:
-            searched.add(common)
-            rankings.append(_smallest(problem, common, uncovered))
+        for common in (_grow(problem, seed, others), problem.features(seed)):
+            if common not in searched:
+                searched.add(common)
+                rankings.append(_smallest(problem, common, uncovered))
+            if rankings[-1] and not rankings[-1][0].is_unsupported:
+                break
     return min((ranked for ranked in rankings if ranked), key=lambda ranked: ranked[0].rank, default=[])
 
 
@@ -366,7 +384,9 @@ def _source(feature: ColumnFeature) -> tuple[str, int]:
         return "text", feature.value
     if feature.column in ("shape", "text-number"):
         return feature.column, 0
-    return "element", feature.distance
+    if feature.column in ("tag", "position"):
+        return "tag", feature.distance
+    return "name", feature.distance
 
 
 def _bits(flags: Flags) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from siteloom.wrapper.language import ELEMENT_KINDS
+from siteloom.wrapper.language import ELEMENT_KINDS, SHAPES
 from siteloom.wrapper.scoring import LEAST_PROBABILITY
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         RecordRule,
         Rule,
         Scorer,
+        Shape,
     )
     from siteloom.wrapper.wrapper import Wrapper
 
@@ -134,6 +135,8 @@ def _attribute_lines(name: str, rules: AttributeRules) -> Iterator[str]:
             yield _wrapped(f"{number}. {_sentence(rule_words(rule, multi=multi))}", 2)
             yield _wrapped(_evidence_words(rule.evidence), 3)
         yield _wrapped(f"Together they find a value on {_share_words(rules.filled)}.", 1)
+    if rules.rules and (words := _shapes_words(rules.shapes)):
+        yield _wrapped(words, 1)
     if rules.voters:
         count = len(rules.voters)
         asked = "1 independent rule is" if count == 1 else f"{count} independent rules are"
@@ -155,6 +158,16 @@ def _attribute_words(rules: AttributeRules) -> Iterator[str]:
         yield "mandatory" if about.mandatory else "optional"
     if about.constant is not None:
         yield "stays as it is" if about.constant else "may change"
+
+
+def _shapes_words(shapes: Sequence[Shape]) -> str:
+    """What does not count as a value for what it is made of, if anything."""
+    others = [_SHAPES[shape] for shape in SHAPES if shape not in shapes]
+    if len(others) == len(SHAPES):
+        return "No text counts as a value."
+    if len(others) < 2:
+        return f"Texts {others[0]} do not count." if others else ""
+    return f"Only texts {' or '.join(_SHAPES[shape] for shape in SHAPES if shape in shapes)} count."
 
 
 def _evidence_words(evidence: Evidence) -> str:

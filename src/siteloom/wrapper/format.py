@@ -18,6 +18,8 @@ from siteloom.errors import WrapperError
 from siteloom.model import Attribute, ValueType
 from siteloom.wrapper.language import (
     ELEMENT_KINDS,
+    RECORD_KINDS,
+    SHAPES,
     TEXT_KINDS,
     AttributeRules,
     Evidence,
@@ -171,6 +173,8 @@ def _tree_maker(parser: str) -> str:
 def _attribute_content(rules: AttributeRules) -> dict[str, Any]:
     known = {**asdict(rules.attribute), "day_first": rules.day_first}
     content = {key: value for key, value in known.items() if value is not None}
+    if rules.shapes != SHAPES:
+        content["shapes"] = list(rules.shapes)
     content["filled"] = rules.filled
     content["rules"] = [_rule_content(rule) for rule in rules.rules]
     if rules.voters:
@@ -264,7 +268,7 @@ def _without_repeats(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
 
 
 def _attribute(value: object, where: str) -> AttributeRules:
-    known = _object(value, where, "filled rules", "multi mandatory constant type day_first voters")
+    known = _object(value, where, "filled rules", "multi mandatory constant type day_first shapes voters")
     return AttributeRules(
         Attribute(
             _flag(known, "multi", where),
@@ -275,12 +279,26 @@ def _attribute(value: object, where: str) -> AttributeRules:
         _list(known["rules"], f"{where}, rule", _rule),
         _list(known.get("voters", []), f"{where}, voter", _rule),
         _share(known, "filled", where),
+        _shapes(known["shapes"], where) if "shapes" in known else SHAPES,
         _flag(known, "day_first", where),
     )
 
 
 def _type(known: dict[str, Any], where: str) -> ValueType:
     return cast("ValueType", _choice(known, "type", get_args(ValueType), where))
+
+
+def _shapes(value: object, where: str) -> tuple[Shape, ...]:
+    found = _list(value, f"{where}, shape", _shape)
+    if len(set(found)) < len(found):
+        raise _error(where, "names a shape twice")
+    return found
+
+
+def _shape(value: object, where: str) -> Shape:
+    if value not in SHAPES:
+        raise _error(where, f"is {_shortened(value)}, but there are only {', '.join(SHAPES)}")
+    return value
 
 
 def _rule(value: object, where: str) -> Rule:
@@ -304,8 +322,8 @@ def _record_rule(value: object) -> RecordRule:
     known = _object(value, where, "features runs_on")
     features = _list(known["features"], f"{where}, feature", _feature)
     for feature in features:
-        if feature.kind not in ELEMENT_KINDS:
-            raise _error(where, f"asks for {feature.kind!r}, which elements do not have")
+        if feature.kind not in RECORD_KINDS:
+            raise _error(where, f"asks for {feature.kind!r}, which is not asked where records begin")
     return RecordRule(features, _flag(known, "runs_on", where) is True)
 
 

@@ -44,6 +44,8 @@ Kind = Literal[TextKind, "shape", ElementKind]
 TEXT_KINDS: tuple[TextKind, ...] = get_args(TextKind)
 """Features of a visible text; selected elements and HTML attributes have none of them."""
 ELEMENT_KINDS: tuple[ElementKind, ...] = get_args(ElementKind)
+RECORD_KINDS: tuple[ElementKind, ...] = tuple(kind for kind in ELEMENT_KINDS if kind != "first-text")
+"""Features of the elements that records begin with; what a record says is not looked at."""
 
 TELLING_ATTRIBUTES = ("itemprop", "property", "rel", "name", "for", "headers", "role", "itemtype")
 """HTML attributes that say what an element is about, besides id and class."""
@@ -105,8 +107,9 @@ class Part:
     The value begins behind the first occurrence of `left` and ends before the
     first occurrence of `right` behind that; an anchor that is empty does not
     count, and where one is missing there is no value. Instead of anchors,
-    `pattern` is a regular expression whose first match is the value. What was
-    found is split at `separator` if there is one. Blank values are left out.
+    `pattern` is a regular expression whose first match is the value; it must be in
+    the first 5,000 characters. What was found is split at `separator` if there is
+    one. Blank values are left out.
     """
 
     left: str = ""
@@ -165,10 +168,11 @@ class AttributeRules:
 
     A single-valued attribute takes the first value of the first rule that finds
     one; a multi-valued one takes the values of all rules. `voters` find it
-    independently; they are only asked whether they agree. A text of none of the
+    independently; they are asked whether they agree. Where no rule finds the
+    value of a single-valued attribute and there are at least two voters whose
+    first values are all the same, that is the value. A text of none of the
     `shapes` is no value. `filled` is the share of unlabelled pages on which the
-    rules find a value. `day_first` says how to
-    read dates like 03/04/2011, where it is known.
+    rules find a value. `day_first` says how to read dates like 03/04/2011, where it is known.
     """
 
     attribute: Attribute
@@ -184,8 +188,10 @@ class RecordRule:
     """Where the records of a list page begin: at each element that has all features.
 
     A record is all that is inside its element; if `runs_on`, it goes on through
-    the element's siblings up to the next record.
+    the element's siblings up to the next record. On a page where nothing has all
+    features, `fallback` takes their place: the same without names, which a site may change.
     """
 
     features: tuple[Feature, ...]
     runs_on: bool
+    fallback: tuple[Feature, ...] = ()

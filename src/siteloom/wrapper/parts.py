@@ -10,6 +10,11 @@ if TYPE_CHECKING:
     from siteloom.wrapper.language import Part
 
 
+# What a text is searched for a pattern at most. From each place of a text a match may
+# run on to its end, so the time grows with the square of its length.
+_SEARCHED = 5_000
+
+
 def part_values(part: Part, text: str) -> list[str]:
     """The values that a part takes from a text in normal form."""
     found = _cut(part, text)
@@ -19,7 +24,7 @@ def part_values(part: Part, text: str) -> list[str]:
 
 def _cut(part: Part, text: str) -> str:
     if part.pattern:
-        match = _compiled(part.pattern).search(text)
+        match = _compiled(part.pattern).search(text, 0, _SEARCHED)
         return match[0] if match else ""
     if part.left:
         _, left, text = text.partition(part.left)

@@ -194,22 +194,27 @@ def select_in(rule: Rule, record: Scope) -> list[Node]:
 
 def records(rule: RecordRule, root: Element) -> list[Scope]:
     """The records of a list page, in document order."""
-    elements = (
-        element
-        for element in root.iter()
-        if is_seen(element)
-        and has_features(Node(element, None, ""), rule.features, None)
-        and _is_outside(element, HIDDEN)
-    )
-    # A record inside a record is part of it.
-    starts: list[Element] = []
-    for element in elements:
-        if not starts or starts[-1] not in element.iterancestors():
-            starts.append(element)
+    starts = _starts(rule.features, root)
+    if not starts and rule.fallback:
+        starts = _starts(rule.fallback, root)
     if not rule.runs_on:
         return [Scope(start, _behind(start)) for start in starts]
     following: list[Element | None] = [*starts[1:], None]
     return [Scope(start, _end_of_run(start, after)) for start, after in zip(starts, following, strict=True)]
+
+
+def _starts(features: tuple[Feature, ...], root: Element) -> list[Element]:
+    """The outermost elements that have all features: a record inside a record is part of it."""
+    starts: list[Element] = []
+    for element in root.iter():
+        if (
+            is_seen(element)
+            and has_features(Node(element, None, ""), features, None)
+            and _is_outside(element, HIDDEN)
+            and (not starts or starts[-1] not in element.iterancestors())
+        ):
+            starts.append(element)
+    return starts
 
 
 def _behind(element: Element) -> Spot | None:

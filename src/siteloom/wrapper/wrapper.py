@@ -31,11 +31,14 @@ if TYPE_CHECKING:
     Selector = Callable[[Rule], list[Node]]
 
 
+_LEAST_VOTERS = 2
+
+
 class _Value(NamedTuple):
-    """A value that was found, by which of its attribute's rules, and where."""
+    """A value that was found, by which rule, and where."""
 
     text: str
-    rule: int
+    rule: Rule
     node: Node
 
 
@@ -108,7 +111,7 @@ class Wrapper:
         return {
             rule: rule_xpath(rule, within_record=self.record_rule is not None)
             for found in self.attributes.values()
-            for rule in found.rules
+            for rule in (*found.rules, *found.voters)
         }
 
     def _record(self, url: str, selector: Selector) -> Record:
@@ -116,26 +119,44 @@ class Wrapper:
         typed: dict[str, tuple[object, ...]] = {}
         provenance: dict[str, tuple[Provenance, ...]] = {}
         for name, rules in self.attributes.items():
-            found = list(self._values(rules, selector))
+            votes = [self._found(rules, voter, selector) for voter in rules.voters]
+            found = self._values(rules, votes, selector)
             if not found:
                 continue
             values[name] = tuple(value.text for value in found)
-            provenance[name] = self._provenance(name, rules, found, selector)
+            provenance[name] = tuple(self._provenance(name, rules, value, votes) for value in found)
             if (types := _typed(found, rules, url)) is not None:
                 typed[name] = types
         return Record(url, values, typed, provenance)
 
-    def _values(self, attribute: AttributeRules, selector: Selector) -> Iterator[_Value]:
-        """The values of an attribute: of the first rule that finds one, or of all."""
-        seen = set()
-        for number, rule in enumerate(attribute.rules):
-            for node in selector(rule):
-                for text in self._texts(attribute, rule, node):
-                    if text not in seen:
-                        seen.add(text)
-                        yield _Value(text, number, node)
-                    if not attribute.attribute.multi:
-                        return
+    def _values(
+        self, attribute: AttributeRules, votes: list[list[_Value]], selector: Selector
+    ) -> list[_Value]:
+        """The values of an attribute: of all rules, each once; or the first one of the first that finds any."""
+        if attribute.attribute.multi:
+            united = (value for rule in attribute.rules for value in self._found(attribute, rule, selector))
+            by_text: dict[str, _Value] = {}
+            for value in united:
+                by_text.setdefault(value.text, value)
+            return list(by_text.values())
+        for rule in attribute.rules:
+            if found := self._found(attribute, rule, selector):
+                return found[:1]
+        # No rule finds a value. One voter alone might take another value for it, but hardly all of them the same.
+        first = [vote[0] for vote in votes if vote]
+        if len(first) == len(votes) >= _LEAST_VOTERS and len({value.text for value in first}) == 1:
+            return first[:1]
+        return []
+
+    def _found(self, attribute: AttributeRules, rule: Rule, selector: Selector) -> list[_Value]:
+        """What one rule finds."""
+        return [
+            _Value(text, rule, node)
+            for node in selector(rule)
+            if node.text not in self.labels
+            for text in part_values(rule.part, node.text)
+            if shape(text) in attribute.shapes
+        ]
 
     def _chosen(self, rule: Rule, nodes: list[Node], record: Scope | None) -> list[Node]:
         """The nodes that count: those that the rule selects, or those of them that its scorer chooses."""
@@ -143,35 +164,25 @@ class Wrapper:
             return nodes
         return chosen(rule.scorer, (node for node in nodes if node.text not in self.labels), record)
 
-    def _texts(self, attribute: AttributeRules, rule: Rule, node: Node) -> list[str]:
-        if node.text in self.labels:
-            return []
-        return [text for text in part_values(rule.part, node.text) if shape(text) in attribute.shapes]
-
     def _provenance(
-        self, name: str, attribute: AttributeRules, found: list[_Value], selector: Selector
-    ) -> tuple[Provenance, ...]:
-        votes = [
-            {text for node in selector(voter) for text in self._texts(attribute, voter, node)}
-            for voter in attribute.voters
-        ]
-        return tuple(
-            Provenance(
-                rule=f"{name}#{value.rule + 1}",
-                xpath=self._xpaths[attribute.rules[value.rule]],
-                node=_path(value.node, attribute.rules[value.rule].target),
-                confidence=confidence(
-                    signs(
-                        attribute.rules[value.rule].evidence,
-                        is_multi=bool(attribute.attribute.multi),
-                        is_first_rule=value.rule == 0,
-                        agreeing=sum(value.text in vote for vote in votes),
-                        disagreeing=sum(bool(vote) and value.text not in vote for vote in votes),
-                        voters=len(votes),
-                    )
-                ),
-            )
-            for value in found
+        self, name: str, attribute: AttributeRules, value: _Value, votes: list[list[_Value]]
+    ) -> Provenance:
+        number = (*attribute.rules, *attribute.voters).index(value.rule)
+        texts = [{other.text for other in vote} for vote in votes]
+        return Provenance(
+            rule=f"{name}#{number + 1}",
+            xpath=self._xpaths[value.rule],
+            node=_path(value.node, value.rule.target),
+            confidence=confidence(
+                signs(
+                    value.rule.evidence,
+                    is_multi=bool(attribute.attribute.multi),
+                    is_first_rule=number == 0,
+                    agreeing=sum(value.text in vote for vote in texts),
+                    disagreeing=sum(bool(vote) and value.text not in vote for vote in texts),
+                    voters=len(votes),
+                )
+            ),
         )
 
 

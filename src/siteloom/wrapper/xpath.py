@@ -7,8 +7,7 @@ one predicate, joined by `and`, because libxml2 stops at the first hit of `[a an
 but tries all nodes for `[a][b][1]`.
 
 XPath knows four blanks, Python many more; `translate` makes up for those that XML
-allows. U+000B, U+000C and U+001C to U+001F cannot be written in XPath: a tree that
-holds them must be read through `siteloom.wrapper.xslt.tree_xml`, which makes them blanks.
+allows. The others cannot be written in XPath, and `siteloom.dom.parse` leaves none.
 """
 
 from __future__ import annotations

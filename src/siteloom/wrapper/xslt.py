@@ -18,13 +18,14 @@ from lxml import etree
 from siteloom.dom.text import BREAKS, HIDDEN
 from siteloom.errors import UsageError
 from siteloom.wrapper.explain import rule_words
+from siteloom.wrapper.language import CURRENCIES, DIGITS, LETTERS, SHAPES
 from siteloom.wrapper.xpath import ODD_BLANKS, Blanks, quote, record_xpath, rule_xpath, xml_characters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from siteloom.dom import Element
-    from siteloom.wrapper.language import AttributeRules, RecordRule, Rule
+    from siteloom.wrapper.language import AttributeRules, RecordRule, Rule, Shape
     from siteloom.wrapper.wrapper import Wrapper
 
 _BLANKS = Blanks("$odd", "$plain")
@@ -52,6 +53,7 @@ _STYLESHEET = """\
     <xsl:param name="left"/>
     <xsl:param name="right"/>
     <xsl:param name="separator"/>
+    <xsl:param name="shapes" select="'{shapes}'"/>
     <xsl:if test="not(contains($labels, concat('&#10;', $text, '&#10;')))">
       <xsl:variable name="begun" select="substring-after($text, $left)"/>
       <xsl:variable name="ended">
@@ -61,6 +63,7 @@ _STYLESHEET = """\
       <xsl:call-template name="split">
         <xsl:with-param name="text" select="string($ended)"/>
         <xsl:with-param name="separator" select="$separator"/>
+        <xsl:with-param name="shapes" select="$shapes"/>
       </xsl:call-template>
     </xsl:if>
   </xsl:template>
@@ -68,27 +71,41 @@ _STYLESHEET = """\
   <xsl:template name="split">
     <xsl:param name="text"/>
     <xsl:param name="separator"/>
+    <xsl:param name="shapes"/>
     <xsl:choose>
       <xsl:when test="$separator and contains($text, $separator)">
         <xsl:call-template name="line">
           <xsl:with-param name="text" select="substring-before($text, $separator)"/>
+          <xsl:with-param name="shapes" select="$shapes"/>
         </xsl:call-template>
         <xsl:call-template name="split">
           <xsl:with-param name="text" select="substring-after($text, $separator)"/>
           <xsl:with-param name="separator" select="$separator"/>
+          <xsl:with-param name="shapes" select="$shapes"/>
         </xsl:call-template>
       </xsl:when>
       <xsl:otherwise>
         <xsl:call-template name="line">
           <xsl:with-param name="text" select="$text"/>
+          <xsl:with-param name="shapes" select="$shapes"/>
         </xsl:call-template>
       </xsl:otherwise>
     </xsl:choose>
   </xsl:template>
 
+  <!-- A value, if there is one and what it is made of is among the shapes. -->
   <xsl:template name="line">
     <xsl:param name="text"/>
-    <xsl:if test="normalize-space($text)">
+    <xsl:param name="shapes"/>
+    <xsl:variable name="shape">
+      <xsl:choose>
+        <xsl:when test="translate($text, '{digits}', '') = $text">words</xsl:when>
+        <xsl:when test="translate($text, '{currencies}', '') != $text">price</xsl:when>
+        <xsl:when test="translate($text, '{letters}', '') != $text">mixed</xsl:when>
+        <xsl:otherwise>digits</xsl:otherwise>
+      </xsl:choose>
+    </xsl:variable>
+    <xsl:if test="normalize-space($text) and contains($shapes, $shape)">
       <xsl:value-of select="concat(normalize-space($text), '&#10;')"/>
     </xsl:if>
   </xsl:template>
@@ -198,6 +215,10 @@ def to_xslt(wrapper: Wrapper) -> str:
     return _STYLESHEET.format(
         odd="".join(f"&#{ord(blank)};" for blank in ODD_BLANKS),
         plain=" " * len(ODD_BLANKS),
+        shapes=_named(SHAPES),
+        digits=DIGITS,
+        currencies=CURRENCIES,
+        letters=LETTERS,
         labels=_in_attribute(quote("\n".join(["", *sorted(wrapper.labels), ""]))),
         records=_records_template(wrapper.record_rule),
         attributes="\n\n".join([f'  <xsl:template name="record">\n{names}\n  </xsl:template>', *attributes]),
@@ -222,7 +243,7 @@ def _attribute_template(number: int, name: str, rules: AttributeRules, is_list: 
     for rule in rules.rules:
         _refuse(rule, name)
     loops = [
-        [f"<!-- {_comment(rule_words(rule, multi=is_multi))} -->", *_loop(rule, is_list)]
+        [f"<!-- {_comment(rule_words(rule, multi=is_multi))} -->", *_loop(rule, rules.shapes, is_list)]
         for rule in rules.rules
     ]
     lines = _all_found(loops) if is_multi or len(loops) < 2 else _first_found(loops)
@@ -260,7 +281,7 @@ def _first_found(loops: list[list[str]]) -> Iterator[str]:
     yield f'<xsl:variable name="found" select="concat({found})"/>'
 
 
-def _loop(rule: Rule, is_list: bool) -> Iterator[str]:
+def _loop(rule: Rule, shapes: Sequence[Shape], is_list: bool) -> Iterator[str]:
     """The values of each node that a rule selects."""
     yield f"<xsl:for-each select={_in_attribute(rule_xpath(rule, is_list, _BLANKS))}>"
     text = "."
@@ -273,6 +294,8 @@ def _loop(rule: Rule, is_list: bool) -> Iterator[str]:
     for name, value in (("left", part.left), ("right", part.right), ("separator", part.separator)):
         if value:
             yield f'    <xsl:with-param name="{name}" select={_in_attribute(quote(value))}/>'
+    if set(shapes) != set(SHAPES):
+        yield f'    <xsl:with-param name="shapes" select="{quote(_named(shapes))}"/>'
     yield "  </xsl:call-template>"
     yield "</xsl:for-each>"
 
@@ -288,6 +311,11 @@ def _refuse(rule: Rule, name: str) -> None:
     raise UsageError(
         f"The attribute {name!r} {means}, which XSLT 1.0 does not know: extract it with siteloom itself."
     )
+
+
+def _named(shapes: Sequence[Shape]) -> str:
+    """Shapes in one text; the name of none is part of another's."""
+    return " ".join(shapes)
 
 
 def _in_attribute(expression: str) -> str:
@@ -327,7 +355,7 @@ def tree_xml(root: Element) -> bytes:
     """A tree as XML that reads back as the same tree.
 
     Some things change, none of which a rule can mean: characters that XML forbids
-    become blanks if they are white space, and else U+FFFD; comments and processing
+    become U+FFFD, or blanks if they are white space; comments and processing
     instructions become comments, with blanks between hyphens; attributes are left
     out whose names XML forbids or that declare namespaces; in such names of elements
     the characters are written as codes, so a rule that names such a tag finds nothing.
