@@ -19,6 +19,7 @@ from .trees import tree
 
 URL = "http://a.example/"
 MEGABYTE = 1_000_000
+ODD_BLANKS = "\x0b\x0c\x1c\x1d\x1e\x1f"  # white space that XML cannot hold
 IMPLIED = {"html", "head", "body", "p"}  # elements that parsers add on their own
 
 
@@ -63,10 +64,66 @@ def test_the_parser_sees_no_tag_that_the_scanner_does_not(html: bytes) -> None:
     root = parse(Page(URL, html, charset="utf-8"))
     if isinstance(root, Failure):
         return
-    tags = scan_tags(html)
+    tags = scan_tags(html.translate(bytes.maketrans(ODD_BLANKS.encode(), b" " * len(ODD_BLANKS))))
     scanned = set(tags.name[~tags.is_end].tolist())
     seen = {str(element.tag) for element in root.iter("*")} - IMPLIED
     assert {int(name_hash(name)) for name in seen} <= scanned
+
+
+# White space that XML cannot hold
+
+
+def everything(root: Element) -> str:
+    texts = [text for node in root.iter() for text in (node.text, node.tail)]
+    values = [value for element in root.iter("*") for value in element.attrib.values()]
+    names = [str(name) for element in root.iter("*") for name in (element.tag, *element.attrib)]
+    return "|".join([*(text or "" for text in texts), *values, *names])
+
+
+odd_blanks = st.sampled_from(ODD_BLANKS)
+references = st.builds(
+    lambda sign, zeros, end: f"{sign[0]}{'0' * zeros}{sign[1]}{end}",
+    st.builds(
+        lambda blank, form: (form[0], format(ord(blank), form[1])),
+        odd_blanks,
+        st.sampled_from([("&#", "d"), ("&#x", "x"), ("&#X", "X"), ("&#x", "X")]),
+    ),
+    st.integers(0, 9),
+    st.sampled_from([";", ""]),
+)
+
+
+@given(html_like, st.lists(odd_blanks | references), html_like)
+@settings(max_examples=300, deadline=None)
+def test_no_tree_holds_white_space_that_xml_cannot(before: bytes, blanks: list[str], after: bytes) -> None:
+    root = parse(Page(URL, before + "".join(blanks).encode() + after, charset="windows-1252"))
+    if not isinstance(root, Failure):
+        assert not set(everything(root)) & set(ODD_BLANKS)
+
+
+@given(odd_blanks | references, st.sampled_from(["", " ", "G", "<b>", "&", "&#60;"]))
+def test_it_becomes_a_blank_and_what_is_around_it_stays(blank: str, behind: str) -> None:
+    html = "<p title='x%s%sy'>x%s%sy"
+    odd, plain = (tree(html % (text, behind, text, behind)) for text in (blank, " "))
+    assert everything(odd) == everything(plain)
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("a&#12b", "a b"),
+        ("a&#0000012;b", "a b"),
+        ("a&#x1F;b", "a b"),
+        ("a&#123;b&#128;", "a{b€"),
+        ("a&#112;b&#312;&#1200;", "apbĸҰ"),
+        ("a&#xC1;b&#x1C1;", "aÁbǁ"),
+        ("&amp;#12;&#9;&#10;&#65;", "&#12; A"),
+        ("#12;#&#32;&#35;12", "#12;# #12"),
+        ("#" * 3_000 + "&#12;b", "#" * 3_000 + " b"),
+    ],
+)
+def test_only_references_to_white_space_are_replaced(html: str, text: str) -> None:
+    assert visible_text(tree(f"<p>{html}")) == text
 
 
 # What follows the end of the document
@@ -225,6 +282,9 @@ def test_a_large_page_of_ordinary_tags_is_parsed() -> None:
         b"<table><tr><td>" * 60_000,
         b"&amp;" * 200_000,
         b"<" * 900_000,
+        b"#" * 10 * MEGABYTE,
+        b"&#" + b"0" * MEGABYTE,
+        b"&#0" * 300_000,
         b"<!--" * 250_000,
         b"</p>" * 250_000,
         b"<a>" * 300_000,

@@ -226,7 +226,10 @@ Learned with lxml 6.1.3 / libxml2 2.14.6.
     ("shapes", "words"),
     [
         (("price",), "Only texts made of digits and a currency sign count."),
-        (("digits", "mixed"), "Only texts made of digits without letters or made of digits and letters count."),
+        (
+            ("digits", "mixed"),
+            "Only texts made of digits without letters or made of digits and letters count.",
+        ),
         (("digits", "mixed", "words"), "Texts made of digits and a currency sign do not count."),
         (("price", "digits", "mixed"), "Texts made of words without digits do not count."),
         ((), "No text counts as a value."),

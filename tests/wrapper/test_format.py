@@ -19,7 +19,16 @@ from siteloom.dom import PARSER
 from siteloom.errors import WrapperError
 from siteloom.model import Attribute
 from siteloom.wrapper.format import from_json, pattern_fault, to_json
-from siteloom.wrapper.language import SHAPES, AttributeRules, Evidence, Feature, Part, RecordRule, Rule, Scorer
+from siteloom.wrapper.language import (
+    SHAPES,
+    AttributeRules,
+    Evidence,
+    Feature,
+    Part,
+    RecordRule,
+    Rule,
+    Scorer,
+)
 from siteloom.wrapper.parts import part_values
 from siteloom.wrapper.wrapper import Wrapper
 

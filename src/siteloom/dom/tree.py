@@ -43,7 +43,10 @@ _NOTHING_MORE = re.compile(
 _ODD_BLANKS = bytes([0x0B, 0x0C, 0x1C, 0x1D, 0x1E, 0x1F])
 _BLANKED = bytes.maketrans(_ODD_BLANKS, b" " * len(_ODD_BLANKS))
 _ODD_REFERENCE = re.compile(
-    rb"&\# (?: 0*+ (?: 1[12] | 2[89] | 3[01] ) (?![0-9]) | [xX] 0*+ (?: [bBcC] | 1[c-fC-F] ) (?![0-9a-fA-F]) ) ;?",
+    rb"""
+    &\# (?: 0*+ (?: 1[12] | 2[89] | 3[01] ) (?![0-9])
+         | [xX] 0*+ (?: [bBcC] | 1[c-fC-F] ) (?![0-9a-fA-F]) ) ;?
+    """,
     re.VERBOSE,
 )
 _AMPERSAND, _NUMBER_SIGN = b"&#"
@@ -60,7 +63,8 @@ def parse(page: Page, limits: ParseSettings = ParseSettings()) -> Element | Fail
         return Failure(page.url, "page too large", detail)
     html = decode(page.html, page.charset).encode("utf-8", "replace")
     html = _with_plain_blanks(html)
-    if len(html) > limits.max_tags < html.count(b"<"):
+    # Counting takes a while, and most pages are too short for so many tags.
+    if len(html) > limits.max_tags and html.count(b"<") > limits.max_tags:
         return Failure(page.url, "too many tags", f"at most {limits.max_tags:,} are read")
     if len(html) > _HARMLESS_BYTES or _ends_early(html):
         tags = scan_tags(html)
@@ -84,7 +88,10 @@ def parse(page: Page, limits: ParseSettings = ParseSettings()) -> Element | Fail
 
 
 def _with_plain_blanks(html: bytes) -> bytes:
-    """The page with plain blanks for white space that XML cannot hold, and for references to it."""
+    """The page with plain blanks for white space that XML cannot hold, and for references to it.
+
+    In scripts, where references mean nothing, they are replaced as well.
+    """
     if max(map(html.find, _ODD_BLANKS)) >= 0:
         html = html.translate(_BLANKED)
     return _ODD_REFERENCE.sub(b" ", html) if _may_have_odd_references(html) else html

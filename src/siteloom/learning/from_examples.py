@@ -208,6 +208,7 @@ def _labelled_records(
         [start for one in found for start in one.starts],
         [root for root in parsed if not isinstance(root, Failure)],
         runs_on=runs_on,
+        least=(_fewest_attributes(examples) + 1) // 2,
     )
     labelled = []
     for number, (example, one) in enumerate(zip(examples, found, strict=True)):
@@ -221,6 +222,10 @@ def _labelled_records(
             known = resolve(example.page.url, indices[number], values, {}, inside.__contains__)
             labelled.append(_LabelledUnit(number, known, scopes[start]))
     return rule, labelled
+
+
+def _fewest_attributes(examples: Sequence[Example]) -> int:
+    return min(sum(bool(texts) for texts in record.values()) for one in examples for record in one.records)
 
 
 def _table(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from itertools import pairwise, product
+from itertools import islice, pairwise, product
 from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.wrapper.format import pattern_fault
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 _LONGEST_ANCHOR = 60
-_MOST_ANCHORS = 8  # of the ends of a context, from long to short, so many are tried
+_MOST_ANCHORS = 8  # of those that most texts have, from long to short, so many are tried
 _USUAL = 0.5  # an anchor that fewer of the texts have belongs to single records
 
 # A word, a number, blanks, or one other character.
@@ -92,7 +92,7 @@ def _common_starts(contexts: Sequence[str]) -> list[str]:
         ):
             ends.append(end)
     found = [shared[:end] for end in ends if end <= _LONGEST_ANCHOR and not shared[:end].isspace()]
-    return [*found[::-1][:_MOST_ANCHORS], ""]
+    return [*found[::-1], ""]
 
 
 def _common_ends(contexts: Sequence[str]) -> list[str]:
@@ -100,8 +100,9 @@ def _common_ends(contexts: Sequence[str]) -> list[str]:
 
 
 def _usual(anchors: list[str], texts: Sequence[str]) -> list[str]:
-    """The anchors that most texts have."""
-    return [anchor for anchor in anchors if sum(anchor in text for text in texts) >= _USUAL * len(texts)]
+    """The longest anchors that most texts have, and no anchor at all."""
+    usual = (anchor for anchor in anchors if sum(anchor in text for text in texts) >= _USUAL * len(texts))
+    return [*islice(filter(None, usual), _MOST_ANCHORS), ""]
 
 
 def _patterns(values: Sequence[str]) -> Iterator[str]:

@@ -56,10 +56,13 @@ def find_records(
     return FoundRecords(starts, runs_on)
 
 
-def record_rule(starts: Sequence[Element], others: Iterable[Element], *, runs_on: bool) -> RecordRule:
+def record_rule(
+    starts: Sequence[Element], others: Iterable[Element], *, runs_on: bool, least: int
+) -> RecordRule:
     """The rule that finds these elements and those like them.
 
-    `others` are the roots of further list pages; records may look different there.
+    `others` are the roots of further list pages, on which records may look
+    different; with fewer than `least` attributes they are no records.
     """
     roots = list(dict.fromkeys(start.getroottree().getroot() for start in starts))
     first = RecordRule(_shared_features(starts), runs_on)
@@ -71,7 +74,7 @@ def record_rule(starts: Sequence[Element], others: Iterable[Element], *, runs_on
         for one in _neighbours(found)
         if any(_similarity(_inner_paths(one), own) >= _ALIKE for own in shapes)
     ]
-    rule = RecordRule(_shared_features([*starts, *found, *alike]), runs_on)
+    rule = RecordRule(_shared_features([*starts, *found, *alike]), runs_on, least=least)
     return replace(rule, fallback=_without_names(rule, pages))
 
 

@@ -43,6 +43,7 @@ _COST = {
 }
 _COST_OF_OTHER_ATTRIBUTES = 1.0
 _COST_OF_DISTANCE = 0.15
+_FAR = 1.2  # a text in another part of the page is a poor label
 _TEXTS = frozenset({"text-before", "prefix", "first-text", "before"})
 _NAMES = frozenset({"id", "class", "class-word"})
 
@@ -133,6 +134,7 @@ class Problem:
         self._features_of: dict[int, Features] = {}
         self._masks: dict[ColumnFeature, int] = {}
         self._is_frequent: dict[ColumnFeature, bool] = {}
+        self._costs: dict[ColumnFeature, float] = {}
 
     def features(self, row: int) -> Features:
         """The features of a node that occur often enough to belong to the template.
@@ -208,6 +210,11 @@ class Problem:
 
     def cost(self, feature: ColumnFeature) -> float:
         """How little a feature is trusted."""
+        if feature not in self._costs:
+            self._costs[feature] = self._cost(feature)
+        return self._costs[feature]
+
+    def _cost(self, feature: ColumnFeature) -> float:
         cost = _COST.get(feature.column, _COST_OF_OTHER_ATTRIBUTES) + _COST_OF_DISTANCE * feature.distance
         if feature.column in _TEXTS:
             text = self.rows.table.words.texts[feature.value]
@@ -215,6 +222,8 @@ class Problem:
             cost += 1.0 * (len(text) > 40)
             cost += 0.8 * any(map(str.isdigit, text))
             cost -= 0.2 * text.endswith(":")
+            if feature.column in ("text-before", "before"):
+                cost += _FAR * (not self.rows.is_near(feature))
         elif feature.column in _NAMES:
             # Digits are often numbers of records or were made by a program.
             cost += 0.5 * any(map(str.isdigit, self.rows.table.words.texts[feature.value]))

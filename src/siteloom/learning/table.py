@@ -43,6 +43,7 @@ Farther ones had no measurable effect on real sites.
 LONGEST_TEXT = 5_000
 """Whole texts of elements that are longer are no values and hold none that could be found by anchors."""
 
+_NEAR = 2  # levels up that count as the same part of a page
 _LONGEST_PREFIX = 40  # what stands before a colon later in a text is a clause, not a label
 
 _ATTRIBUTE = "attribute:"
@@ -232,6 +233,8 @@ class Table:
             ]
         ).astype(np.int32)
         self.targets = {target: np.array(rows, np.int32).T.copy() for target, rows in builder.targets.items()}
+        # Of what is not there, the first text comes after all others.
+        self.text_starts = np.append(spans[0], count)
         self.parents = np.append(np.array(builder.parents, np.int32), NONE)  # the parent of NONE is NONE
         self.class_words = {word: np.array(rows, np.int32) for word, rows in builder.class_words.items()}
         self.words_of: defaultdict[int, list[int]] = defaultdict(list)
@@ -342,6 +345,16 @@ class Rows:
     def having_shape(self, shapes: Collection[Shape]) -> Flags:
         """Which nodes have a text of one of these shapes."""
         return np.isin(self._shapes[self.value], [self.table.words.known(shape) for shape in shapes])
+
+    def is_near(self, feature: ColumnFeature) -> bool:
+        """Whether the text before a node mostly stands in the same small part of the page as the node."""
+        if self._text_columns is None:
+            return True
+        rows = np.flatnonzero(self.having(feature))
+        starts = np.min(
+            [self.table.text_starts[elements[rows]] for elements in self._ancestors[:_NEAR]], axis=0
+        )
+        return bool(np.mean(starts < rows) >= 0.5)
 
     def _find(self, feature: ColumnFeature) -> Flags:
         found: Flags

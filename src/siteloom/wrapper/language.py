@@ -190,8 +190,10 @@ class RecordRule:
     A record is all that is inside its element; if `runs_on`, it goes on through
     the element's siblings up to the next record. On a page where nothing has all
     features, `fallback` takes their place: the same without names, which a site may change.
+    What has values of fewer than `least` attributes is no record, but an advertisement or the like.
     """
 
     features: tuple[Feature, ...]
     runs_on: bool
     fallback: tuple[Feature, ...] = ()
+    least: int = 1

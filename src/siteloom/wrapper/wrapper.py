@@ -74,7 +74,7 @@ class Wrapper:
             return
         for scope in records(self.record_rule, root):
             found = self.record_of(root, url, scope)
-            if found.values:
+            if len(found.values) >= self.record_rule.least:
                 yield found
 
     def record_of(self, root: Element, url: str, scope: Scope | None) -> Record:
