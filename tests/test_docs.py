@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -13,6 +14,8 @@ import pytest
 from siteloom.builtin import guide_site
 from siteloom.cli import VERBS
 from siteloom.config import load_settings
+from siteloom.learning import learn
+from siteloom.model import Example
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -50,7 +53,9 @@ def test_the_tutorial_can_be_followed_to_the_letter(tmp_path: Path) -> None:
     assert mistakes == 1
     assert "not valid JSON" in (tmp_path / "failures.csv").read_text(encoding="utf-8")
     (example,) = code("docs/tutorial.md")
-    assert "larkmoor-guide" in run(tmp_path, sys.executable, "-c", example).stdout
+    told = run(tmp_path, sys.executable, "-c", example).stdout
+    assert "larkmoor-guide" in told
+    assert told.count("'phone':") > 100
 
 
 def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
@@ -65,6 +70,31 @@ def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     assert guide_site()[0].page.url in result.stdout
     assert "1 pages could not be read" in result.stdout
+
+
+def test_the_example_of_learning_runs(tmp_path: Path) -> None:
+    (example,) = [block for block in code("docs/reference/python.md") if "siteloom.learn(" in block]
+    result = run(tmp_path, sys.executable, "-c", example)
+    assert result.returncode == 0, result.stderr
+    assert "{'name': ('Desk',), 'price': ('$240.00',)}" in result.stdout
+    assert "the nearest text is '$12.99'" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("document", "kind"),
+    [("docs/how-to/wrap-a-site.md", "restaurant"), ("docs/how-to/wrap-list-pages.md", "list")],
+)
+def test_the_examples_of_using_wrappers_run(tmp_path: Path, document: str, kind: str) -> None:
+    pages = [page for page in guide_site() if page.kind == kind][:4]
+    lines = [json.dumps({"url": page.page.url, "html": page.page.html.decode()}) for page in pages]
+    (tmp_path / "crawl.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    example = Example(pages[0].page, pages[0].truth, pages[0].records[:3])
+    wrapper = learn([example], [page.page for page in pages])
+    (tmp_path / "wrapper.json").write_text(wrapper.to_json(), encoding="utf-8")
+    (code_block,) = code(document)
+    result = run(tmp_path, sys.executable, "-c", code_block)
+    assert result.returncode == 0, result.stderr
+    assert all(page.page.url in result.stdout for page in pages)
 
 
 def test_every_verb_is_documented() -> None:

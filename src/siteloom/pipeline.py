@@ -261,7 +261,10 @@ def learn_annotated(
 def _add_to_group(groups: list[tuple[list[Cluster], list[Example]]], home: Cluster, example: Example) -> None:
     names = _attribute_names(example)
     for homes, examples in groups:
-        if homes[0].site == home.site and any(names & _attribute_names(other) for other in examples):
+        others = set[tuple[bool, str]]().union(*map(_attribute_names, examples))
+        # Different kinds of pages have a few attributes in common, such as a price.
+        is_same_kind = 2 * len(names & others) >= min(len(names), len(others))
+        if homes[0].site == home.site and is_same_kind:
             examples.append(example)
             if home not in homes:
                 homes.append(home)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -239,3 +240,7 @@ def test_the_demo_runs_anywhere_and_shows_what_it_found(siteloom: Command) -> No
     assert f"{len(guide_site()):,} changed" in result.stderr
     sites = {row["site"]: row["pages"] for row in status(siteloom, "--workspace", "kept/workspace")}
     assert sites == {"larkmoor-guide.example": len(guide_site()), "tableatlas.example": len(directory_site())}
+    shares = [float(share) for share in re.findall(r"(\d+\.\d) %", result.stderr)]
+    assert len(shares) == 4
+    assert min(shares) >= 99
+    assert "phone: the text" in result.stderr

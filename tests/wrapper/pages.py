@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 
 from siteloom.dom import Element
 from siteloom.dom.text import HIDDEN
-from siteloom.wrapper.language import Evidence, Feature, Part, Rule
+from siteloom.wrapper.language import RECORD_KINDS, Evidence, Feature, Part, RecordRule, Rule
 from tests.dom.trees import tree
 from tests.wrapper.reference import Scope, Selected
 
 TARGETS = ("text", "text", "text", "element", "@href", "@data-x")
 EVIDENCE = Evidence(examples=1, wrong=0, filled=1.0, repeated=0.0)
+GONE = Feature("id", 0, "gone")
+"""What no node has."""
 
 _TEXTS = (
     *("A", "B:", "A B", "A\u00a0 B\n", "\u00a0", " \u2003\n", "  ", "B: 1", "C:D: e", "$5", "12", "a1"),
@@ -64,13 +66,27 @@ def scopes(draw: st.DrawFn) -> Scope:
 @st.composite
 def rules(draw: st.DrawFn, scope: Scope, targets: tuple[str, ...] = TARGETS) -> Rule:
     """A rule of features that some node has, and now and then of one more that another node has."""
-    target = draw(st.sampled_from(targets))
+    there = [target for target in targets if scope.nodes(target)]
+    assume(there)
+    target = draw(st.sampled_from(there))
     nodes = scope.nodes(target)
-    assume(nodes)
     features = _some_features(draw, scope, draw(st.sampled_from(nodes)), target, most=4)
     if draw(st.integers(0, 5)) == 0:
         features |= _some_features(draw, scope, draw(st.sampled_from(nodes)), target, most=1)
     return Rule(target, tuple(sorted(features)), Part(), EVIDENCE)
+
+
+@st.composite
+def record_rules(draw: st.DrawFn, root: Element) -> RecordRule:
+    """A rule for the records of a page; now and then only its fallback finds some."""
+    page = Scope(root, is_record=False)
+    features, fallback = (
+        tuple(f for f in draw(rules(page, targets=("element",))).features if f.kind in RECORD_KINDS)
+        for _ in range(2)
+    )
+    if draw(st.booleans()):
+        features = (*features, GONE)
+    return RecordRule(features, False, draw(st.sampled_from([(), fallback])), draw(st.integers(1, 3)))
 
 
 def _some_features(draw: st.DrawFn, scope: Scope, node: Selected, target: str, most: int) -> set[Feature]:

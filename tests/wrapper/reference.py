@@ -103,11 +103,16 @@ class Scope:
 
 def record_elements(rule: RecordRule, root: Element) -> list[Element]:
     """The elements that records begin with."""
+    starts = _outermost(rule.features, root)
+    return starts if starts or not rule.fallback else _outermost(rule.fallback, root)
+
+
+def _outermost(features: tuple[Feature, ...], root: Element) -> list[Element]:
     page = Scope(root, is_record=False)
     starts: list[Element] = []
     for node in page.nodes("element"):
         assert not isinstance(node.place, Spot)
-        if _is_inside(node.place, HIDDEN) or not set(rule.features) <= page.features(node, "element"):
+        if _is_inside(node.place, HIDDEN) or not set(features) <= page.features(node, "element"):
             continue
         if not any(start in node.place.iterancestors() for start in starts):
             starts.append(node.place)

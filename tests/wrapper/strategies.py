@@ -105,9 +105,16 @@ attribute_rules = st.builds(
     shapes=shapes,
     day_first=maybe,
 )
+record_rules = st.builds(
+    RecordRule,
+    features=several_features(RECORD_KINDS),
+    runs_on=st.booleans(),
+    fallback=st.just(()) | several_features(RECORD_KINDS),
+    least=st.integers(1, 12),
+)
 wrappers = st.builds(
     Wrapper,
     attributes=st.dictionaries(texts, attribute_rules, max_size=3),
     labels=st.frozensets(texts, max_size=4),
-    record_rule=st.none() | st.builds(RecordRule, several_features(RECORD_KINDS), st.booleans()),
+    record_rule=st.none() | record_rules,
 )

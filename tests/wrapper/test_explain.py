@@ -171,7 +171,12 @@ def test_a_whole_wrapper_in_words() -> None:
             "fax": AttributeRules(Attribute(), (), (), 0.0),
         },
         frozenset({"Phone:", "Fax:"}),
-        RecordRule((Feature("tag", 0, "li"), Feature("id", 1, "hits")), runs_on=False),
+        RecordRule(
+            (Feature("tag", 0, "li"), Feature("id", 1, "hits")),
+            runs_on=False,
+            fallback=(Feature("tag", 0, "li"),),
+            least=2,
+        ),
         "lxml 6.1.3 / libxml2 2.14.6",
     )
     assert (
@@ -179,13 +184,16 @@ def test_a_whole_wrapper_in_words() -> None:
         == """\
 This wrapper looks for 4 attributes on each page.
 A page has several records. Each begins at a list item `li` inside the element with id `hits`, and
-  is all that is inside it; in each, the attributes are looked for by themselves.
+  is all that is inside it; in each, the attributes are looked for by themselves. If a page has no
+  such element, each begins at a list item `li`. What has values of fewer than two attributes is no
+  record.
 
 phone (text, one value, mandatory, stays as it is)
   The text right after 'Phone:'.
   Why: it found 5 example values and nothing else on those pages, and has a value on 97 % of the
     other pages.
-  2 independent rules are asked whether they agree:
+  2 independent rules are asked whether they agree; where no rule finds a value, the one on which
+    they all agree is taken:
     - The text inside the element with class `tel`.
     - The part after 'tel:' in the link address of the element with id `tel`.
 
@@ -222,6 +230,17 @@ Learned with lxml 6.1.3 / libxml2 2.14.6.
     )
 
 
+def test_where_no_rule_could_be_learned_voters_may_find_a_value_all_the_same() -> None:
+    voters = (rule(("class", 0, "tel")), rule(("id", 0, "tel")))
+    found = AttributeRules(Attribute(), (), voters, 0.0, ("price",))
+    words = explain(Wrapper({"a": found}))
+    assert "  No rule could be learned.\n  Only texts made of digits and a currency sign count.\n" in words
+    assert "agree is taken" in words
+    for never in (replace(found, voters=voters[:1]), replace(found, attribute=Attribute(multi=True))):
+        assert "Not found: no rule could be learned." in (words := explain(Wrapper({"a": never})))
+        assert "taken" not in words
+
+
 @pytest.mark.parametrize(
     ("shapes", "words"),
     [
@@ -254,6 +273,7 @@ def test_records_that_run_on_and_many_labels() -> None:
         words.split()
     )
     assert "'Label 09' and 2 more." in " ".join(words.split())
+    assert "What has no value is no record." in " ".join(words.split())
 
 
 @given(rules())
@@ -275,5 +295,6 @@ def test_every_wrapper_is_explained_in_full(wrapper: Wrapper) -> None:
         for each in (*attribute.rules, *attribute.voters):
             for feature in each.features:
                 assert "".join(said(feature).split()) in words
-    for feature in wrapper.record_rule.features if wrapper.record_rule else ():
+    record_rule = wrapper.record_rule
+    for feature in (*record_rule.features, *record_rule.fallback) if record_rule else ():
         assert "".join(said(feature).split()) in words

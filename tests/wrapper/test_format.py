@@ -176,6 +176,27 @@ def test_shapes_are_written_unless_values_may_be_of_any() -> None:
     assert "shapes" not in to_json(Wrapper({"price": replace(prices, shapes=SHAPES)}))
 
 
+def test_the_fallback_and_the_least_of_a_record_rule_are_written_where_there_are_any() -> None:
+    rule = RecordRule(
+        (Feature("class-word", 0, "hit"),), runs_on=False, fallback=(Feature("tag", 0, "li"),), least=2
+    )
+    text = to_json(Wrapper({}, record_rule=rule))
+    assert (
+        """
+    "runs_on": false,
+    "fallback": [
+      {"kind": "tag", "distance": 0, "value": "li"}
+    ],
+    "least": 2
+"""
+        in text
+    )
+    assert read(text).record_rule == rule
+    plain = to_json(Wrapper({}, record_rule=replace(rule, fallback=(), least=1)))
+    assert "fallback" not in plain
+    assert "least" not in plain
+
+
 def test_a_scorer_can_be_reviewed_too() -> None:
     scoring = Scorer((("position 2", 1.5), ("digits", -0.25)), -0.5, takes_all=True)
     text = to_json(with_rule(replace(RULE, scorer=scoring)))
@@ -293,19 +314,39 @@ IN_FEATURE = f"{IN_RULE}, feature 1"
         ),
         (
             lambda w: w["record_rule"]["features"].append({"kind": "shape", "distance": 0, "value": "price"}),
-            "the record rule asks for 'shape', which is not asked where records begin",
+            "the record rule, feature 2 asks for 'shape', which is not asked where records begin",
         ),
         (
             lambda w: w["record_rule"]["features"].append(
                 {"kind": "first-text", "distance": 0, "value": "A"}
             ),
-            "the record rule asks for 'first-text', which is not asked where records begin",
+            "the record rule, feature 2 asks for 'first-text', which is not asked where records begin",
         ),
         (
             lambda w: w["record_rule"]["features"].append(
                 {"kind": "text-before", "distance": 0, "value": "A"}
             ),
-            "the record rule asks for 'text-before', which is not asked where records begin",
+            "the record rule, feature 2 asks for 'text-before', which is not asked where records begin",
+        ),
+        (
+            lambda w: w["record_rule"].update(fallback=[{"kind": "shape", "distance": 0, "value": "price"}]),
+            "the record rule, fallback feature 1 asks for 'shape', which is not asked where records begin",
+        ),
+        (
+            lambda w: w["record_rule"].update(fallback={}),
+            "the record rule, fallback features must be a list",
+        ),
+        (
+            lambda w: w["record_rule"].update(least=0),
+            "the record rule must have a whole number from 1 on as 'least'",
+        ),
+        (
+            lambda w: w["record_rule"].update(least=True),
+            "the record rule must have a whole number from 1 on as 'least'",
+        ),
+        (
+            lambda w: w["record_rule"].update(most=3),
+            "the record rule has the unknown key 'most'",
         ),
         (
             lambda w: w["attributes"]["phone"].update(shapes="price"),
@@ -379,7 +420,7 @@ IN_FEATURE = f"{IN_RULE}, feature 1"
             f"{IN_FEATURE} has the unknown kind '\\ud800\\x1b[31m",
         ),
     ],
-    ids=range(39),
+    ids=range(44),
 )
 def test_what_is_wrong_is_said_with_its_place(
     change: Callable[[dict[str, Any]], object], message: str

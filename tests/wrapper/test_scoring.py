@@ -83,6 +83,20 @@ def test_a_wrapper_takes_what_its_scorer_chooses() -> None:
     assert names("<p>a</p><p>b</p><p>c</p>", many) == ("a", "c")
 
 
+def test_a_scorer_chooses_only_among_nodes_that_hold_values() -> None:
+    rule = Rule("text", (Feature("tag", 0, "p"),), Part(), EVIDENCE, Scorer((("position 1", 4.0),), 2.0))
+
+    def name(html: str, found: AttributeRules) -> tuple[str, ...]:
+        page = Page("http://a.example/", f"<body>{html}</body>".encode())
+        return tuple(Wrapper({"name": found}).extract(page).values.get("name", ()))
+
+    found = AttributeRules(Attribute(multi=False), (rule,), (), 1.0)
+    assert name("<p>$5</p><p>b</p>", found) == ("$5",)
+    assert name("<p>$5</p><p>b</p>", replace(found, shapes=("words",))) == ("b",)
+    after_colon = replace(rule, part=Part(left=":"))
+    assert name("<p>a</p><p>by: b</p>", replace(found, rules=(after_colon,))) == ("b",)
+
+
 @settings(deadline=None)
 @given(scopes())
 def test_nodes_stand_where_the_table_of_learning_says(scope: Scope) -> None:

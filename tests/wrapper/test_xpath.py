@@ -19,7 +19,7 @@ from siteloom.wrapper.selection import occurrences, select, select_in, triggers
 from siteloom.wrapper.selection import records as native_records
 from siteloom.wrapper.xpath import quote, record_xpath, rule_xpath
 from tests.dom.trees import tree
-from tests.wrapper.pages import EVIDENCE, pages, rules, scopes
+from tests.wrapper.pages import EVIDENCE, pages, record_rules, rules, scopes
 from tests.wrapper.reference import Scope, record_elements
 
 
@@ -94,7 +94,7 @@ def test_native_selection_where_words_are_subtle(rule: Rule, page: str) -> None:
 def test_no_record_is_in_the_head() -> None:
     root = tree("<title>A</title><p>B")
     rule = RecordRule((Feature("tag", 0, "title"),), runs_on=False)
-    assert root.xpath(record_xpath(rule)) == []
+    assert root.xpath(record_xpath(rule.features)) == []
     assert native_records(rule, root) == []
 
 
@@ -104,11 +104,19 @@ def test_xpath_finds_the_elements_that_records_begin_with(data: st.DataObject) -
     root = data.draw(pages())
     features = data.draw(rules(Scope(root, is_record=False), targets=("element",))).features
     rule = RecordRule(features, runs_on=False)
-    found = root.xpath(record_xpath(rule))
+    found = root.xpath(record_xpath(features))
     assert found == record_elements(rule, root)
     # Native extraction does not look at the text of a record as a whole.
     if not any(feature.kind in ("shape", "first-text") for feature in features):
         assert found == [record.start for record in native_records(rule, root)]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_without_any_record_the_fallback_takes_its_place(data: st.DataObject) -> None:
+    root = data.draw(pages())
+    rule = data.draw(record_rules(root))
+    assert [record.start for record in native_records(rule, root)] == record_elements(rule, root)
 
 
 LIST = """

@@ -173,7 +173,7 @@ def _check(examples: Sequence[Example]) -> None:
             one, other = list(before.values[name]), list(example.values[name])
             if set(map(fold, one)) != set(map(fold, other)):
                 raise ContradictoryExamples(
-                    f"Two examples of {example.page.url} disagree: {name} is {one} in one, {other} in another."
+                    f"Two examples of {example.page.url} disagree: {name} is {one} here, {other} there."
                 )
 
 

@@ -22,7 +22,7 @@ from siteloom.wrapper.language import TELLING_ATTRIBUTES, TEXT_KINDS, Feature, s
 from siteloom.wrapper.selection import Standing
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     from numpy.typing import NDArray
 
@@ -49,7 +49,7 @@ _LONGEST_PREFIX = 40  # what stands before a colon later in a text is a clause, 
 _ATTRIBUTE = "attribute:"
 _ELEMENT_COLUMNS = (
     *("tag", "id", "class", *(_ATTRIBUTE + name for name in TELLING_ATTRIBUTES)),
-    *("position", "first-text", "before"),
+    *("position", "before", "first-text"),
 )
 _COLUMN = {name: number for number, name in enumerate(_ELEMENT_COLUMNS)}
 _TEXT_COLUMN: dict[str, int] = {name: number for number, name in enumerate(TEXT_KINDS)}
@@ -119,7 +119,7 @@ class TableBuilder:
     def __init__(self, attributes: frozenset[str] = frozenset(), tags: frozenset[str] = frozenset()) -> None:
         self.words = Words()
         self.units = 0
-        self.elements: list[tuple[int, ...]] = []  # columns but first-text and before
+        self.elements: list[tuple[int, ...]] = []  # columns but first-text
         self.text_spans: list[tuple[int, int]] = []  # of each element: its first text, and the end of them
         self.unit_starts: list[int] = []  # the first text of each unit
         self.parents: list[int] = []
@@ -136,9 +136,11 @@ class TableBuilder:
         self.unit_starts.append(len(self.texts))
         for root in roots:
             self._add_tree(root, outside, rows)
-            if with_tails and root.tail and outside.element is not None:
-                outside.text_nodes = Spot(outside.element, root).number - 1
-                self._add_text(outside, root.tail, rows)
+            if with_tails and outside.element is not None:
+                for node in _with_comments(root):
+                    if node.tail:
+                        outside.text_nodes = Spot(outside.element, node).number - 1
+                        self._add_text(outside, node.tail, rows)
         self.units += 1
         return rows
 
@@ -189,7 +191,9 @@ class TableBuilder:
         if tag in self._tags:
             self._add_target("element", row, visible_text(node))
         position = number(f"{tag} {parent.children[tag]}")  # no tag has a blank
-        self.elements.append((number(tag), id_number, class_number, *others, position))
+        # Nothing may follow in the unit, but before the element there is a text all the same.
+        before = self.texts[-1][2] if len(self.texts) > self.unit_starts[-1] else NONE
+        self.elements.append((number(tag), id_number, class_number, *others, position, before))
         self.parents.append(parent.row)
         self.text_spans.append((len(self.texts), len(self.texts)))
 
@@ -227,9 +231,8 @@ class Table:
         padded = np.append(self.text_value, NONE)
         self.elements = np.vstack(
             [
-                np.array(builder.elements, np.int32).reshape(-1, len(_ELEMENT_COLUMNS) - 2).T,
+                np.array(builder.elements, np.int32).reshape(-1, len(_ELEMENT_COLUMNS) - 1).T,
                 np.where(spans[1] > spans[0], padded[spans[0]], NONE),
-                np.append(before, NONE)[spans[0]],
             ]
         ).astype(np.int32)
         self.targets = {target: np.array(rows, np.int32).T.copy() for target, rows in builder.targets.items()}
@@ -395,6 +398,14 @@ def target_rows(table: Table, target: str) -> Rows:
         return Rows(table, table.text_unit, table.text_parent, table.text_value, table.text_columns)
     unit, element, value = table.targets[target]
     return Rows(table, unit, element, value, None)
+
+
+def _with_comments(element: Element) -> Iterator[Element]:
+    """An element and the comments behind it, up to the next element."""
+    node: Element | None = element
+    while node is not None and (node is element or not isinstance(node.tag, str)):
+        yield node
+        node = node.getnext()
 
 
 def _prefix(text: str) -> str:

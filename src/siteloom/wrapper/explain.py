@@ -110,20 +110,27 @@ def _lines(wrapper: Wrapper) -> Iterator[str]:
 
 
 def _record_words(rule: RecordRule) -> str:
-    where = _element_words([feature for feature in rule.features if not feature.distance], is_any=True)
-    where += _levels_words([feature for feature in rule.features if feature.distance], 0, is_any=True)
     extent = "goes on up to the next one" if rule.runs_on else "is all that is inside it"
+    fallback = f" If a page has no such element, each begins at {_start_words(rule.fallback)}."
+    least = "no value" if rule.least <= 1 else f"values of fewer than {_number(rule.least)} attributes"
     return (
-        f"A page has several records. Each begins at {where}, and {extent}; "
+        f"A page has several records. Each begins at {_start_words(rule.features)}, and {extent}; "
         "in each, the attributes are looked for by themselves."
+        f"{fallback if rule.fallback else ''} What has {least} is no record."
     )
+
+
+def _start_words(features: Sequence[Feature]) -> str:
+    words = _element_words([feature for feature in features if not feature.distance], is_any=True)
+    return words + _levels_words([feature for feature in features if feature.distance], 0, is_any=True)
 
 
 def _attribute_lines(name: str, rules: AttributeRules) -> Iterator[str]:
     multi = bool(rules.attribute.multi)
     yield _wrapped(f"{_shown(name)} ({', '.join(_attribute_words(rules))})")
     if not rules.rules:
-        yield _wrapped("Not found: no rule could be learned.", 1)
+        found = "No rule" if rules.do_voters_step_in else "Not found: no rule"
+        yield _wrapped(f"{found} could be learned.", 1)
     elif len(rules.rules) == 1:
         (rule,) = rules.rules
         yield _wrapped(_sentence(rule_words(rule, multi=multi)), 1)
@@ -135,13 +142,14 @@ def _attribute_lines(name: str, rules: AttributeRules) -> Iterator[str]:
             yield _wrapped(f"{number}. {_sentence(rule_words(rule, multi=multi))}", 2)
             yield _wrapped(_evidence_words(rule.evidence), 3)
         yield _wrapped(f"Together they find a value on {_share_words(rules.filled)}.", 1)
-    if rules.rules and (words := _shapes_words(rules.shapes)):
+    if (rules.rules or rules.do_voters_step_in) and (words := _shapes_words(rules.shapes)):
         yield _wrapped(words, 1)
     if rules.voters:
         count = len(rules.voters)
         asked = "1 independent rule is" if count == 1 else f"{count} independent rules are"
         agree = "it agrees" if count == 1 else "they agree"
-        yield _wrapped(f"{asked} asked whether {agree}:", 1)
+        instead = "; where no rule finds a value, the one on which they all agree is taken"
+        yield _wrapped(f"{asked} asked whether {agree}{instead if rules.do_voters_step_in else ''}:", 1)
         for voter in rules.voters:
             yield _wrapped(f"- {_sentence(rule_words(voter, multi=multi))}", 2)
     if rules.day_first is not None:

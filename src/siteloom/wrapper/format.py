@@ -49,6 +49,7 @@ _NUMBERS = re.compile(r"[1-9][0-9]{0,8}")
 _HTML_ATTRIBUTE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
 _DEEPEST = 2_048  # no tree of the parser is deeper
 _LARGEST_WEIGHT = 1_000_000
+_LEAST_ATTRIBUTES = 1  # a record has, unless it says otherwise
 
 # Patterns run on pages of others, so matching must not take long. A group that
 # repeats, an alternation, or quantifiers whose characters overlap can be matched
@@ -87,8 +88,7 @@ def to_json(wrapper: Wrapper) -> str:
         "attributes": {name: _attribute_content(rules) for name, rules in wrapper.attributes.items()},
     }
     if wrapper.record_rule is not None:
-        features = [asdict(feature) for feature in wrapper.record_rule.features]
-        content["record_rule"] = {"features": features, "runs_on": wrapper.record_rule.runs_on}
+        content["record_rule"] = _record_rule_content(wrapper.record_rule)
     if wrapper.labels:
         content["labels"] = sorted(wrapper.labels)
     text = _rendered(content) + "\n"
@@ -192,6 +192,18 @@ def _rule_content(rule: Rule) -> dict[str, Any]:
     content["evidence"] = asdict(rule.evidence)
     if rule.scorer is not None:
         content["scorer"] = _scorer_content(rule.scorer)
+    return content
+
+
+def _record_rule_content(rule: RecordRule) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "features": [asdict(feature) for feature in rule.features],
+        "runs_on": rule.runs_on,
+    }
+    if rule.fallback:
+        content["fallback"] = [asdict(feature) for feature in rule.fallback]
+    if rule.least != _LEAST_ATTRIBUTES:
+        content["least"] = rule.least
     return content
 
 
@@ -319,12 +331,20 @@ def _rule(value: object, where: str) -> Rule:
 
 def _record_rule(value: object) -> RecordRule:
     where = "the record rule"
-    known = _object(value, where, "features runs_on")
-    features = _list(known["features"], f"{where}, feature", _feature)
-    for feature in features:
-        if feature.kind not in RECORD_KINDS:
-            raise _error(where, f"asks for {feature.kind!r}, which is not asked where records begin")
-    return RecordRule(features, _flag(known, "runs_on", where) is True)
+    known = _object(value, where, "features runs_on", "fallback least")
+    return RecordRule(
+        _list(known["features"], f"{where}, feature", _record_feature),
+        _flag(known, "runs_on", where) is True,
+        _list(known.get("fallback", []), f"{where}, fallback feature", _record_feature),
+        _count(known, "least", where, _LEAST_ATTRIBUTES) if "least" in known else _LEAST_ATTRIBUTES,
+    )
+
+
+def _record_feature(value: object, where: str) -> Feature:
+    feature = _feature(value, where)
+    if feature.kind not in RECORD_KINDS:
+        raise _error(where, f"asks for {feature.kind!r}, which is not asked where records begin")
+    return feature
 
 
 def _feature(value: object, where: str) -> Feature:
@@ -436,10 +456,10 @@ def _flag(known: dict[str, Any], key: str, where: str) -> bool | None:
     return cast("bool | None", value)
 
 
-def _count(known: dict[str, Any], key: str, where: str) -> int:
+def _count(known: dict[str, Any], key: str, where: str, least: int = 0) -> int:
     value: Any = known[key]
-    if not _is_integer(value) or value < 0:
-        raise _error(where, f"must have a whole number from 0 on as {key!r}")
+    if not _is_integer(value) or value < least:
+        raise _error(where, f"must have a whole number from {least} on as {key!r}")
     return int(value)
 
 

@@ -162,6 +162,10 @@ class Rule:
     scorer: Scorer | None = None
 
 
+LEAST_VOTERS = 2
+"""One voter alone might take another value for the one that no rule finds, but hardly all the same."""
+
+
 @dataclass(frozen=True, slots=True)
 class AttributeRules:
     """How an attribute is found.
@@ -169,7 +173,7 @@ class AttributeRules:
     A single-valued attribute takes the first value of the first rule that finds
     one; a multi-valued one takes the values of all rules. `voters` find it
     independently; they are asked whether they agree. Where no rule finds the
-    value of a single-valued attribute and there are at least two voters whose
+    value of a single-valued attribute and there are at least `LEAST_VOTERS` whose
     first values are all the same, that is the value. A text of none of the
     `shapes` is no value. `filled` is the share of unlabelled pages on which the
     rules find a value. `day_first` says how to read dates like 03/04/2011, where it is known.
@@ -181,6 +185,11 @@ class AttributeRules:
     filled: float
     shapes: tuple[Shape, ...] = SHAPES
     day_first: bool | None = None
+
+    @property
+    def do_voters_step_in(self) -> bool:
+        """Whether voters may give the value where no rule finds one."""
+        return not self.attribute.multi and len(self.voters) >= LEAST_VOTERS
 
 
 @dataclass(frozen=True, slots=True)

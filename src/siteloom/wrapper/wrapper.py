@@ -28,10 +28,12 @@ if TYPE_CHECKING:
     from siteloom.wrapper.language import AttributeRules, RecordRule, Rule
     from siteloom.wrapper.selection import Node, Scope, Triggers
 
-    Selector = Callable[[Rule], list[Node]]
 
+class _Region(NamedTuple):
+    """What is searched: how the nodes that a rule means are selected, on a page or in a record of it."""
 
-_LEAST_VOTERS = 2
+    select: Callable[[Rule], list[Node]]
+    record: Scope | None
 
 
 class _Value(NamedTuple):
@@ -80,10 +82,10 @@ class Wrapper:
     def record_of(self, root: Element, url: str, scope: Scope | None) -> Record:
         """The record of a whole page, or of one part of a list page."""
         if scope is not None:
-            return self._record(url, lambda rule: self._chosen(rule, select_in(rule, scope), scope))
+            return self._record(url, _Region(lambda rule: select_in(rule, scope), scope))
         occurring = occurrences(root, self._triggers)
         found = self._triggers.features
-        return self._record(url, lambda rule: self._chosen(rule, select(rule, found[rule], occurring), None))
+        return self._record(url, _Region(lambda rule: select(rule, found[rule], occurring), None))
 
     def explain(self) -> str:
         """In plain words, how each attribute is found and why so."""
@@ -114,13 +116,13 @@ class Wrapper:
             for rule in (*found.rules, *found.voters)
         }
 
-    def _record(self, url: str, selector: Selector) -> Record:
+    def _record(self, url: str, region: _Region) -> Record:
         values: dict[str, tuple[str, ...]] = {}
         typed: dict[str, tuple[object, ...]] = {}
         provenance: dict[str, tuple[Provenance, ...]] = {}
         for name, rules in self.attributes.items():
-            votes = [self._found(rules, voter, selector) for voter in rules.voters]
-            found = self._values(rules, votes, selector)
+            votes = [self._found(rules, voter, region) for voter in rules.voters]
+            found = self._values(rules, votes, region)
             if not found:
                 continue
             values[name] = tuple(value.text for value in found)
@@ -129,40 +131,34 @@ class Wrapper:
                 typed[name] = types
         return Record(url, values, typed, provenance)
 
-    def _values(
-        self, attribute: AttributeRules, votes: list[list[_Value]], selector: Selector
-    ) -> list[_Value]:
-        """The values of an attribute: of all rules, each once; or the first one of the first that finds any."""
+    def _values(self, attribute: AttributeRules, votes: list[list[_Value]], region: _Region) -> list[_Value]:
+        """The values of an attribute: of all rules, each once; or one, of the first rule that finds any."""
         if attribute.attribute.multi:
-            united = (value for rule in attribute.rules for value in self._found(attribute, rule, selector))
+            united = (value for rule in attribute.rules for value in self._found(attribute, rule, region))
             by_text: dict[str, _Value] = {}
             for value in united:
                 by_text.setdefault(value.text, value)
             return list(by_text.values())
         for rule in attribute.rules:
-            if found := self._found(attribute, rule, selector):
+            if found := self._found(attribute, rule, region):
                 return found[:1]
-        # No rule finds a value. One voter alone might take another value for it, but hardly all of them the same.
-        first = [vote[0] for vote in votes if vote]
-        if len(first) == len(votes) >= _LEAST_VOTERS and len({value.text for value in first}) == 1:
-            return first[:1]
+        if attribute.do_voters_step_in and all(votes) and len({vote[0].text for vote in votes}) == 1:
+            return votes[0][:1]
         return []
 
-    def _found(self, attribute: AttributeRules, rule: Rule, selector: Selector) -> list[_Value]:
-        """What one rule finds."""
-        return [
-            _Value(text, rule, node)
-            for node in selector(rule)
-            if node.text not in self.labels
-            for text in part_values(rule.part, node.text)
-            if shape(text) in attribute.shapes
-        ]
+    def _found(self, attribute: AttributeRules, rule: Rule, region: _Region) -> list[_Value]:
+        """What one rule finds; a scorer chooses only among nodes that hold values."""
+        nodes = region.select(rule)
+        if rule.scorer is not None:
+            candidates = (node for node in nodes if self._texts(attribute, rule, node))
+            nodes = chosen(rule.scorer, candidates, region.record)
+        return [_Value(text, rule, node) for node in nodes for text in self._texts(attribute, rule, node)]
 
-    def _chosen(self, rule: Rule, nodes: list[Node], record: Scope | None) -> list[Node]:
-        """The nodes that count: those that the rule selects, or those of them that its scorer chooses."""
-        if rule.scorer is None:
-            return nodes
-        return chosen(rule.scorer, (node for node in nodes if node.text not in self.labels), record)
+    def _texts(self, attribute: AttributeRules, rule: Rule, node: Node) -> list[str]:
+        """The values that a node holds."""
+        if node.text in self.labels:
+            return []
+        return [text for text in part_values(rule.part, node.text) if shape(text) in attribute.shapes]
 
     def _provenance(
         self, name: str, attribute: AttributeRules, value: _Value, votes: list[list[_Value]]

@@ -22,7 +22,7 @@ from siteloom.wrapper.language import CURRENCIES, DIGITS, LETTERS, TEXT_KINDS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from siteloom.wrapper.language import Feature, RecordRule, Rule
+    from siteloom.wrapper.language import Feature, Rule
 
 ODD_BLANKS = (
     "\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
@@ -81,9 +81,9 @@ def rule_xpath(rule: Rule, within_record: bool = False, blanks: Blanks = WRITTEN
     return expression.in_record() if within_record else expression.on_page()
 
 
-def record_xpath(rule: RecordRule, blanks: Blanks = WRITTEN_OUT) -> str:
+def record_xpath(features: Iterable[Feature], blanks: Blanks = WRITTEN_OUT) -> str:
     """The XPath of the elements that records begin with; a record inside a record is part of it."""
-    expression = _Expression("element", rule.features, blanks, HIDDEN, within_record=False)
+    expression = _Expression("element", features, blanks, HIDDEN, within_record=False)
     expression.demand(0, f"not(ancestor::{expression.as_condition()})")
     return expression.on_page()
 

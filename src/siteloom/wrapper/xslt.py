@@ -22,7 +22,7 @@ from siteloom.wrapper.language import CURRENCIES, DIGITS, LETTERS, SHAPES
 from siteloom.wrapper.xpath import ODD_BLANKS, Blanks, quote, record_xpath, rule_xpath, xml_characters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from siteloom.dom import Element
     from siteloom.wrapper.language import AttributeRules, RecordRule, Rule, Shape
@@ -164,27 +164,34 @@ _PAGE = """\
   <xsl:template match="/">
     <records>
       <record>
-        <xsl:call-template name="record"/>
+{calls}
       </record>
     </records>
   </xsl:template>"""
 
 _LIST = """\
-  <!-- A page is a list of records; those without any value are left out. -->
+  <!-- A page is a list of records, each of which has values of {least}. -->
   <xsl:template match="/">
+{starts}
     <records>
-      <xsl:for-each select={select}>
-        <xsl:variable name="record">
-          <xsl:call-template name="record"/>
-        </xsl:variable>
-        <xsl:if test="string($record)">
+      <xsl:for-each select="$starts">
+{variables}
+        <xsl:if test={has_enough}>
           <record>
-            <xsl:copy-of select="$record"/>
+{copies}
           </record>
         </xsl:if>
       </xsl:for-each>
     </records>
   </xsl:template>"""
+
+_STARTS = """\
+    <xsl:variable name="starts" select={select}/>"""
+
+_STARTS_OR_FALLBACK = """\
+    <xsl:variable name="named" select={select}/>
+    <!-- What takes their place where there are none. -->
+    <xsl:variable name="starts" select={fallback}/>"""
 
 _SINGLE = """\
     <xsl:if test="string($found)">
@@ -203,10 +210,6 @@ def to_xslt(wrapper: Wrapper) -> str:
 
     It is for our own trees, and for other processors for the XML that `tree_xml` makes of them.
     """
-    names = "\n".join(
-        f'    <xsl:call-template name="attribute-{number}"/>'
-        for number in range(1, len(wrapper.attributes) + 1)
-    )
     is_list = wrapper.record_rule is not None
     attributes = (
         _attribute_template(number, name, rules, is_list)
@@ -220,32 +223,55 @@ def to_xslt(wrapper: Wrapper) -> str:
         currencies=CURRENCIES,
         letters=LETTERS,
         labels=_in_attribute(quote("\n".join(["", *sorted(wrapper.labels), ""]))),
-        records=_records_template(wrapper.record_rule),
-        attributes="\n\n".join([f'  <xsl:template name="record">\n{names}\n  </xsl:template>', *attributes]),
+        records=_records_template(wrapper.record_rule, range(1, len(wrapper.attributes) + 1)),
+        attributes="\n\n".join(attributes),
         hidden="|".join(sorted(HIDDEN)),
         breaks=_wrapped_pattern(sorted(BREAKS)),
     )
 
 
-def _records_template(rule: RecordRule | None) -> str:
+def _records_template(rule: RecordRule | None, attributes: Sequence[int]) -> str:
+    calls = [f'<xsl:call-template name="attribute-{number}"/>' for number in attributes]
     if rule is None:
-        return _PAGE
+        return _PAGE.format(calls=_indented(calls, 8))
     if rule.runs_on:
         raise UsageError(
             "A list whose records run on through the siblings of their first element "
             "cannot be said in XSLT 1.0: extract it with siteloom itself."
         )
-    return _LIST.format(select=_in_attribute(record_xpath(rule, _BLANKS)))
+    named = _in_attribute(record_xpath(rule.features, _BLANKS))
+    starts = _STARTS.format(select=named)
+    if rule.fallback:
+        fallback = f"$named | ({record_xpath(rule.fallback, _BLANKS)})[not($named)]"
+        starts = _STARTS_OR_FALLBACK.format(select=named, fallback=_in_attribute(fallback))
+    # Whether there is a value counts as 1 or 0. Nodes of a variable cannot be counted in XSLT 1.0.
+    filled = " + ".join(f"boolean(string($values-{number}))" for number in attributes) or "0"
+    return _LIST.format(
+        least="any attribute" if rule.least <= 1 else f"at least {rule.least} attributes",
+        starts=starts,
+        variables=_indented(
+            [
+                f'<xsl:variable name="values-{number}">{call}</xsl:variable>'
+                for number, call in zip(attributes, calls, strict=True)
+            ],
+            8,
+        ),
+        has_enough=_in_attribute(f"{filled} >= {rule.least}"),
+        copies=_indented([f'<xsl:copy-of select="$values-{number}"/>' for number in attributes], 12),
+    )
 
 
 def _attribute_template(number: int, name: str, rules: AttributeRules, is_list: bool) -> str:
     is_multi = bool(rules.attribute.multi)
-    for rule in rules.rules:
+    voters = rules.voters if rules.do_voters_step_in else ()
+    for rule in (*rules.rules, *voters):
         _refuse(rule, name)
     loops = [
         [f"<!-- {_comment(rule_words(rule, multi=is_multi))} -->", *_loop(rule, rules.shapes, is_list)]
-        for rule in rules.rules
+        for rule in (*rules.rules, *voters)
     ]
+    if voters:
+        loops[len(rules.rules) :] = [[*_agreed(loops[len(rules.rules) :])]]
     lines = _all_found(loops) if is_multi or len(loops) < 2 else _first_found(loops)
     end = _MULTI.format(name=_in_attribute(quote(name))) if is_multi else _SINGLE.format(name=_plain(name))
     return "\n".join(
@@ -279,6 +305,23 @@ def _first_found(loops: list[list[str]]) -> Iterator[str]:
         yield "</xsl:variable>"
     found = ", ".join(f"$found-{number}" for number in range(1, len(loops) + 1))
     yield f'<xsl:variable name="found" select="concat({found})"/>'
+
+
+def _agreed(loops: list[list[str]]) -> Iterator[str]:
+    """What the first voter finds, if all find the same first; when one finds nothing, no more are asked."""
+    yield "<!-- No rule has found it: a value counts that all of these find. -->"
+    for number, loop in enumerate(loops, start=1):
+        yield f'<xsl:variable name="vote-{number}">'
+        if number > 1:
+            yield f'  <xsl:if test="string($vote-{number - 1})">'
+        yield from (f"{'    ' if number > 1 else '  '}{line}" for line in loop)
+        if number > 1:
+            yield "  </xsl:if>"
+        yield "</xsl:variable>"
+    first, *others = (f"substring-before($vote-{number}, '&#10;')" for number in range(1, len(loops) + 1))
+    yield f'<xsl:if test="{" and ".join([first, *(f"{other} = {first}" for other in others)])}">'
+    yield '  <xsl:value-of select="$vote-1"/>'
+    yield "</xsl:if>"
 
 
 def _loop(rule: Rule, shapes: Sequence[Shape], is_list: bool) -> Iterator[str]:
@@ -316,6 +359,10 @@ def _refuse(rule: Rule, name: str) -> None:
 def _named(shapes: Sequence[Shape]) -> str:
     """Shapes in one text; the name of none is part of another's."""
     return " ".join(shapes)
+
+
+def _indented(lines: Iterable[str], blanks: int) -> str:
+    return "\n".join(" " * blanks + line for line in lines)
 
 
 def _in_attribute(expression: str) -> str:
