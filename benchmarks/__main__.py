@@ -1,20 +1,29 @@
-"""Runs all benchmarks and keeps the figures: `python -m benchmarks DATA`."""
+"""Runs all benchmarks, or one, and keeps the figures: `python -m benchmarks DATA [--only NAME]`."""
 
 from __future__ import annotations
 
+import argparse
 import platform
+import re
 import sys
 from pathlib import Path
 
-from benchmarks import clustering, parsing, starting, storing
+from benchmarks import clustering, learning, parsing, starting, storing
 from benchmarks.corpus import corpus_sites
 from benchmarks.measure import as_table
 from siteloom.dom import PARSER
 
 RESULTS = Path(__file__).with_name("results.md")
+BENCHMARKS = {
+    "starting": starting,
+    "parsing": parsing,
+    "storing": storing,
+    "clustering": clustering,
+    "learning": learning,
+}
 
 
-def main(data: Path) -> None:
+def main(data: Path, only: str | None = None) -> None:
     if not corpus_sites(data):
         sys.exit(f"There are no real pages at {data}: benchmarks need them (see scripts/unpack-data).")
     parts = [
@@ -22,12 +31,28 @@ def main(data: Path) -> None:
         "Made by `make bench`; ratios within one run, CPU seconds of one core.",
         f"Python {platform.python_version()}, {PARSER}.\n",
     ]
-    for benchmark in (starting, parsing, storing, clustering):
-        table = as_table(benchmark.TITLE, benchmark.figures(data))
-        print(table, flush=True)
-        parts.append(table)
+    before = _tables() if only else {}
+    for name, benchmark in BENCHMARKS.items():
+        if only in (None, name):
+            table = as_table(benchmark.TITLE, benchmark.figures(data))
+            print(table, flush=True)
+            parts.append(table)
+        elif benchmark.TITLE in before:
+            parts.append(before[benchmark.TITLE])
     RESULTS.write_text("\n".join(parts), encoding="utf-8")
 
 
+def _tables() -> dict[str, str]:
+    """The tables as they were measured before, by their titles."""
+    sections = re.split("^## ", RESULTS.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    return {section.partition("\n")[0]: f"## {section.rstrip()}\n" for section in sections}
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Speed and memory on real pages."
+    )
+    parser.add_argument("data", type=Path, help="where scripts/unpack-data put the pages")
+    parser.add_argument("--only", choices=BENCHMARKS, help="run one, and keep the figures of the others")
+    arguments = parser.parse_args()
+    main(arguments.data, arguments.only)

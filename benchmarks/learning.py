@@ -12,18 +12,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from evals.swde import swde_sites
 from lxml import etree
 
 import siteloom
 from benchmarks.measure import ROUNDS, Figure, cpu_seconds
-from evals.swde import swde_sites
 from siteloom.errors import ExampleNotFound
 from siteloom.kernels.markup import scan_tags
 from siteloom.learning import check_example
 from siteloom.model import Example, Page
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from evals.swde import SwdeSite
 
@@ -39,7 +39,7 @@ _MANY_NODES = 50_000
 _GENERATED = ("attributes", "nodes")
 
 
-class Task(NamedTuple):
+class _Task(NamedTuple):
     """What a wrapper is learned from."""
 
     examples: list[Example]
@@ -85,17 +85,17 @@ def figures(data: Path) -> list[Figure]:
     ]
 
 
-def site_task(site: SwdeSite) -> Task:
+def _site_task(site: SwdeSite) -> _Task:
     """The pages of a site, of which those that `sample` names are annotated."""
     numbers = site.evenly_spaced(_UNLABELLED + _EXAMPLES)
     pages = [site.page(number) for number in numbers]
     names = sorted({name for truth in site.truth.values() for name, values in truth.items() if values})
     chosen = siteloom.sample(pages, k=_EXAMPLES)
     examples = [_example(pages[index], site.truth[numbers[index]], names[:_ATTRIBUTES]) for index in chosen]
-    return Task(examples, [page for index, page in enumerate(pages) if index not in chosen])
+    return _Task(examples, [page for index, page in enumerate(pages) if index not in chosen])
 
 
-def _example(page: Page, truth: dict[str, tuple[str, ...]], names: Sequence[str]) -> Example:
+def _example(page: Page, truth: Mapping[str, tuple[str, ...]], names: Sequence[str]) -> Example:
     """A page with its values; an attribute whose true value does not stand there is left out."""
     values = {name: list(truth.get(name, ())) for name in names}
     while True:
@@ -107,7 +107,7 @@ def _example(page: Page, truth: dict[str, tuple[str, ...]], names: Sequence[str]
 
 
 def _costs(site: SwdeSite) -> _Costs:
-    examples, unlabelled = task = site_task(site)
+    examples, unlabelled = task = _site_task(site)
     wrapper = siteloom.learn(examples, unlabelled)
     seconds = cpu_seconds(
         {
@@ -120,7 +120,10 @@ def _costs(site: SwdeSite) -> _Costs:
     )
     others = seconds["P of others"]
     return _Costs(
-        site.full_name, seconds["learn"] / seconds["P"], seconds["sample"] / others, seconds["extract"] / others
+        site.full_name,
+        learn=seconds["learn"] / seconds["P"],
+        sample=seconds["sample"] / others,
+        extract=seconds["extract"] / others,
     )
 
 
@@ -140,7 +143,7 @@ def _in_own_process(what: str) -> str:
     return f"{seconds:.1f} s, peak {megabytes:,.0f} MB, {found:,} of the values found"
 
 
-def generated_task(what: str) -> Task:
+def _generated_task(what: str) -> _Task:
     """One example with many attributes, or of many nodes."""
     if what == "attributes":
         pages = [_definitions(number) for number in range(21)]
@@ -148,7 +151,7 @@ def generated_task(what: str) -> Task:
     else:
         pages = [_table(number) for number in range(6)]
         values = {f"a{column}": [_value(0, column)] for column in range(_ATTRIBUTES)}
-    return Task([Example(pages[0], values)], pages[1:])
+    return _Task([Example(pages[0], values)], pages[1:])
 
 
 def _value(page: int, number: int) -> str:
@@ -159,14 +162,15 @@ def _value(page: int, number: int) -> str:
 def _definitions(page: int) -> Page:
     """A list of terms and what they mean on this page."""
     items = "".join(f"<dt>Term {term}:</dt><dd>{_value(page, term)}</dd>" for term in range(_MANY_ATTRIBUTES))
-    return Page.from_text(f"http://x/{page}", f"<title>Page {page}</title><h1>Page {page}</h1><dl>{items}</dl>")
+    return Page.from_text(f"http://x/{page}", f"<h1>Page {page}</h1><dl>{items}</dl>")
 
 
 def _table(page: int) -> Page:
     """A few definitions, and a table of many rows; elements and texts are nodes."""
     items = "".join(f"<dt>Term {term}:</dt><dd>{_value(page, term)}</dd>" for term in range(_ATTRIBUTES))
     rows = "".join(
-        f"<tr><td class=name>Name {row % 997}</td><td>{(row + page) * 31 % 10_007}</td><td><a href='/{row}'>more</a></td></tr>"
+        f"<tr><td class=name>Name {row % 997}</td><td>{(row + page) * 31 % 10_007}</td>"
+        f"<td><a href='/{row}'>more</a></td></tr>"
         for row in range(_MANY_NODES // 8)
     )
     return Page.from_text(f"http://x/{page}", f"<h1>Page {page}</h1><dl>{items}</dl><table>{rows}</table>")
@@ -174,7 +178,7 @@ def _table(page: int) -> Page:
 
 def _print_run(what: str) -> None:
     scan_tags(b"<p>")
-    examples, unlabelled = generated_task(what)
+    examples, unlabelled = _generated_task(what)
     times = []
     for _ in range(ROUNDS):
         start = time.process_time()

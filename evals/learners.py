@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from siteloom.model import Page
+    from siteloom.wrapper import Wrapper
 
 Method = Literal["united", "vertex"]
 
@@ -49,11 +50,7 @@ class Learner(Protocol):
 
 
 class Siteloom:
-    """Siteloom itself.
-
-    Some true values do not stand on their pages (the data set is wrong there). A
-    person could not annotate them, so their attribute is left out of that example.
-    """
+    """Siteloom itself."""
 
     def __init__(self, method: Method) -> None:
         self._method = method
@@ -62,16 +59,26 @@ class Siteloom:
         self, examples: Sequence[Example], unlabelled: Sequence[Page], pages: Sequence[Page]
     ) -> Answers:
         """Learn, then extract from `pages`."""
-        left_out: list[str] = []
-        while True:
-            try:
-                wrapper = siteloom.learn(examples, unlabelled=unlabelled, method=self._method)
-                break
-            except ExampleNotFound as error:
-                left_out.append(str(error))
-                examples = _without(examples, error)
+        wrapper, left_out = learned(examples, unlabelled, self._method)
         records = [wrapper.extract(page) for page in pages]
-        return Answers([Found(record.values, record.confidence) for record in records], tuple(left_out))
+        return Answers([Found(record.values, record.confidence) for record in records], left_out)
+
+
+def learned(
+    examples: Sequence[Example], unlabelled: Sequence[Page], method: Method
+) -> tuple[Wrapper, tuple[str, ...]]:
+    """A wrapper, and the values of examples that could not be used.
+
+    Some true values do not stand on their pages (the data set is wrong there). A
+    person could not annotate them, so their attribute is left out of that example.
+    """
+    left_out: list[str] = []
+    while True:
+        try:
+            return siteloom.learn(examples, unlabelled=unlabelled, method=method), tuple(left_out)
+        except ExampleNotFound as error:
+            left_out.append(str(error))
+            examples = _without(examples, error)
 
 
 class AbsolutePathVote:

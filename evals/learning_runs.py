@@ -63,7 +63,7 @@ def attributes_of(site: SwdeSite) -> list[str]:
 
 
 def _run_site(task: _Task) -> SiteResult:
-    site = _LoadedSite(task.site, max(count for counts in task.plan.values() for count in counts))
+    site = LoadedSite(task.site, max(count for counts in task.plan.values() for count in counts))
     rows: list[Row] = []
     notes: list[str] = []
     for method, counts in task.plan.items():
@@ -92,7 +92,7 @@ def _learner(method: str) -> Learner:
     return Siteloom(own)
 
 
-class _LoadedSite:
+class LoadedSite:
     """A site's pages, read once for all methods and numbers of examples."""
 
     def __init__(self, site: SwdeSite, most_examples: int) -> None:

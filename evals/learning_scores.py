@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Score = Literal["strict", "top1"]
 
 CONFIDENT = 0.9
-_BIN_EDGES = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
+_BIN_EDGES = (0.0, 0.5, 0.7, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0)
 
 
 class Cause(StrEnum):
@@ -146,13 +146,17 @@ def mean_annotated(rows: Iterable[Row]) -> float:
 
 def reliability(rows: Iterable[Row]) -> list[Reliability]:
     """How often values of a given confidence are among the true ones."""
-    values = _values(rows)
-    return [_counted(values, low, high) for low, high in pairwise(_BIN_EDGES)]
+    return reliability_of(_values(rows))
+
+
+def reliability_of(values: Sequence[tuple[float, bool]]) -> list[Reliability]:
+    """How often values of a given confidence are right, for pairs of confidence and truth."""
+    return [counted(values, low, high) for low, high in pairwise(_BIN_EDGES)]
 
 
 def confident(rows: Iterable[Row]) -> Reliability:
     """The values that Siteloom is confident of."""
-    return _counted(_values(rows), CONFIDENT, 1)
+    return counted(_values(rows), CONFIDENT, 1)
 
 
 def _values(rows: Iterable[Row]) -> list[tuple[float, bool]]:
@@ -166,8 +170,8 @@ def _values(rows: Iterable[Row]) -> list[tuple[float, bool]]:
     ]
 
 
-def _counted(values: Sequence[tuple[float, bool]], low: float, high: float) -> Reliability:
-    """A bin has its lower edge; the last one has both."""
+def counted(values: Sequence[tuple[float, bool]], low: float, high: float) -> Reliability:
+    """The values of a bin, which has its lower edge; the last bin has both."""
     inside = [
         is_true for confidence, is_true in values if low <= confidence and (confidence < high or high == 1)
     ]

@@ -24,11 +24,23 @@ a `Failure` (see `siteloom.model`), counted and listed, and the work goes on.
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class SiteloomError(Exception):
     """The root of all errors that Siteloom raises on purpose."""
 
     exit_status = 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As exceptions are pickled, they are made again out of their message alone.
+        return _made_again, (type(self), self.args, vars(self))
+
+
+def _made_again(kind: type[SiteloomError], args: tuple[object, ...], state: dict[str, Any]) -> SiteloomError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(state)
+    return error
 
 
 class UsageError(SiteloomError):

@@ -243,7 +243,11 @@ def learn_annotated(
     clusters, addresses = store.clusters()
     cluster_of = {addresses[member]: found for found in clusters for member in found.members}
     groups: list[tuple[list[Cluster], list[Example]]] = []
-    for site in dict.fromkeys(found.site for found in clusters):
+    if cluster is not None and cluster not in {found.id for found in clusters}:
+        raise UsageError(f"There is no cluster {cluster}: siteloom cluster lists them.")
+    for site in dict.fromkeys(
+        [*(found.site for found in clusters), *(found.name for found in store.sites())]
+    ):
         for example in store.examples(site):
             home = cluster_of.get(PageAddress(site, example.page.url))
             if home is None:

@@ -1,4 +1,4 @@
-"""The behaviour probes on which other learners of wrappers fail (see docs for the table)."""
+"""Small changes of a page on which other learners of wrappers give wrong values."""
 
 from __future__ import annotations
 
@@ -76,11 +76,25 @@ def test_a_missing_field_does_not_shift_its_neighbour_in(wrapper: Wrapper, missi
     assert found == {name: value for name, value in values.items() if value is not None}
 
 
-def test_all_class_names_are_renamed(wrapper: Wrapper) -> None:
-    renamed = ("c-a1", "c-b2", "c-c3", "c-d4", "c-e5", "c-f6")
+RENAMED = ("c-a1", "c-b2", "c-c3", "c-d4", "c-e5", "c-f6")
+
+
+def test_where_all_class_names_are_renamed_nothing_is_wrong(wrapper: Wrapper) -> None:
     for values in PRODUCTS:
+        found = extracted(wrapper, product(*values, classes=RENAMED))
         expected = dict(zip(NAMES, values, strict=True))
-        assert extracted(wrapper, product(*values, classes=renamed)) == expected
+        assert found.items() <= expected.items()
+        assert {"price", "colour", "weight"} <= found.keys()
+        # No neighbour steps in either.
+        found = extracted(wrapper, product(values[0], None, None, values[3], classes=RENAMED))
+        assert found.items() <= expected.items()
+        assert found.keys() <= {"name", "weight"}
+
+
+def test_where_all_class_names_are_renamed_two_examples_are_enough_to_find_everything() -> None:
+    for values in PRODUCTS:
+        found = extracted(learn(EXAMPLES), product(*values, classes=RENAMED))
+        assert found == dict(zip(NAMES, values, strict=True))
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,11 @@ def test_a_label_close_by_is_preferred_to_where_the_value_stands() -> None:
     assert len(result.rules) == 1
     assert "Colour" in {feature.value for feature in words(found, result.rules[0].features)}
     assert not {"position", "text-number"} & kinds(found, result)
-    assert (result.rules[0].wrong, result.rules[0].covered, result.rules[0].filled) == (0, {0, 1}, 1.0)
+    assert (result.rules[0].wrong, result.rules[0].covered, result.rules[0].filled) == (
+        0,
+        frozenset({0, 1}),
+        1.0,
+    )
 
 
 def test_a_label_in_the_same_part_of_the_page_is_preferred_to_one_farther_away() -> None:
@@ -267,7 +271,7 @@ def test_voters_hang_on_other_things_than_the_rule_and_each_other() -> None:
         sources = {_source(feature) for feature in words(found, rule.features)}
         assert not sources & seen
         seen |= sources
-        assert (rule.wrong, rule.covered) == (0, {0, 1, 2})
+        assert (rule.wrong, rule.covered) == (0, frozenset({0, 1, 2}))
         assert selected(found, Covering([rule], []), 4) == ["$5"]
 
 

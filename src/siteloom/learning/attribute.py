@@ -11,7 +11,7 @@ from siteloom.learning.labelled import Form
 from siteloom.learning.parts import Cut, learn_part
 from siteloom.learning.search import Covering, Instance, Problem, cover
 from siteloom.learning.table import NONE, target_rows
-from siteloom.wrapper.language import Evidence, Part, Rule
+from siteloom.wrapper.language import Evidence, Feature, Part, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from siteloom.learning.labelled import PlacedUnit
     from siteloom.learning.places import Place
     from siteloom.learning.search import Found
-    from siteloom.learning.table import Flags, Ints, Rows, Table
+    from siteloom.learning.table import Flags, Ints, Table
 
     Cover = Callable[[Problem], Covering]
 
@@ -67,7 +67,8 @@ def learn_attribute(
         for number, (placed, value) in enumerate(values):
             places = [place for place in value.places if place.target == form.target]
             found = [(row, place) for place in places if (row := row_of(placed, place)) != NONE]
-            neutral += [row for row, _ in found]
+            # Where the value is but a part, the whole would be a wrong one.
+            neutral += [row for row, place in found if place.is_whole or not form.is_whole]
             for row, place in found:
                 if place.is_whole == form.is_whole:
                     cuts.setdefault(row, []).append(Cut(place.whole, place.start, place.end))
@@ -86,19 +87,19 @@ def learn_attribute(
             labels=units.labels,
         )
         covering = cover(problem)
-        if is_multi is None and not has_several and form == Form("text", is_whole=True):
+        if is_multi is not False and not has_several and form == Form("text", is_whole=True):
             listed = _as_list(problem, covering, units, cover)
             if listed is not None:
                 covering, has_several = listed, True
         for found_rule in covering.rules:
             part = _part(problem, found_rule, cuts, form)
             if part is not None:
-                rules.append(_rule(form.target, found_rule, part, rows))
+                rules += _rules(form.target, found_rule, part, problem)
                 uncovered -= {numbers[covered] for covered in found_rule.covered if covered < len(numbers)}
         for voter in covering.voters:
             part = _part(problem, voter, cuts, form)
             if part is not None and len(voters) < _MOST_VOTERS:
-                voters.append(_rule(form.target, voter, part, rows))
+                voters += _rules(form.target, voter, part, problem)[:1]
         if not uncovered:
             break
     return RuleSet(tuple(rules), tuple(voters), has_several if is_multi is None else is_multi)
@@ -129,12 +130,19 @@ def _part(problem: Problem, found: Found, cuts: dict[int, list[Cut]], form: Form
     return learn_part(mine, [texts[value] for value in others[:_MOST_TEXTS].tolist()])
 
 
-def _rule(target: str, found: Found, part: Part, rows: Rows) -> Rule:
+def _rules(target: str, found: Found, part: Part, problem: Problem) -> list[Rule]:
+    """What was found as a rule, or as one for each tag: of elements the table has those of some tags only."""
+    features = {feature for column in found.features for feature in problem.rows.rule_features(column)}
+    if target != "element":
+        return [_rule(target, features, found, part)]
+    tags = problem.rows.tags(problem.hits(found.features))
+    return [_rule(target, {*features, Feature("tag", 0, tag)}, found, part) for tag in tags]
+
+
+def _rule(target: str, features: set[Feature], found: Found, part: Part) -> Rule:
     return Rule(
         target=target,
-        features=tuple(
-            sorted({feature for column in found.features for feature in rows.rule_features(column)})
-        ),
+        features=tuple(sorted(features)),
         part=part,
         evidence=Evidence(
             examples=len(found.covered),

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from siteloom.learning.report import LearningReport
     from siteloom.learning.search import Covering, Problem
     from siteloom.learning.table import Flags, UnitRows
-    from siteloom.model import Example, Page, Record
+    from siteloom.model import Example, Page
     from siteloom.wrapper.language import RecordRule
     from siteloom.wrapper.selection import Scope
 
@@ -51,6 +51,7 @@ _LABEL_SHARE = 0.2
 _LEAST_LABEL_UNITS = 3
 _LIST_PAGES = 20  # are enough to see how records differ
 _MOST_UNITS = 1_000  # list pages have many records each
+_KEPT_TREES = 10_000_000  # bytes of their pages; in memory a tree is about ten times as large
 _ANCHORS = frozenset({"text-before", "before", "first-text"})
 
 
@@ -88,7 +89,9 @@ def learn_wrapper(
     _check(examples)
     roots = [_example_root(example) for example in examples]
     known_urls = {example.page.url for example in examples}
-    others = evenly_spaced([page for page in unlabelled if page.url not in known_urls], MOST_UNLABELLED)
+    others = _Others(
+        evenly_spaced([page for page in unlabelled if page.url not in known_urls], MOST_UNLABELLED)
+    )
     rule, labelled = (
         _labelled_records(examples, roots, others)
         if examples[0].records
@@ -145,9 +148,31 @@ def check_example(example: Example) -> None:
     _check([example])
     root = _example_root(example)
     if example.records:
-        _labelled_records([example], [root], ())
+        _labelled_records([example], [root], _Others(()))
     else:
         _labelled_pages([example], [root])
+
+
+class _Others:
+    """The pages without examples. They are looked at more than once, so as many trees as fit are kept."""
+
+    def __init__(self, pages: Sequence[Page]) -> None:
+        self._pages = pages
+        self._kept: dict[int, Element | Failure] = {}
+        self._left = _KEPT_TREES
+
+    def roots(self, most: int = MOST_UNLABELLED) -> Iterator[tuple[Page, Element]]:
+        """The pages that parse, with their trees; or those of some, evenly spaced."""
+        for number in evenly_spaced(range(len(self._pages)), most):
+            page = self._pages[number]
+            root = self._kept.get(number)
+            if root is None:
+                root = parse(page)
+                if len(page.html) <= self._left:
+                    self._left -= len(page.html)
+                    self._kept[number] = root
+            if not isinstance(root, Failure):
+                yield page, root
 
 
 class _LabelledUnit(NamedTuple):
@@ -194,7 +219,7 @@ def _labelled_pages(examples: Sequence[Example], roots: Sequence[Element]) -> li
 
 
 def _labelled_records(
-    examples: Sequence[Example], roots: Sequence[Element], others: Sequence[Page]
+    examples: Sequence[Example], roots: Sequence[Element], others: _Others
 ) -> tuple[RecordRule, list[_LabelledUnit]]:
     """The rule for records of list pages, and the records that are known."""
     indices = [PlaceIndex(root) for root in roots]
@@ -203,10 +228,9 @@ def _labelled_records(
         for example, root, index in zip(examples, roots, indices, strict=True)
     ]
     runs_on = any(one.runs_on for one in found)
-    parsed = [parse(page) for page in evenly_spaced(others, _LIST_PAGES)]
     rule = record_rule(
         [start for one in found for start in one.starts],
-        [root for root in parsed if not isinstance(root, Failure)],
+        [root for _, root in others.roots(_LIST_PAGES)],
         runs_on=runs_on,
         least=(_fewest_attributes(examples) + 1) // 2,
     )
@@ -231,7 +255,7 @@ def _fewest_attributes(examples: Sequence[Example]) -> int:
 def _table(
     labelled: Sequence[_LabelledUnit],
     roots: Sequence[Element],
-    others: Iterable[Page],
+    others: _Others,
     rule: RecordRule | None,
     chosen: Mapping[str, Sequence[Form]],
 ) -> tuple[Table, list[PlacedUnit]]:
@@ -265,13 +289,12 @@ def _table(
             for scope in records(rule, root):
                 if scope.start not in known:
                     add(root, scope)
-    for page in others:
-        parsed = parse(page)
-        if isinstance(parsed, Failure) or builder.units >= _MOST_UNITS:
-            continue
-        scopes: Iterable[Scope | None] = [None] if rule is None else records(rule, parsed)
+    for _, root in others.roots():
+        if builder.units >= _MOST_UNITS:
+            break
+        scopes: Iterable[Scope | None] = [None] if rule is None else records(rule, root)
         for unlabelled in scopes:
-            add(parsed, unlabelled)
+            add(root, unlabelled)
     return Table(builder), placed
 
 
@@ -292,7 +315,7 @@ def _labels(table: Table, example_values: set[str]) -> Flags:
 
 
 def _finished(
-    draft: Wrapper, labelled: Sequence[_LabelledUnit], roots: Sequence[Element], others: Sequence[Page]
+    draft: Wrapper, labelled: Sequence[_LabelledUnit], roots: Sequence[Element], others: _Others
 ) -> Learned:
     """The wrapper with what it does on all pages, seen as it will be used."""
     judged = [
@@ -303,7 +326,7 @@ def _finished(
         )
         for one in labelled
     ]
-    extracted = [record for page in others for record in _extract(draft, page)]
+    extracted = [record for page, root in others.roots() for record in draft.records(root, page.url)]
     attributes = {}
     for name, rules in draft.attributes.items():
         texts = [text for record in extracted for text in record.values.get(name, ())]
@@ -321,9 +344,3 @@ def _finished(
         attributes[name] = replace(rules, attribute=attribute, filled=round(filled, 4), day_first=day_first)
     wrapper = replace(draft, attributes=attributes)
     return Learned(wrapper, report(wrapper, judged, extracted))
-
-
-def _extract(wrapper: Wrapper, page: Page) -> Iterator[Record]:
-    root = parse(page)
-    if not isinstance(root, Failure):
-        yield from wrapper.records(root, page.url)

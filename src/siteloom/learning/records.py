@@ -44,12 +44,13 @@ def find_records(
         for other, other_home in enumerate(homes)
         if other != number
     )
+    parent = None
     if runs_on:
         parent = _lowest_common([node for nodes in regions for node in nodes])
-        starts = [_child_towards(parent, min(nodes, key=order.__getitem__)) for nodes in regions]
+        starts = [_first_child(parent, nodes, order) for nodes in regions]
     else:
         starts = _alike([_own_ancestors(home, homes) for home in homes])
-    if len(set(starts)) < len(starts):
+    if len(set(starts)) < len(starts) or parent in starts:
         raise ExampleError(
             f"The records given for {url} cannot be told apart: each must have a value that stands by itself."
         )
@@ -170,6 +171,12 @@ def _child_towards(parent: Element, inside: Element) -> Element:
     return inside
 
 
+def _first_child(parent: Element, nodes: Sequence[Element], order: Mapping[Element, int]) -> Element:
+    """The child at which a record begins; texts of the parent itself stand behind one of its children."""
+    inside = [node for node in nodes if node is not parent]
+    return _child_towards(parent, min(inside, key=order.__getitem__)) if inside else parent
+
+
 def _own_ancestors(home: Element, homes: Sequence[Element]) -> list[Element]:
     """An element and its ancestors, as long as they hold no other record's; the topmost first."""
     shared = {
@@ -195,9 +202,27 @@ def _alike(chains: Sequence[Sequence[Element]]) -> list[Element]:
         for first in chains[0]:
             found = [next((one for one in chain if look(one) == look(first)), None) for chain in chains]
             alike = [one for one in found if one is not None]
-            if len(alike) == len(chains):
+            if len(alike) == len(chains) and not _are_rows(alike, [chain[-1] for chain in chains]):
                 return alike
     return [chain[0] for chain in chains]
+
+
+def _are_rows(starts: Sequence[Element], homes: Sequence[Element]) -> bool:
+    """Whether these hold several records each, as rows of a grid do: one is the first, another the second."""
+    numbers = {
+        _number_among_twins(_child_towards(start, home))
+        for start, home in zip(starts, homes, strict=True)
+        if start is not home
+    }
+    return len(numbers) > 1
+
+
+def _number_among_twins(element: Element) -> int:
+    look, paths = _tag_and_class(element), _inner_paths(element)
+    return sum(
+        _tag_and_class(other) == look and _similarity(_inner_paths(other), paths) >= _ALIKE
+        for other in element.itersiblings(str(element.tag), preceding=True)
+    )
 
 
 def _tag(element: Element) -> object:

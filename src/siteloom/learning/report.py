@@ -119,6 +119,7 @@ def _oddness(wrapper: Wrapper, record: Record) -> OddPage:
     """How much would be learned by annotating a page: what is missing or doubtful on it."""
     doubt = 0.0
     reasons = []
+    confidence = record.confidence
     for name, rules in wrapper.attributes.items():
         if name not in record.values:
             # That a value is missing where most pages have one is a surprise.
@@ -126,7 +127,7 @@ def _oddness(wrapper: Wrapper, record: Record) -> OddPage:
             if rules.filled > 0.5:
                 reasons.append(f"no {name}, which {rules.filled:.0%} of the pages have")
         else:
-            lowest = min(record.confidence[name])
+            lowest = min(confidence[name])
             doubt += 1 - lowest
             if lowest < 0.9:
                 reasons.append(f"{name} has a confidence of only {lowest:.2f}")

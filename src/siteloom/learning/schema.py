@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from siteloom.errors import UsageError
-from siteloom.model import Attribute
+from siteloom.model import Attribute, ValueType
 from siteloom.typed import infer_type
 
 if TYPE_CHECKING:
@@ -29,8 +29,21 @@ def given_schema(schema: Mapping[str, Attribute | Mapping[str, object]] | None) 
             raise UsageError(
                 f"The schema says {min(unknown)!r} of {name}: it can say {', '.join(sorted(known))}."
             )
+        for what, value in given.items():
+            _check_value(name, what, value)
         found[name] = Attribute(**given)  # type: ignore[arg-type]
     return found
+
+
+def _check_value(name: str, what: str, value: object) -> None:
+    if value is None:
+        return
+    if what == "type" and value not in get_args(ValueType):
+        raise UsageError(
+            f"The schema says that {name} is of type {value!r}: it can be {', '.join(get_args(ValueType))}."
+        )
+    if what != "type" and not isinstance(value, bool):
+        raise UsageError(f"The schema says {value!r} for {what} of {name}: it can be true or false.")
 
 
 def inferred(

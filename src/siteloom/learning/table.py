@@ -8,21 +8,23 @@ A *unit* is what gives one record: a page, or one record of a list page.
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from lxml import etree
 
-from siteloom.dom import attribute_words, normalize, visible_text
+from siteloom.dom import attribute_words, normalize
 from siteloom.dom.spots import Spot
-from siteloom.dom.text import HIDDEN, NOT_CONTENT
+from siteloom.dom.text import BREAKS, HIDDEN, NOT_CONTENT
 from siteloom.wrapper.language import TELLING_ATTRIBUTES, TEXT_KINDS, Feature, shape
 from siteloom.wrapper.selection import Standing
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from numpy.typing import NDArray
 
@@ -46,6 +48,9 @@ LONGEST_TEXT = 5_000
 _NEAR = 2  # levels up that count as the same part of a page
 _LONGEST_PREFIX = 40  # what stands before a colon later in a text is a clause, not a label
 
+# What is known of features is kept for all attributes: so many bytes of it.
+_KEPT_FLAGS = 50_000_000
+
 _ATTRIBUTE = "attribute:"
 _ELEMENT_COLUMNS = (
     *("tag", "id", "class", *(_ATTRIBUTE + name for name in TELLING_ATTRIBUTES)),
@@ -53,7 +58,8 @@ _ELEMENT_COLUMNS = (
 )
 _COLUMN = {name: number for number, name in enumerate(_ELEMENT_COLUMNS)}
 _TEXT_COLUMN: dict[str, int] = {name: number for number, name in enumerate(TEXT_KINDS)}
-_NO_ATTRIBUTES = (NONE,) * len(TELLING_ATTRIBUTES)
+_TELLING_COLUMN = {name: _COLUMN[_ATTRIBUTE + name] for name in TELLING_ATTRIBUTES}
+_NO_ATTRIBUTES = (NONE,) * (2 + len(TELLING_ATTRIBUTES))
 
 # Texts that only part the items of a list.
 _SEPARATORS = (",", ";", "/", "|", "&", "·", "•", "-", "\N{EN DASH}", "and", "or", ", and", ",and")
@@ -67,19 +73,27 @@ class ColumnFeature(NamedTuple):
     value: int
 
 
+class _Numbers(dict[str, int]):
+    """A number for each text that was asked for; a known one is found without any Python code."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def __missing__(self, text: str) -> int:
+        self[text] = number = len(self.texts)
+        self.texts.append(text)
+        return number
+
+
 class Words:
     """Numbers for texts."""
 
     def __init__(self) -> None:
-        self.texts: list[str] = []
-        self._numbers: dict[str, int] = {}
-
-    def number(self, text: str) -> int:
+        self._numbers = _Numbers()
+        self.texts = self._numbers.texts
+        self.number: Callable[[str], int] = self._numbers.__getitem__
         """The number of a text, a new one if it has none yet."""
-        number = self._numbers.setdefault(text, len(self.texts))
-        if number == len(self.texts):
-            self.texts.append(text)
-        return number
 
     def known(self, text: str) -> int:
         """The number of a text, or NONE if it occurs nowhere."""
@@ -90,16 +104,58 @@ class Words:
 class _Open:
     """An element whose end has not come yet.
 
-    Its row, its children by tag, its text nodes and visible texts so far; in one
-    that is hidden no text is visible.
+    Its row, its children by tag (most elements have none), its text nodes and
+    visible texts so far; in one that is hidden no text is visible.
     """
 
     element: Element | None
     row: int
     is_hidden: bool
-    children: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+    children: dict[str, int] | None = None
     text_nodes: int = 0
     visible_texts: int = 0
+
+
+class _Insides:
+    """What `visible_text` says of all elements of some tags, found in one walk."""
+
+    def __init__(self, tags: frozenset[str]) -> None:
+        self.found: list[tuple[int, str]] = []  # row and text
+        self._tags = tags
+        self._pieces: list[str] = []
+        self._length = 0  # of all pieces, blanks not counted that may fall away
+        self._starts: list[tuple[int, int]] = []  # of each open element: the pieces before it, their length
+
+    def begin(self, tag: str) -> None:
+        """An element begins."""
+        self._starts.append((len(self._pieces), self._length))
+        if tag in BREAKS:
+            self._add_blank()
+
+    def add(self, text: str) -> None:
+        """A text of the innermost open element."""
+        if text[0].isspace():
+            self._add_blank()
+        if words := normalize(text):
+            self._pieces.append(words)
+            self._length += len(words)
+            if text[-1].isspace():
+                self._add_blank()
+
+    def end(self, tag: str, row: int) -> None:
+        """The innermost open element ends."""
+        start, length = self._starts.pop()
+        if tag in self._tags and self._length - length <= LONGEST_TEXT:
+            self.found.append((row, normalize("".join(self._pieces[start:]))))
+        if tag in HIDDEN:  # it is seen only when it is looked at by itself
+            del self._pieces[start:]
+            self._length = length
+        elif tag in BREAKS:
+            self._add_blank()
+
+    def _add_blank(self) -> None:
+        if self._pieces and self._pieces[-1] != " ":
+            self._pieces.append(" ")
 
 
 class UnitRows(NamedTuple):
@@ -119,32 +175,36 @@ class TableBuilder:
     def __init__(self, attributes: frozenset[str] = frozenset(), tags: frozenset[str] = frozenset()) -> None:
         self.words = Words()
         self.units = 0
-        self.elements: list[tuple[int, ...]] = []  # columns but first-text
+        self.elements = array("i")  # one after the other, their columns but first-text
         self.text_spans: list[tuple[int, int]] = []  # of each element: its first text, and the end of them
         self.unit_starts: list[int] = []  # the first text of each unit
         self.parents: list[int] = []
-        self.class_words: defaultdict[int, list[int]] = defaultdict(list)
+        self.class_words: dict[int, list[int]] = {}  # of each class that occurs
         self.texts: list[tuple[int, int, int, int]] = []  # unit, parent, value, number in the parent
         self.targets: defaultdict[str, list[tuple[int, int, int]]] = defaultdict(list)  # unit, element, value
         self._attributes = attributes
         self._tags = tags
+        self._classes: dict[str, int] = {}
 
     def add(self, *roots: Element, with_tails: bool = False) -> UnitRows:
         """Take in a unit: these elements, and `with_tails` the texts behind them."""
         rows = UnitRows({}, {})
         outside = _Open(roots[0].getparent(), NONE, is_hidden=False)
         self.unit_starts.append(len(self.texts))
+        insides = _Insides(self._tags) if self._tags else None
         for root in roots:
-            self._add_tree(root, outside, rows)
+            self._add_tree(root, outside, rows, insides)
             if with_tails and outside.element is not None:
                 for node in _with_comments(root):
                     if node.tail:
                         outside.text_nodes = Spot(outside.element, node).number - 1
                         self._add_text(outside, node.tail, rows)
+        for row, text in sorted(insides.found) if insides else ():
+            self._add_target("element", row, text)
         self.units += 1
         return rows
 
-    def _add_tree(self, root: Element, outside: _Open, rows: UnitRows) -> None:
+    def _add_tree(self, root: Element, outside: _Open, rows: UnitRows, insides: _Insides | None) -> None:
         opened = [outside]
         walk = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
         for event, node in walk:
@@ -153,49 +213,68 @@ class TableBuilder:
                     walk.skip_subtree()
                     opened.append(outside)
                     continue
-                rows.elements[node] = row = len(self.elements)
+                rows.elements[node] = row = len(self.parents)
                 self._add_element(node, opened[-1])
                 opened.append(_Open(node, row, opened[-1].is_hidden or node.tag in HIDDEN))
+                if insides:
+                    insides.begin(str(node.tag))
                 text = node.text
             else:
                 if event == "end":
                     row = opened.pop().row
                     if row != NONE:
                         self.text_spans[row] = (self.text_spans[row][0], len(self.texts))
+                        if insides:
+                            insides.end(str(node.tag), row)
                 if node is root:
                     continue
                 text = node.tail
             if text:
                 self._add_text(opened[-1], text, rows)
+                if insides:
+                    insides.add(text)
 
     def _add_element(self, node: Element, parent: _Open) -> None:
         number = self.words.number
-        row = len(self.elements)
+        row = len(self.parents)
         tag = str(node.tag)
-        parent.children[tag] += 1
-        id_number = class_number = NONE
-        others = _NO_ATTRIBUTES
-        if attributes := node.attrib:
-            if found := attributes.get("id"):
-                id_number = number(found)
-            if names := attribute_words(attributes.get("class", "")):
-                class_number = number(" ".join(names))
-                for word in set(names):
-                    self.class_words[number(word)].append(row)
-            others = tuple(
-                number(" ".join(attribute_words(found))) if (found := attributes.get(name)) else NONE
-                for name in TELLING_ATTRIBUTES
-            )
-            for name in self._attributes.intersection(attributes):
-                self._add_target(f"@{name}", row, normalize(attributes[name]))
-        if tag in self._tags:
-            self._add_target("element", row, visible_text(node))
-        position = number(f"{tag} {parent.children[tag]}")  # no tag has a blank
+        if parent.children is None:
+            parent.children = {}
+        parent.children[tag] = place = parent.children.get(tag, 0) + 1
+        names = self._add_attributes(row, found) if (found := node.items()) else _NO_ATTRIBUTES
+        position = number(f"{tag} {place}")  # no tag has a blank
         # Nothing may follow in the unit, but before the element there is a text all the same.
         before = self.texts[-1][2] if len(self.texts) > self.unit_starts[-1] else NONE
-        self.elements.append((number(tag), id_number, class_number, *others, position, before))
+        self.elements.extend((number(tag), *names, position, before))
         self.parents.append(parent.row)
         self.text_spans.append((len(self.texts), len(self.texts)))
+
+    def _add_attributes(self, row: int, attributes: list[tuple[str, str]]) -> list[int]:
+        """The columns of an element that its HTML attributes give: id, class, and those that tell."""
+        number = self.words.number
+        names = [*_NO_ATTRIBUTES]
+        for name, value in attributes:
+            if name == "id":
+                if value:
+                    names[0] = number(value)
+            elif name == "class":
+                names[1] = self._class_number(value)
+            elif name in _TELLING_COLUMN and value:
+                names[_TELLING_COLUMN[name] - 1] = number(" ".join(attribute_words(value)))
+            if name in self._attributes:
+                self._add_target(f"@{name}", row, normalize(value))
+        return names
+
+    def _class_number(self, value: str) -> int:
+        """The number of all class names together; NONE if there are none."""
+        known = self._classes.get(value)
+        if known is None:
+            number = self.words.number
+            words = attribute_words(value)
+            known = self._classes[value] = number(" ".join(words)) if words else NONE
+            if words:
+                self.class_words[known] = list(map(number, dict.fromkeys(words)))
+        return known
 
     def _add_target(self, target: str, row: int, text: str) -> None:
         if text and len(text) <= LONGEST_TEXT:
@@ -239,11 +318,17 @@ class Table:
         # Of what is not there, the first text comes after all others.
         self.text_starts = np.append(spans[0], count)
         self.parents = np.append(np.array(builder.parents, np.int32), NONE)  # the parent of NONE is NONE
-        self.class_words = {word: np.array(rows, np.int32) for word, rows in builder.class_words.items()}
-        self.words_of: defaultdict[int, list[int]] = defaultdict(list)
-        for word, rows in builder.class_words.items():
-            for row in rows:
-                self.words_of[row].append(word)
+        self.class_words = {NONE: [], **builder.class_words}
+        self.classes_with: defaultdict[int, list[int]] = defaultdict(list)
+        for class_, found in builder.class_words.items():
+            for word in found:
+                self.classes_with[word].append(class_)
+        self.rows: dict[str, Rows] = {}  # of each target that was asked for
+
+    @cached_property
+    def shapes(self) -> Ints:
+        """The shape of each word, as the number of a word."""
+        return np.array([self.words.number(shape(text)) for text in list(self.words.texts)], np.int32)
 
     def continuations(self) -> Ints:
         """For each text the text that goes on with the list that it is an item of, or NONE.
@@ -251,6 +336,10 @@ class Table:
         Items stand alone in elements of the same tag and class that are siblings, with
         nothing or only a separator between them.
         """
+        return self._continuations
+
+    @cached_property
+    def _continuations(self) -> Ints:
         count = len(self.text_unit)
         if not count:
             return np.empty(0, np.int32)
@@ -291,9 +380,6 @@ class Rows:
         self._ancestors = [element]
         for _ in range(DEPTH - 1):
             self._ancestors.append(table.parents[self._ancestors[-1]])
-        self._shapes = np.array(
-            [table.words.number(shape(text)) for text in list(table.words.texts)], np.int32
-        )
         self._having: dict[ColumnFeature, Flags] = {}
 
     def __len__(self) -> int:
@@ -302,7 +388,7 @@ class Rows:
     def features(self, row: int) -> list[ColumnFeature]:
         """All features of a node."""
         own = int(self.value[row])
-        found = [ColumnFeature("shape", 0, int(self._shapes[own]))]
+        found = [ColumnFeature("shape", 0, int(self.table.shapes[own]))]
         if self._text_columns is not None:
             text_columns = zip(TEXT_KINDS, self._text_columns[:, row].tolist(), strict=True)
             found += [ColumnFeature(name, 0, value) for name, value in text_columns if value != NONE]
@@ -316,7 +402,8 @@ class Rows:
                 for name, value in columns
                 if value != NONE and (name != "first-text" or value != own)
             ]
-            found += [ColumnFeature("class-word", distance, word) for word in self.table.words_of[element]]
+            class_ = int(self.table.elements[_COLUMN["class"], element])
+            found += [ColumnFeature("class-word", distance, word) for word in self.table.class_words[class_]]
         return found
 
     def standing(self, row: int) -> Standing:
@@ -334,9 +421,19 @@ class Rows:
             element = int(self.table.parents[element])
         return Standing(position, text_number, depth)
 
+    def tags(self, rows: Ints) -> list[str]:
+        """The tags of the elements of some nodes, each once, the most frequent first."""
+        found, counts = np.unique(
+            self.table.elements[_COLUMN["tag"], self._ancestors[0][rows]], return_counts=True
+        )
+        order = np.lexsort((found, -counts))
+        return [self.table.words.texts[number] for number in found[order].tolist()]
+
     def having(self, feature: ColumnFeature) -> Flags:
         """Which nodes have a feature."""
         if (known := self._having.get(feature)) is None:
+            if len(self._having) * len(self) > _KEPT_FLAGS:
+                self._having.clear()
             known = self._having[feature] = self._find(feature)
         return known
 
@@ -347,7 +444,7 @@ class Rows:
 
     def having_shape(self, shapes: Collection[Shape]) -> Flags:
         """Which nodes have a text of one of these shapes."""
-        return np.isin(self._shapes[self.value], [self.table.words.known(shape) for shape in shapes])
+        return np.isin(self.table.shapes[self.value], [self.table.words.known(shape) for shape in shapes])
 
     def is_near(self, feature: ColumnFeature) -> bool:
         """Whether the text before a node mostly stands in the same small part of the page as the node."""
@@ -363,7 +460,7 @@ class Rows:
         found: Flags
         name, distance, value = feature
         if name == "shape":
-            found = self._shapes[self.value] == value
+            found = self.table.shapes[self.value] == value
             return found
         if name in _TEXT_COLUMN:
             assert self._text_columns is not None
@@ -371,10 +468,8 @@ class Rows:
             return found
         elements = self._ancestors[distance]
         if name == "class-word":
-            has_word = np.zeros(len(self.table.parents), np.bool_)  # the last one is NONE's
-            has_word[self.table.class_words[value]] = True
-            found = has_word[elements]
-            return found
+            classes = np.append(self.table.elements[_COLUMN["class"]], NONE)
+            return np.isin(classes, self.table.classes_with[value])[elements]
         found = np.append(self.table.elements[_COLUMN[name]], NONE)[elements] == value
         return found & (self.value != value) if name == "first-text" else found
 
@@ -392,20 +487,24 @@ class Rows:
         return [Feature(cast("Kind", column), distance, text)]
 
 
-def target_rows(table: Table, target: str) -> Rows:
-    """All nodes that a rule with this target chooses from."""
-    if target == "text":
-        return Rows(table, table.text_unit, table.text_parent, table.text_value, table.text_columns)
-    unit, element, value = table.targets[target]
-    return Rows(table, unit, element, value, None)
-
-
 def _with_comments(element: Element) -> Iterator[Element]:
     """An element and the comments behind it, up to the next element."""
     node: Element | None = element
     while node is not None and (node is element or not isinstance(node.tag, str)):
         yield node
         node = node.getnext()
+
+
+def target_rows(table: Table, target: str) -> Rows:
+    """All nodes that a rule with this target chooses from."""
+    if target not in table.rows:
+        if target == "text":
+            rows = Rows(table, table.text_unit, table.text_parent, table.text_value, table.text_columns)
+        else:
+            unit, element, value = table.targets[target]
+            rows = Rows(table, unit, element, value, None)
+        table.rows[target] = rows
+    return table.rows[target]
 
 
 def _prefix(text: str) -> str:

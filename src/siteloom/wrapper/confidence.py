@@ -16,31 +16,30 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from siteloom.wrapper.language import Evidence
+    from siteloom.wrapper.language import Rule
 
 
 class Signs(NamedTuple):
-    """What speaks for and against a value."""
+    """What speaks for and against a value: from 0, not at all, to 1.
 
-    examples: float  # example values that the rule found, on a scale that saturates
+    Whether many examples show it, whether other rules come first, and whether
+    the rule hangs on names were tried, too; they tell nothing besides these.
+    """
+
     filled: float  # share of unlabelled pages on which the rule finds something
-    wrong: float  # whether the rule also found something wrong on the example pages
-    repeated: float  # share of unlabelled pages with more than one value of a single-valued attribute
-    later: float  # whether it is not the attribute's first rule
-    agreeing: float  # share of the voters that found this value
-    disagreeing: float  # share of the voters that found only others
+    imprecise: float  # whether something wrong on the example pages has all features of the rule
+    several: float  # whether the attribute has further values on this page
+    agreeing: float  # share of the voters that find this value
+    disagreeing: float  # share of the voters that should find this value and do not
 
 
-def signs(
-    evidence: Evidence, *, is_multi: bool, is_first_rule: bool, agreeing: int, disagreeing: int, voters: int
-) -> Signs:
-    """The signs of one value."""
+def signs(rule: Rule, *, is_one_of_several: bool, agreeing: int, disagreeing: int, voters: int) -> Signs:
+    """The signs of a value that a rule found."""
     return Signs(
-        examples=1 - 1 / (1 + evidence.examples),
-        filled=evidence.filled,
-        wrong=float(evidence.wrong > 0),
-        repeated=0.0 if is_multi else evidence.repeated,
-        later=float(not is_first_rule),
+        filled=rule.evidence.filled,
+        # Rules get a scorer only where features do not tell values from other nodes.
+        imprecise=float(rule.evidence.wrong > 0 or rule.scorer is not None),
+        several=float(is_one_of_several),
         agreeing=agreeing / voters if voters else 0.0,
         disagreeing=disagreeing / voters if voters else 0.0,
     )
@@ -52,11 +51,11 @@ def confidence(found: Signs) -> float:
     score = weights["intercept"] + sum(
         weights[name] * value for name, value in zip(Signs._fields, found, strict=True)
     )
-    return round(1 / (1 + math.exp(-score)), 3)
+    return round(1 / (1 + math.exp(-score)), 4)
 
 
 @cache
 def _weights() -> Mapping[str, float]:
     content = files("siteloom.wrapper").joinpath("confidence.json").read_text(encoding="utf-8")
-    weights: dict[str, float] = json.loads(content)
+    weights: dict[str, float] = json.loads(content)["weights"]
     return weights

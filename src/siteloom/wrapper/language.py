@@ -16,6 +16,7 @@ its first one, no ancestor above its topmost elements.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -54,7 +55,7 @@ Shape = Literal["price", "digits", "mixed", "words"]
 DIGITS = "0123456789"
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 CURRENCIES = "$€£¥"
-_DIGITS, _LETTERS, _CURRENCIES = frozenset(DIGITS), frozenset(LETTERS), frozenset(CURRENCIES)
+_ANY_DIGIT, _ANY_LETTER, _ANY_CURRENCY = (re.compile(f"[{any_}]") for any_ in (DIGITS, LETTERS, CURRENCIES))
 
 
 def shape(text: str) -> Shape:
@@ -62,12 +63,11 @@ def shape(text: str) -> Shape:
 
     Only these very characters count, so that XPath can tell shapes, too.
     """
-    characters = set(text)
-    if not characters & _DIGITS:
+    if not _ANY_DIGIT.search(text):
         return "words"
-    if characters & _CURRENCIES:
+    if _ANY_CURRENCY.search(text):
         return "price"
-    return "mixed" if characters & _LETTERS else "digits"
+    return "mixed" if _ANY_LETTER.search(text) else "digits"
 
 
 SHAPES: tuple[Shape, ...] = get_args(Shape)

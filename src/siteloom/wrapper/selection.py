@@ -7,7 +7,10 @@ looked at closely.
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
+from dataclasses import replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.dom import attribute_words, normalize, text_nodes, visible_text
@@ -21,8 +24,13 @@ if TYPE_CHECKING:
     from siteloom.dom import Element
     from siteloom.wrapper.language import Feature, RecordRule, Rule
 
-# What a rule is looked for by, the rarest on a page first.
-_TRIGGERS = ("id", "text-before", "before", "first-text", "prefix", "attribute", "class", "class-word", "tag")
+# What a rule is looked for by, the rarest on a page first. A position counts with its tag.
+_TRIGGERS = (
+    *("id", "text-before", "before", "first-text", "prefix", "attribute", "high position"),
+    *("high text-number", "class", "class-word", "position", "tag", "text-number"),
+)
+_ORDER = {kind: number for number, kind in enumerate(_TRIGGERS)}
+_HIGH_NUMBER = 10  # few elements have more children
 _BY_TEXT = frozenset({"text-before", "before", "first-text"})
 
 
@@ -70,16 +78,21 @@ class Scope(NamedTuple):
 
 
 class Triggers(NamedTuple):
-    """What to note while a page is walked."""
+    """What to note while a page is walked.
+
+    A position is noted with its tag before it: "li 12" are all `li` that are the twelfth of their parent.
+    """
 
     features: dict[Rule, Feature | None]
     ids: frozenset[str]
     classes: frozenset[str]
     class_words: frozenset[str]
     tags: frozenset[str]
+    positions: dict[str, frozenset[int]]
     attributes: dict[str, frozenset[str]]
     texts: frozenset[str]
     prefixes: tuple[str, ...]
+    text_numbers: frozenset[int]
 
 
 class Occurrences(NamedTuple):
@@ -101,39 +114,62 @@ def triggers(rules: Iterable[Rule]) -> Triggers:
     for value in values["attribute"]:
         name, _, expected = value.partition("=")
         attributes[name].add(expected)
+    positions: defaultdict[str, set[int]] = defaultdict(set)
+    for value in values["position"]:
+        tag, _, number = value.partition(" ")
+        positions[tag].add(int(number))
     return Triggers(
         chosen,
         frozenset(values["id"]),
         frozenset(values["class"]),
         frozenset(values["class-word"]),
         frozenset(values["tag"]),
+        {tag: frozenset(numbers) for tag, numbers in positions.items()},
         {name: frozenset(expected) for name, expected in attributes.items()},
         frozenset(values["text"]),
         tuple(sorted(values["prefix"])),
+        frozenset(map(int, values["text-number"])),
     )
 
 
 def _trigger(rule: Rule) -> Feature | None:
-    order = {kind: number for number, kind in enumerate(_TRIGGERS)}
-    known = [feature for feature in rule.features if feature.kind in order]
-    return min(known, key=lambda feature: (order[feature.kind], feature), default=None)
+    tags = {feature.distance: feature.value for feature in rule.features if feature.kind == "tag"}
+    known: list[tuple[int, Feature]] = []
+    for feature in rule.features:
+        kind: str = feature.kind
+        if kind in ("position", "text-number") and int(feature.value) > _HIGH_NUMBER:
+            kind = f"high {kind}"
+        if feature.kind != "position":
+            if kind in _ORDER:
+                known.append((_ORDER[kind], feature))
+        elif feature.distance in tags:
+            with_tag = replace(feature, value=f"{tags[feature.distance]} {feature.value}")
+            known.append((_ORDER[kind], with_tag))
+    return min(known)[1] if known else None
 
 
 def occurrences(root: Element, wanted: Triggers) -> Occurrences:
     """Walk a page, and note where the triggers are."""
     elements: defaultdict[tuple[str, str], list[Element]] = defaultdict(list)
     texts: defaultdict[tuple[str, str], list[Spot]] = defaultdict(list)
-    looks_at_texts = bool(wanted.texts or wanted.prefixes)
+    counts: defaultdict[tuple[Element | None, str], int] = defaultdict(int)
+    numbers: defaultdict[Element, int] = defaultdict(int)
+    looks_at_texts = bool(wanted.texts or wanted.prefixes or wanted.text_numbers)
     for element in root.iter():
         tag = element.tag
         if isinstance(tag, str):
             if tag in wanted.tags:
                 elements["tag", tag].append(element)
+            if tag in wanted.positions:
+                counts[element.getparent(), tag] += 1
+                position = _position(root, None) if element is root else counts[element.getparent(), tag]
+                if position in wanted.positions[tag]:
+                    elements["position", f"{tag} {position}"].append(element)
             _note_attributes(element, wanted, elements)
             if looks_at_texts and (text := element.text) and tag not in HIDDEN:
-                _note_text(element, None, text, wanted, texts)
+                _note_text(Spot(element, None), text, wanted, texts, numbers)
         if looks_at_texts and (text := element.tail) and (parent := element.getparent()) is not None:
-            _note_text(parent, element, text, wanted, texts)
+            _note_text(Spot(parent, element), text, wanted, texts, numbers)
     return Occurrences(root, elements, texts)
 
 
@@ -153,19 +189,24 @@ def _note_attributes(
 
 
 def _note_text(
-    parent: Element,
-    after: Element | None,
+    spot: Spot,
     text: str,
     wanted: Triggers,
     texts: dict[tuple[str, str], list[Spot]],
+    numbers: dict[Element, int],
 ) -> None:
-    words = normalize(text)
+    if not (words := normalize(text)):
+        return
     if words in wanted.texts:
-        texts["text", words].append(Spot(parent, after))
+        texts["text", words].append(spot)
     if wanted.prefixes and words.startswith(wanted.prefixes):
         for prefix in wanted.prefixes:
             if words.startswith(prefix):
-                texts["prefix", prefix].append(Spot(parent, after))
+                texts["prefix", prefix].append(spot)
+    if wanted.text_numbers:
+        numbers[spot.parent] += 1
+        if numbers[spot.parent] in wanted.text_numbers:
+            texts["text-number", str(numbers[spot.parent])].append(spot)
 
 
 def select(rule: Rule, trigger: Feature | None, found: Occurrences) -> list[Node]:
@@ -199,8 +240,7 @@ def records(rule: RecordRule, root: Element) -> list[Scope]:
         starts = _starts(rule.fallback, root)
     if not rule.runs_on:
         return [Scope(start, _behind(start)) for start in starts]
-    following: list[Element | None] = [*starts[1:], None]
-    return [Scope(start, _end_of_run(start, after)) for start, after in zip(starts, following, strict=True)]
+    return [Scope(start, _end_of_run(start, after)) for start, after in zip_longest(starts, starts[1:])]
 
 
 def _starts(features: tuple[Feature, ...], root: Element) -> list[Element]:
@@ -245,7 +285,7 @@ def _has(node: Node, feature: Feature, record: Scope | None) -> bool:
         if kind == "prefix":
             return node.text.startswith(value)
         if kind == "text-number":
-            return _text_number(node.spot, record) == int(value)
+            return _text_number(node.spot, record, int(value)) == int(value)
     element = _ancestor(node.element, feature.distance, record)
     return element is not None and _element_has(element, feature, node, record)
 
@@ -278,7 +318,7 @@ def _element_has(element: Element, feature: Feature, node: Node, record: Scope |
             name, _, expected = value.partition("=")
             return " ".join(attribute_words(element.get(name, ""))) == expected
         case "position":
-            return _position(element, record) == int(value)
+            return _position(element, record, int(value)) == int(value)
         case "before":
             outside = next(element.iterancestors("head"), element)
             return _says(text_before(spot_before(outside), record.begin if record else None), value)
@@ -310,26 +350,32 @@ def _ancestor(element: Element, distance: int, record: Scope | None) -> Element 
     return None if found is top else found
 
 
-def _position(element: Element, record: Scope | None) -> int:
+def _position(element: Element, record: Scope | None, most: int = sys.maxsize) -> int:
+    """The number among siblings of the same tag; where it is larger than `most`, something larger."""
     position = 1
     if record is not None and element is record.start:
         return position
-    for sibling in element.itersiblings(str(element.tag), preceding=True):
-        position += 1
-        if record is not None and sibling is record.start:
+    # Among the topmost elements of a record that runs on, its first one is to be met, whatever its tag.
+    is_top = record is not None and element.getparent() is record.start.getparent()
+    for sibling in element.itersiblings(None if is_top else str(element.tag), preceding=True):
+        position += sibling.tag == element.tag
+        if position > most or (record is not None and sibling is record.start):
             break
     return position
 
 
-def _text_number(spot: Spot, record: Scope | None) -> int:
+def _text_number(spot: Spot, record: Scope | None, most: int = sys.maxsize) -> int:
+    """The number among the visible texts of the parent; where it is larger than `most`, something larger."""
     number = 0
     first = record.start if record is not None and record.start.getparent() is spot.parent else None
     after = spot.after
-    while True:
-        number += not Spot(spot.parent, after).is_blank
+    while number <= most:
+        text = spot.parent.text if after is None else after.tail
+        number += bool(text and not text.isspace())
         if after is None or after is first:
-            return number
+            break
         after = after.getprevious()
+    return number
 
 
 def _is_outside(element: Element, tags: frozenset[str]) -> bool:
@@ -360,8 +406,8 @@ def _candidates(target: str, trigger: Feature | None, found: Occurrences) -> Ite
             if target == "text"
             else (e for e in found.root.iter() if isinstance(e.tag, str))
         )
-    elif trigger.kind == "prefix":
-        yield from found.texts.get(("prefix", trigger.value), ())
+    elif trigger.kind in ("prefix", "text-number"):
+        yield from found.texts.get((trigger.kind, trigger.value), ())
     elif trigger.kind == "text-before":
         for spot in found.texts.get(("text", trigger.value), ()):
             yield from _first(texts_from(next_spot(spot)))

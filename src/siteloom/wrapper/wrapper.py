@@ -126,7 +126,10 @@ class Wrapper:
             if not found:
                 continue
             values[name] = tuple(value.text for value in found)
-            provenance[name] = tuple(self._provenance(name, rules, value, votes) for value in found)
+            provenance[name] = tuple(
+                self._provenance(name, rules, value, votes, is_one_of_several=len(found) > 1)
+                for value in found
+            )
             if (types := _typed(found, rules, url)) is not None:
                 typed[name] = types
         return Record(url, values, typed, provenance)
@@ -161,21 +164,29 @@ class Wrapper:
         return [text for text in part_values(rule.part, node.text) if shape(text) in attribute.shapes]
 
     def _provenance(
-        self, name: str, attribute: AttributeRules, value: _Value, votes: list[list[_Value]]
+        self,
+        name: str,
+        attribute: AttributeRules,
+        value: _Value,
+        votes: list[list[_Value]],
+        *,
+        is_one_of_several: bool,
     ) -> Provenance:
         number = (*attribute.rules, *attribute.voters).index(value.rule)
-        texts = [{other.text for other in vote} for vote in votes]
+        agreeing = sum(value.text in {other.text for other in vote} for vote in votes)
+        agreeing -= number >= len(attribute.rules)  # a voter is no witness for itself
+        # Voters look for what the first rule finds: that others find further values is no wonder.
+        is_expected = number == 0 or not attribute.attribute.multi
         return Provenance(
             rule=f"{name}#{number + 1}",
             xpath=self._xpaths[value.rule],
             node=_path(value.node, value.rule.target),
             confidence=confidence(
                 signs(
-                    value.rule.evidence,
-                    is_multi=bool(attribute.attribute.multi),
-                    is_first_rule=number == 0,
-                    agreeing=sum(value.text in vote for vote in texts),
-                    disagreeing=sum(bool(vote) and value.text not in vote for vote in texts),
+                    value.rule,
+                    is_one_of_several=is_one_of_several,
+                    agreeing=agreeing,
+                    disagreeing=len(votes) - agreeing if is_expected else 0,
                     voters=len(votes),
                 )
             ),
