@@ -49,7 +49,10 @@ _NAMES = frozenset({"id", "class", "class-word"})
 
 _ITEM_FEATURES = frozenset({("text-number", 0), ("position", 0)})
 
-_SUPPORT_WEIGHT = 12.0  # how many points of cost it is worth to be found on all pages instead of none
+# How many points of cost it is worth to find something on all other units instead of none, and all examples
+# instead of none: what one rule does not cover, another will.
+_SUPPORT_WEIGHT = 12.0
+_COVERAGE_WEIGHT = 4.0
 _CONSTANT_PENALTY = 1.5  # in shares of pages: navigation says the same everywhere, values do not
 _CONSTANT_SHARE = 0.9
 _LEAST_SHARE = 0.05  # a feature on fewer pages belongs to records, not to the template
@@ -83,6 +86,7 @@ class Found:
     repeated: float
     is_constant: bool
     is_multi: bool
+    share_covered: float
     is_unsupported: bool = False
     scorer: Scorer | None = None
 
@@ -91,7 +95,8 @@ class Found:
         """The lower, the better."""
         support = self.filled - (0 if self.is_multi else self.repeated)
         support -= _CONSTANT_PENALTY * self.is_constant
-        return (self.wrong, self.is_unsupported, -len(self.covered), self.cost - _SUPPORT_WEIGHT * support)
+        score = self.cost - _SUPPORT_WEIGHT * support - _COVERAGE_WEIGHT * self.share_covered
+        return (self.wrong, self.is_unsupported, score)
 
 
 class Problem:
@@ -205,6 +210,7 @@ class Problem:
             repeated=repeated,
             is_constant=is_constant,
             is_multi=self.is_multi,
+            share_covered=len(covered) / len(self.instances),
             is_unsupported=filled < _LEAST_SUPPORT * len(covered_units) / len(self.labelled_units),
         )
 
@@ -353,11 +359,7 @@ def _smallest(problem: Problem, common: Features, uncovered: set[int]) -> list[F
             if not levels_after_first:
                 break
             levels_after_first -= 1
-    if precise:
-        least = min(candidate.uncovered for candidate in precise)
-        best = sorted(candidate for candidate in precise if candidate.uncovered == least)[: 3 * _BEAM]
-    else:
-        best = sorted(imprecise)[:_BEAM]
+    best = sorted(precise)[: 3 * _BEAM] if precise else sorted(imprecise)[:_BEAM]
     found = [
         problem.judge(tuple(features[member] for member in candidate.members), candidate.mask)
         for candidate in best
@@ -395,7 +397,7 @@ def _source(feature: ColumnFeature) -> tuple[str, int]:
         return feature.column, 0
     if feature.column in ("tag", "position"):
         return "tag", feature.distance
-    return "name", feature.distance
+    return "name", 0  # who renames one class renames all
 
 
 def _bits(flags: Flags) -> int:
