@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,9 +15,9 @@ from siteloom.learning.table import NONE, target_rows
 from siteloom.wrapper.language import Evidence, Feature, Part, Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from siteloom.learning.labelled import PlacedUnit
+    from siteloom.learning.labelled import KnownValue, PlacedUnit
     from siteloom.learning.places import Place
     from siteloom.learning.search import Found
     from siteloom.learning.table import Flags, Ints, Table
@@ -58,51 +59,73 @@ def learn_attribute(
     rules: list[Rule] = []
     voters: list[Rule] = []
     for form in forms:
-        rows = target_rows(units.table, form.target)
-        row_of = _RowFinder(units.table, form.target)
-        cuts: dict[int, list[Cut]] = {}
-        instances: list[Instance] = []
-        numbers: list[int] = []
-        neutral: list[int] = []
-        for number, (placed, value) in enumerate(values):
-            places = [place for place in value.places if place.target == form.target]
-            found = [(row, place) for place in places if (row := row_of(placed, place)) != NONE]
-            # Where the value is but a part, the whole would be a wrong one.
-            neutral += [row for row, place in found if place.is_whole or not form.is_whole]
-            for row, place in found:
-                if place.is_whole == form.is_whole:
-                    cuts.setdefault(row, []).append(Cut(place.whole, place.start, place.end))
-            here = tuple(dict.fromkeys(row for row, place in found if place.is_whole == form.is_whole))
-            if here and number in uncovered:
-                instances.append(Instance(placed.unit, here))
-                numbers.append(number)
-        if not instances:
+        posed = _pose(form, units, known, values, uncovered, has_several if is_multi is None else is_multi)
+        if posed is None:
             continue
-        problem = Problem(
-            rows,
-            instances,
-            [placed.unit for placed in known],
-            neutral,
-            is_multi=has_several if is_multi is None else is_multi,
-            labels=units.labels,
-        )
-        covering = cover(problem)
+        covering = cover(posed.problem)
         if is_multi is not False and not has_several and form == Form("text", is_whole=True):
-            listed = _as_list(problem, covering, units, cover)
+            listed = _as_list(posed.problem, covering, units, cover)
             if listed is not None:
                 covering, has_several = listed, True
-        for found_rule in covering.rules:
-            part = _part(problem, found_rule, cuts, form)
-            if part is not None:
-                rules += _rules(form.target, found_rule, part, problem)
-                uncovered -= {numbers[covered] for covered in found_rule.covered if covered < len(numbers)}
-        for voter in covering.voters:
-            part = _part(problem, voter, cuts, form)
-            if part is not None and len(voters) < _MOST_VOTERS:
-                voters += _rules(form.target, voter, part, problem)[:1]
+        for found in covering.rules:
+            if new := _rules(found, posed):
+                rules += new
+                uncovered -= {posed.values[number] for number in found.covered if number < len(posed.values)}
+        voters += [voter for found in covering.voters for voter in _rules(found, posed)[:1]]
         if not uncovered:
             break
-    return RuleSet(tuple(rules), tuple(voters), has_several if is_multi is None else is_multi)
+    return RuleSet(tuple(rules), tuple(voters[:_MOST_VOTERS]), has_several if is_multi is None else is_multi)
+
+
+class _Posed(NamedTuple):
+    """What is to be found in one form.
+
+    The problem; for each of its instances the number of the value it stands for;
+    and for each row that shows values where these stand in its text.
+    """
+
+    form: Form
+    problem: Problem
+    values: list[int]
+    cuts: Mapping[int, list[Cut]]
+
+
+def _pose(
+    form: Form,
+    units: Units,
+    known: Sequence[PlacedUnit],
+    values: Sequence[tuple[PlacedUnit, KnownValue]],
+    uncovered: Collection[int],
+    is_multi: bool,
+) -> _Posed | None:
+    """The problem of finding the values that are still uncovered, or None if none has this form."""
+    row_of = _RowFinder(units.table, form.target)
+    cuts: defaultdict[int, list[Cut]] = defaultdict(list)
+    instances: list[Instance] = []
+    numbers: list[int] = []
+    neutral: list[int] = []
+    for number, (placed, value) in enumerate(values):
+        places = [place for place in value.places if place.target == form.target]
+        found = [(row, place) for place in places if (row := row_of(placed, place)) != NONE]
+        # Where the value is but a part, the whole would be a wrong one.
+        neutral += [row for row, place in found if place.is_whole or not form.is_whole]
+        here = [(row, place) for row, place in found if place.is_whole == form.is_whole]
+        for row, place in here:
+            cuts[row].append(Cut(place.whole, place.start, place.end))
+        if here and number in uncovered:
+            instances.append(Instance(placed.unit, tuple(dict.fromkeys(row for row, _ in here))))
+            numbers.append(number)
+    if not instances:
+        return None
+    problem = Problem(
+        target_rows(units.table, form.target),
+        instances,
+        [placed.unit for placed in known],
+        neutral,
+        is_multi=is_multi,
+        labels=units.labels,
+    )
+    return _Posed(form, problem, numbers, cuts)
 
 
 class _RowFinder:
@@ -119,24 +142,32 @@ class _RowFinder:
         return self._row.get(placed.rows.elements.get(place.element, NONE), NONE)
 
 
-def _part(problem: Problem, found: Found, cuts: dict[int, list[Cut]], form: Form) -> Part | None:
-    """How the values are cut out of the nodes that were found."""
-    if form.is_whole:
-        return Part()
-    hits = problem.hits(found.features)
-    mine = [cut for row in hits.tolist() for cut in cuts.get(row, ())]
-    texts = problem.rows.table.words.texts
-    others = problem.rows.value[hits[problem.is_unlabelled[problem.rows.unit[hits]]]]
-    return learn_part(mine, [texts[value] for value in others[:_MOST_TEXTS].tolist()])
+def _rules(found: Found, posed: _Posed) -> list[Rule]:
+    """What was found as a rule, if its values can be cut out; of elements one for each tag that it selects.
 
-
-def _rules(target: str, found: Found, part: Part, problem: Problem) -> list[Rule]:
-    """What was found as a rule, or as one for each tag: of elements the table has those of some tags only."""
+    Of elements the table has only those of some tags, and a rule must not select others.
+    """
+    problem, target = posed.problem, posed.form.target
+    part = _part(found, posed)
+    if part is None:
+        return []
     features = {feature for column in found.features for feature in problem.rows.rule_features(column)}
     if target != "element":
         return [_rule(target, features, found, part)]
     tags = problem.rows.tags(problem.hits(found.features))
     return [_rule(target, {*features, Feature("tag", 0, tag)}, found, part) for tag in tags]
+
+
+def _part(found: Found, posed: _Posed) -> Part | None:
+    """How the values are cut out of the nodes that were found."""
+    if posed.form.is_whole:
+        return Part()
+    problem = posed.problem
+    hits = problem.hits(found.features)
+    cuts = [cut for row in hits.tolist() for cut in posed.cuts.get(row, ())]
+    texts = problem.rows.table.words.texts
+    others = problem.rows.value[hits[problem.is_unlabelled[problem.rows.unit[hits]]]]
+    return learn_part(cuts, [texts[value] for value in others[:_MOST_TEXTS].tolist()])
 
 
 def _rule(target: str, features: set[Feature], found: Found, part: Part) -> Rule:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from siteloom.dom import Element
+    from siteloom.learning.attribute import RuleSet
     from siteloom.learning.labelled import Form, Labelled
     from siteloom.learning.report import LearningReport
     from siteloom.learning.search import Covering, Problem
@@ -115,13 +116,6 @@ def learn_wrapper(
         )
         for name in names
     }
-    anchors = {
-        feature.value
-        for found in learned.values()
-        for one in (*found.rules, *found.voters)
-        for feature in one.features
-        if feature.kind in _ANCHORS
-    }
     draft = Wrapper(
         attributes={
             name: AttributeRules(
@@ -135,12 +129,24 @@ def learn_wrapper(
             )
             for name, found in learned.items()
         },
-        labels=frozenset(anchors - example_values).union(
-            table.words.texts[number] for number in np.flatnonzero(units.labels).tolist()
-        ),
+        labels=_label_texts(units, learned.values()) - example_values,
         record_rule=rule,
     )
     return _finished(draft, labelled, roots, others)
+
+
+def _label_texts(units: Units, learned: Iterable[RuleSet]) -> frozenset[str]:
+    """The texts that name values: labels of the template, and what rules find values by."""
+    words = units.table.words.texts
+    of_template = (words[number] for number in np.flatnonzero(units.labels).tolist())
+    anchors = (
+        feature.value
+        for found in learned
+        for rule in (*found.rules, *found.voters)
+        for feature in rule.features
+        if feature.kind in _ANCHORS
+    )
+    return frozenset(of_template).union(anchors)
 
 
 def check_example(example: Example) -> None:
