@@ -59,7 +59,7 @@ the sites of its vertical, a vertical's the mean over its attributes, the total 
 
 ## Few examples
 
-A sample ends where a further page would show nothing new, so fewer pages than K may have been annotated.
+All K pages are annotated by their true values.
 
 {totals}
 
