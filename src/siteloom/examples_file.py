@@ -46,8 +46,8 @@ def read_examples(file: str) -> list[ExampleLine]:
 def _example(line: bytes, where: str) -> ExampleLine:
     try:
         row = json.loads(line)
-    except (ValueError, RecursionError):
-        row = None
+    except (ValueError, RecursionError) as error:
+        raise ExampleError(f"{where} is no JSON: {error}.") from error
     if not isinstance(row, dict) or not isinstance(url := row.get("url"), str) or not url.strip():
         raise ExampleError(f"{where} is no example: it must be a JSON object with a url.")
     if unknown := set(row) - set(_KEYS):
@@ -71,6 +71,6 @@ def _values(found: object, where: str) -> dict[str, list[str]]:
     for name, given in found.items():
         texts = [given] if isinstance(given, str) else given
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise ExampleError(f"{where}: the values of {name!r} must be a list of texts.")
+            raise ExampleError(f"{where}: the values of {name!r} must be texts in quotes.")
         values[name] = texts
     return values

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from datetime import datetime
 
 ValueType = Literal["text", "number", "price", "date", "url", "image", "rating"]
@@ -173,6 +174,23 @@ class Example:
     values: Mapping[str, Sequence[str]] = field(default_factory=dict)
     records: Sequence[Mapping[str, Sequence[str]]] = ()
     nodes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", _lists_of_texts(self.values))
+        object.__setattr__(self, "records", tuple(map(_lists_of_texts, self.records)))
+        object.__setattr__(self, "nodes", _lists_of_texts(self.nodes))
+
+
+def _lists_of_texts(values: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Values by attribute, where a text that stands alone becomes a list of one."""
+    lists: dict[str, list[str]] = {}
+    for name, given in values.items():
+        texts: object = [given] if isinstance(given, str) else given
+        # Callers that are not type-checked pass numbers.
+        if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
+            raise TypeError(f"The values of {name} must be texts as seen on the page, not {given!r}")
+        lists[name] = list(texts)
+    return lists
 
 
 @dataclass(frozen=True, slots=True)

@@ -219,7 +219,9 @@ def placed_example(store: Store, line: ExampleLine) -> tuple[PageAddress, Exampl
     for site in (site_of(line.url), *(found.name for found in store.sites())):
         if versions := store.versions(line.url, site):
             return PageAddress(site, line.url), line.on(versions[-1])
-    raise ExampleError(f"There is an example of {line.url}, but no such page: check its URL.")
+    raise ExampleError(
+        f"There is an example of {line.url}, but no such page: check its URL, or ingest the page first."
+    )
 
 
 def learn_together(
@@ -233,47 +235,53 @@ def learn_together(
     return learn_wrapper(examples, _pages_of(store, alike or clusters, addresses), schema, method)
 
 
-def learn_annotated(
-    store: Store, cluster: str | None = None, schema: Schema = None, method: LearningMethod = "united"
-) -> list[NewWrapper]:
-    """A wrapper for each template of the workspace that has annotated pages, kept in the store.
+class AnnotatedTemplate(NamedTuple):
+    """The examples of one kind of pages of a site, and the clusters that these pages are in."""
+
+    site: str
+    clusters: list[Cluster]
+    examples: list[Example]
+
+    @property
+    def name(self) -> str:
+        """What its wrapper is called: as its largest cluster, or as its site if no page is in one."""
+        return max(self.clusters, key=lambda found: (found.size, found.id)).id if self.clusters else self.site
+
+
+def annotated_templates(store: Store, cluster: str | None = None) -> list[AnnotatedTemplate]:
+    """What is annotated in the workspace, by template, or that of one cluster.
 
     Clusters of one site whose examples have the same attributes are variants of one template.
     """
     clusters, addresses = store.clusters()
-    cluster_of = {addresses[member]: found for found in clusters for member in found.members}
-    groups: list[tuple[list[Cluster], list[Example]]] = []
     if cluster is not None and cluster not in {found.id for found in clusters}:
         raise UsageError(f"There is no cluster {cluster}: siteloom cluster lists them.")
-    for site in dict.fromkeys(
-        [*(found.site for found in clusters), *(found.name for found in store.sites())]
-    ):
-        for example in store.examples(site):
-            home = cluster_of.get(PageAddress(site, example.page.url))
-            if home is None:
-                raise ExampleError(
-                    f"The annotated page {example.page.url} is in no cluster: run siteloom cluster, "
-                    "or learn from a SOURCE with --examples."
-                )
-            _add_to_group(groups, home, example)
-    chosen = [group for group in groups if cluster in (None, *(found.id for found in group[0]))]
+    cluster_of = {addresses[member]: found for found in clusters for member in found.members}
+    templates: list[AnnotatedTemplate] = []
+    for site in store.sites():
+        for example in store.examples(site.name):
+            home = cluster_of.get(PageAddress(site.name, example.page.url))
+            _add_example(templates, site.name, home, example)
+    chosen = [one for one in templates if cluster in (None, *(found.id for found in one.clusters))]
     if not chosen:
-        raise ExampleError("No page is annotated: give --examples FILE with a few pages and their values.")
-    return [_learn_group(store, homes, examples, addresses, schema, method) for homes, examples in chosen]
+        what = "No page" if cluster is None else f"No page of {cluster}"
+        raise ExampleError(f"{what} is annotated: give --examples FILE with a few pages and their values.")
+    return chosen
 
 
-def _add_to_group(groups: list[tuple[list[Cluster], list[Example]]], home: Cluster, example: Example) -> None:
+def _add_example(
+    templates: list[AnnotatedTemplate], site: str, home: Cluster | None, example: Example
+) -> None:
     names = _attribute_names(example)
-    for homes, examples in groups:
-        others = set[tuple[bool, str]]().union(*map(_attribute_names, examples))
+    for template in templates:
+        others = set[tuple[bool, str]]().union(*map(_attribute_names, template.examples))
         # Different kinds of pages have a few attributes in common, such as a price.
-        is_same_kind = 2 * len(names & others) >= min(len(names), len(others))
-        if homes[0].site == home.site and is_same_kind:
-            examples.append(example)
-            if home not in homes:
-                homes.append(home)
+        if template.site == site and 2 * len(names & others) >= min(len(names), len(others)):
+            template.examples.append(example)
+            if home is not None and home not in template.clusters:
+                template.clusters.append(home)
             return
-    groups.append(([home], [example]))
+    templates.append(AnnotatedTemplate(site, [] if home is None else [home], [example]))
 
 
 def _attribute_names(example: Example) -> set[tuple[bool, str]]:
@@ -283,20 +291,21 @@ def _attribute_names(example: Example) -> set[tuple[bool, str]]:
     }
 
 
-def _learn_group(
-    store: Store,
-    homes: Sequence[Cluster],
-    examples: Sequence[Example],
-    addresses: Sequence[PageAddress],
-    schema: Schema,
-    method: LearningMethod,
+def learn_template(
+    store: Store, template: AnnotatedTemplate, schema: Schema = None, method: LearningMethod = "united"
 ) -> NewWrapper:
-    learned = learn_wrapper(examples, _pages_of(store, homes, addresses), schema, method)
-    largest = max(homes, key=lambda home: (home.size, home.id))
-    with store.recording("learn", {"wrapper": largest.id, "method": method}) as run:
-        run.counts.update(examples=len(examples), attributes=len(learned.wrapper.attributes))
-        version = store.save_wrapper(largest.id, largest.site, learned.wrapper.to_json(), "learn")
-    return NewWrapper(largest.id, largest.site, version, learned)
+    """The wrapper of a template, kept in the store as a new version unless it is as it was."""
+    _, addresses = store.clusters()
+    learned = learn_wrapper(template.examples, _pages_of(store, template.clusters, addresses), schema, method)
+    text = learned.wrapper.to_json()
+    newest = next((found for found in store.wrappers() if found.name == template.name), None)
+    with store.recording("learn", {"wrapper": template.name, "method": method}) as run:
+        run.counts.update(examples=len(template.examples), attributes=len(learned.wrapper.attributes))
+        if newest is not None and newest.text == text:
+            version = newest.version
+        else:
+            version = store.save_wrapper(template.name, template.site, text, "learn")
+    return NewWrapper(template.name, template.site, version, learned)
 
 
 def _pages_of(store: Store, clusters: Sequence[Cluster], addresses: Sequence[PageAddress]) -> Iterable[Page]:

@@ -12,6 +12,7 @@ from siteloom.cli.shell import Shell
 from siteloom.cli.sources import SourcesArgument, stored_pages
 from siteloom.errors import OutputError, UsageError
 from siteloom.examples_file import read_examples
+from siteloom.output import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from siteloom.learning import Learned, Method, Schema
@@ -74,7 +75,8 @@ def run(
         learned = learn_together(store, [placed_example(store, line)[1] for line in lines], known, chosen)
     _write(output, learned.wrapper.to_json())
     show_learned(shell, learned)
-    shell.say(f"The wrapper is in {output}.")
+    if output != STANDARD_OUTPUT:
+        shell.say(f"The wrapper is in {output}.")
 
 
 def _learn_workspace(
@@ -85,28 +87,32 @@ def _learn_workspace(
     method: Method,
     output: str | None,
 ) -> None:
-    from siteloom.pipeline import learn_annotated
+    from siteloom.pipeline import annotated_templates, learn_template
 
     with shell.store() as store:
         if examples is not None:
             _annotate(shell, store, examples)
-        found = learn_annotated(store, cluster, known, method)
-        for new in found:
-            shell.say(f"\n{new.name}, version {new.version}")
+        templates = annotated_templates(store, cluster)
+        if output is not None and len(templates) > 1:
+            names = ", ".join(template.name for template in templates)
+            raise UsageError(
+                f"There are {len(templates)} wrappers to learn: choose one for -o with --cluster ({names})."
+            )
+        for template in templates:
+            new = learn_template(store, template, known, method)
+            clusters = ", ".join(found.id for found in template.clusters) or "pages in no cluster"
+            shell.say(f"\n{new.name}, version {new.version}, for {clusters}")
             show_learned(shell, new.learned)
-    if output is not None:
-        if len(found) > 1:
-            names = ", ".join(new.name for new in found)
-            raise UsageError(f"There are {len(found)} wrappers: choose one for -o with --cluster ({names}).")
-        _write(output, found[0].learned.wrapper.to_json())
-        shell.say(f"The wrapper is in {output}, too.")
+            if output is not None:
+                _write(output, new.learned.wrapper.to_json())
+                shell.say(f"The wrapper is in {output}, too.")
 
 
 def _annotate(shell: Shell, store: Store, file: str) -> None:
     from siteloom.pipeline import annotate
 
     count = annotate(store, read_examples(file))
-    shell.say(f"{count:,} examples are kept in the workspace.")
+    shell.say(f"{count:,} {'example is' if count == 1 else 'examples are'} kept in the workspace.")
 
 
 def show_learned(shell: Shell, learned: Learned) -> None:
@@ -149,7 +155,7 @@ def show_learned(shell: Shell, learned: Learned) -> None:
     if learned.report.odd_pages:
         shell.say("These pages would teach most if they were annotated next:")
         for page in learned.report.odd_pages:
-            shell.say(f"  {page.url}: {'; '.join(page.reasons) or 'its values are less certain'}")
+            shell.say(f"  {page.url}: {'; '.join(page.reasons)}")
 
 
 def _shown(values: tuple[str, ...]) -> str:
@@ -170,19 +176,26 @@ def _read_schema(file: str | None) -> dict[str, dict[str, Any]] | None:
         return None
     try:
         schema = json.loads(Path(file).read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"The schema {file} cannot be read: {error}.") from error
+    except OSError as error:
+        raise UsageError(f"The schema {file} cannot be read: {error.strerror}.") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"The schema {file} is no JSON: {error}.") from error
     if not isinstance(schema, dict) or not all(isinstance(known, dict) for known in schema.values()):
         raise UsageError(f'The schema {file} must be an object such as {{"cuisine": {{"multi": true}}}}.')
     return schema
 
 
 def _check_output(output: str) -> None:
-    if not Path(output).parent.is_dir():
+    if Path(output).suffix.lower() in (".csv", ".jsonl", ".parquet"):
+        raise UsageError(f"A wrapper is written as JSON: give -o a name such as {Path(output).stem}.json.")
+    if output != STANDARD_OUTPUT and not Path(output).parent.is_dir():
         raise OutputError(f"There is no folder {Path(output).parent} to write to: make it first.")
 
 
 def _write(output: str, text: str) -> None:
+    if output == STANDARD_OUTPUT:
+        typer.echo(text)
+        return
     try:
         Path(output).write_text(text, encoding="utf-8")
     except OSError as error:

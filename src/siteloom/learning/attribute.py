@@ -107,9 +107,9 @@ def _pose(
     for number, (placed, value) in enumerate(values):
         places = [place for place in value.places if place.target == form.target]
         found = [(row, place) for place in places if (row := row_of(placed, place)) != NONE]
-        # Where the value is but a part, the whole would be a wrong one.
-        neutral += [row for row, place in found if place.is_whole or not form.is_whole]
-        here = [(row, place) for row, place in found if place.is_whole == form.is_whole]
+        # Where the value is but a part, the whole would be a wrong one: only these rows are neutral.
+        here = [(row, place) for row, place in found if place.is_whole or not form.is_whole]
+        neutral += [row for row, _ in here]
         for row, place in here:
             cuts[row].append(Cut(place.whole, place.start, place.end))
         if here and number in uncovered:
@@ -147,15 +147,15 @@ def _rules(found: Found, posed: _Posed) -> list[Rule]:
 
     Of elements the table has only those of some tags, and a rule must not select others.
     """
-    problem, target = posed.problem, posed.form.target
+    problem = posed.problem
     part = _part(found, posed)
     if part is None:
         return []
     features = {feature for column in found.features for feature in problem.rows.rule_features(column)}
-    if target != "element":
-        return [_rule(target, features, found, part)]
+    if posed.form.target != "element":
+        return [_rule(features, found, part, posed)]
     tags = problem.rows.tags(problem.hits(found.features))
-    return [_rule(target, {*features, Feature("tag", 0, tag)}, found, part) for tag in tags]
+    return [_rule({*features, Feature("tag", 0, tag)}, found, part, posed) for tag in tags]
 
 
 def _part(found: Found, posed: _Posed) -> Part | None:
@@ -170,13 +170,14 @@ def _part(found: Found, posed: _Posed) -> Part | None:
     return learn_part(cuts, [texts[value] for value in others[:_MOST_TEXTS].tolist()])
 
 
-def _rule(target: str, features: set[Feature], found: Found, part: Part) -> Rule:
+def _rule(features: set[Feature], found: Found, part: Part, posed: _Posed) -> Rule:
     return Rule(
-        target=target,
+        target=posed.form.target,
         features=tuple(sorted(features)),
         part=part,
         evidence=Evidence(
-            examples=len(found.covered),
+            # Those behind them are lists of other pages that were taken for examples.
+            examples=sum(number < len(posed.values) for number in found.covered),
             wrong=found.wrong,
             filled=round(found.filled, 4),
             repeated=round(found.repeated, 4),

@@ -100,7 +100,9 @@ def learn_wrapper(
     )
     if not any(values for one in labelled for values in one.labelled.values.values()):
         raise ExampleError("The examples have no values: at least one page must have one.")
-    names = list(dict.fromkeys([*(name for one in labelled for name in one.labelled.values), *attributes]))
+    names = list(dict.fromkeys(name for one in labelled for name in one.labelled.values))
+    if unknown := set(attributes) - {name for one in labelled for name in one.labelled.values}:
+        raise UsageError(f"The schema tells of {min(unknown)}, which no example has: check its name.")
     chosen = {name: forms(name, [one.labelled for one in labelled]) for name in names}
     table, placed = _table(labelled, roots, others, rule, chosen)
     example_values = {

@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.errors import ExampleNotFound
+from siteloom.errors import ExampleError, ExampleNotFound
+from siteloom.learning.places import fold
 from siteloom.learning.table import LONGEST_TEXT
 
 if TYPE_CHECKING:
@@ -44,8 +45,13 @@ class KnownValue:
 
     @property
     def forms(self) -> set[Form]:
-        """The ways in which it stands on the page."""
-        return {Form(place.target, place.is_whole) for place in self.places}
+        """The ways in which it stands on the page; what is whole here may be a part elsewhere."""
+        return {
+            Form(place.target, is_whole)
+            for place in self.places
+            for is_whole in (True, False)
+            if place.is_whole or not is_whole
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +79,23 @@ def resolve(
     is_inside: Callable[[Element], bool] = lambda _: True,
 ) -> Labelled:
     """Find the values of an example on its page, or in one part of it, or say which one is not there."""
+    if unknown := set(nodes) - set(values):
+        raise ExampleError(f"The example of {url} has nodes for {min(unknown)}, but no values: give both.")
     known: dict[str, tuple[KnownValue, ...]] = {}
     for attribute, texts in values.items():
         exact = list(nodes.get(attribute, ()))
         found: list[KnownValue] = []
         for number, text in enumerate(texts):
+            if not fold(text):
+                raise ExampleError(f"The example of {url} has a blank {attribute}: say [] if it is absent.")
             if number < len(exact):
                 place = index.at(exact[number], text)
-                places = [] if place is None else [place]
+                if place is None:
+                    raise ExampleError(
+                        f"The node {exact[number]} of {url} is not there or does not show "
+                        f"{attribute} {text!r}: leave nodes out to have the value looked for."
+                    )
+                places = [place]
             else:
                 places = index.find(text)
             places = [

@@ -119,16 +119,20 @@ def _oddness(wrapper: Wrapper, record: Record) -> OddPage:
     """How much would be learned by annotating a page: what is missing or doubtful on it."""
     doubt = 0.0
     reasons = []
+    units = "pages" if wrapper.record_rule is None else "records"
     confidence = record.confidence
     for name, rules in wrapper.attributes.items():
         if name not in record.values:
             # That a value is missing where most pages have one is a surprise.
             doubt += rules.filled**2
             if rules.filled > 0.5:
-                reasons.append(f"no {name}, which {rules.filled:.0%} of the pages have")
+                reasons.append(f"no {name}, which {rules.filled:.0%} of the {units} have")
         else:
             lowest = min(confidence[name])
             doubt += 1 - lowest
             if lowest < 0.9:
                 reasons.append(f"{name} has a confidence of only {lowest:.2f}")
+    if not reasons and confidence:
+        name = min(confidence, key=lambda name: (min(confidence[name]), name))
+        reasons.append(f"{name} is the least certain, with a confidence of {min(confidence[name]):.2f}")
     return OddPage(record.url, round(doubt, 3), tuple(reasons))
