@@ -62,10 +62,14 @@ class ExampleError(SiteloomError):
 
 
 class ExampleNotFound(ExampleError):
-    """An example's value does not stand on its page."""
+    """An example's value does not stand on its page, or not at the node that was named."""
 
-    def __init__(self, url: str, attribute: str, value: str, nearest: str | None) -> None:
+    def __init__(
+        self, url: str, attribute: str, value: str, nearest: str | None, node: str | None = None
+    ) -> None:
         hint = f"the nearest text is {nearest!r}" if nearest else "nothing there is like it"
+        if node is not None:
+            hint = f"the node {node} is not there or does not show it"
         super().__init__(f"The page {url} has no {attribute} {value!r}: {hint}.")
         self.url = url
         self.attribute = attribute

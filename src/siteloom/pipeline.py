@@ -266,6 +266,8 @@ def annotated_templates(store: Store, cluster: str | None = None) -> list[Annota
     if not chosen:
         what = "No page" if cluster is None else f"No page of {cluster}"
         raise ExampleError(f"{what} is annotated: give --examples FILE with a few pages and their values.")
+    if not clusters:
+        raise UsageError("The pages of the workspace are not clustered yet: run siteloom cluster first.")
     return chosen
 
 

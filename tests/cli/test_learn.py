@@ -171,10 +171,10 @@ def test_examples_are_kept_and_wrappers_have_versions(inside: Command, crawl: st
     assert second.returncode == 0, second.stderr
     assert ", version 2" in second.stderr
     assert "4 of 4" in second.stderr
-    # Without a file, those that are there.
+    # Without a file, those that are there; what is learned again is no new version.
     third = within("learn")
     assert third.returncode == 0, third.stderr
-    assert ", version 3" in third.stderr
+    assert ", version 2" in third.stderr
     assert share_right(wrapper_in(inside.folder / "2.json"), RESTAURANTS) >= 0.9
     store = workspace(inside)
     (site,) = [found.name for found in store.sites()]
@@ -189,11 +189,11 @@ def test_each_template_has_its_wrapper(inside: Command, crawl: str) -> None:
     rows = [line(page) for page in RESTAURANTS[:3]] + [line(page, EVENT_NAMES) for page in EVENTS[:3]]
     result = within("learn", "--examples", examples(inside, *rows))
     assert result.returncode == 0, result.stderr
-    names = [told.split(",")[0] for told in result.stderr.splitlines() if told.endswith(", version 1")]
+    names = [told.split(",")[0] for told in result.stderr.splitlines() if ", version 1, for " in told]
     assert len(names) == 2
     # One of several is to be chosen for -o.
     sentence = one_sentence(within("learn", "-o", "w.json"))
-    assert sentence.startswith("There are 2 wrappers: choose one for -o with --cluster (")
+    assert sentence.startswith("There are 2 wrappers to learn: choose one for -o with --cluster (")
     assert all(name in sentence for name in names)
     assert not (inside.folder / "w.json").exists()
     for name in names:
@@ -212,7 +212,7 @@ def test_nothing_is_kept_when_one_example_is_wrong(inside: Command, crawl: str) 
     sentence = one_sentence(within("learn", "--examples", examples(inside, good, wrong)))
     assert sentence.startswith(f"The page {RESTAURANTS[1].page.url} has no name 'No such name': ")
     sentence = one_sentence(within("learn", "--examples", examples(inside, good, elsewhere)))
-    assert sentence == "There is an example of https://elsewhere.example/, but no such page: check its URL."
+    assert sentence.startswith("There is an example of https://elsewhere.example/, but no such page: ")
     assert "No page is annotated: give --examples FILE" in one_sentence(within("learn"))
     store = workspace(inside)
     assert [example for site in store.sites() for example in store.examples(site.name)] == []
@@ -267,9 +267,7 @@ def test_mistakes_in_a_workspace_are_told_in_a_sentence(inside: Command, crawl: 
     assert one_sentence(within("learn")).startswith("No page is annotated: give --examples FILE")
     good = examples(inside, line(RESTAURANTS[0]))
     sentence = one_sentence(within("learn", "--examples", good))
-    assert sentence.startswith(
-        f"The annotated page {RESTAURANTS[0].page.url} is in no cluster: run siteloom cl"
-    )
+    assert sentence == "The pages of the workspace are not clustered yet: run siteloom cluster first."
     result = within("learn", "--cluster", "none")
     assert one_sentence(result) == "There is no cluster none: siteloom cluster lists them."
     assert result.returncode == 2

@@ -153,7 +153,7 @@ def test_the_very_node_can_be_told_where_a_value_stands_twice() -> None:
 
 def test_a_node_without_the_value_is_told() -> None:
     nodes = {"to": ["/html[1]/body[1]/p[9]/b[1]/text()[1]"]}
-    with pytest.raises(ExampleNotFound):
+    with pytest.raises(ExampleNotFound, match=r"the node /html\[1\]/body\[1\]/p\[9\].* does not show it"):
         learn([Example(page(flight("Rome", "Rome")), {"to": ["Rome"]}, nodes=nodes)])
 
 

@@ -91,10 +91,7 @@ def resolve(
             if number < len(exact):
                 place = index.at(exact[number], text)
                 if place is None:
-                    raise ExampleError(
-                        f"The node {exact[number]} of {url} is not there or does not show "
-                        f"{attribute} {text!r}: leave nodes out to have the value looked for."
-                    )
+                    raise ExampleNotFound(url, attribute, text, index.nearest(text), exact[number])
                 places = [place]
             else:
                 places = index.find(text)
