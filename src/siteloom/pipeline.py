@@ -247,6 +247,11 @@ class AnnotatedTemplate(NamedTuple):
         """What its wrapper is called: as its largest cluster, or as its site if no page is in one."""
         return max(self.clusters, key=lambda found: (found.size, found.id)).id if self.clusters else self.site
 
+    @property
+    def attributes(self) -> set[str]:
+        """The names of all attributes of the examples."""
+        return {name for example in self.examples for _, name in _attribute_names(example)}
+
 
 def annotated_templates(store: Store, cluster: str | None = None) -> list[AnnotatedTemplate]:
     """What is annotated in the workspace, by template, or that of one cluster.
@@ -296,7 +301,11 @@ def _attribute_names(example: Example) -> set[tuple[bool, str]]:
 def learn_template(
     store: Store, template: AnnotatedTemplate, schema: Schema = None, method: LearningMethod = "united"
 ) -> NewWrapper:
-    """The wrapper of a template, kept in the store as a new version unless it is as it was."""
+    """The wrapper of a template, kept in the store as a new version unless it is as it was.
+
+    The schema may tell of other templates' attributes as well.
+    """
+    schema = {name: known for name, known in (schema or {}).items() if name in template.attributes}
     _, addresses = store.clusters()
     learned = learn_wrapper(template.examples, _pages_of(store, template.clusters, addresses), schema, method)
     text = learned.wrapper.to_json()

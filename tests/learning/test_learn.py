@@ -19,7 +19,7 @@ from siteloom.errors import (
     UnreadablePage,
     UsageError,
 )
-from siteloom.learning import check_example, learn_wrapper
+from siteloom.learning import METHODS, Method, check_example, learn_wrapper
 from siteloom.typed import Image, Price, Rating
 
 Values = Mapping[str, Sequence[str]]
@@ -474,8 +474,47 @@ def test_an_example_on_a_page_that_cannot_be_read(html: str) -> None:
 
 @pytest.mark.parametrize("given", [{}, {"name": []}])
 def test_examples_without_any_value(given: Values) -> None:
-    with pytest.raises(ExampleError, match="The examples have no values"):
+    with pytest.raises(ExampleError, match=r"The examples? .*ha(s|ve) no values"):
         learn([Example(page("<h1>A</h1>"), given)])
+
+
+def test_an_example_without_values_is_refused_beside_others() -> None:
+    good = Example(page("<h1>A</h1>"), {"name": ["A"]})
+    with pytest.raises(ExampleError, match="has no values: give some, or leave it out"):
+        learn([good, Example(page("<h1>B</h1>", 1))])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_value_may_be_part_of_what_looks_like_a_label(method: Method) -> None:
+    shown = [page(f"<dl><dt>Price:</dt><dd>{number}</dd></dl>", number) for number in range(8)]
+    wrapper = learn([Example(shown[0], {"label": ["Price"]})], shown[1:], method=method)
+    assert wrapper.extract(shown[3]).values == {"label": ("Price",)}
+
+
+def test_where_the_label_is_missing_voters_do_not_step_in() -> None:
+    def shop(number: int, label: str) -> Page:
+        return page(
+            f"<h1>N{number}</h1><table><tr><td>{label}</td><td>${number}.00</td></tr></table>", number
+        )
+
+    examples = [Example(shop(number, "Price:"), {"price": [f"${number}.00"]}) for number in (1, 2)]
+    wrapper = learn(examples, [shop(number, "Price:") for number in range(3, 9)])
+    assert wrapper.extract(shop(9, "Price:")).values == {"price": ("$9.00",)}
+    assert wrapper.extract(shop(5, "Shipping:")).values == {}
+
+
+def test_a_plain_text_is_one_value_and_a_number_is_none() -> None:
+    assert Example(page("<p>x</p>"), {"name": "Blue Fern"}).values == {"name": ["Blue Fern"]}
+    with pytest.raises(TypeError, match=r"The values of price must be texts as seen on the page, not 12\.99"):
+        Example(page("<p>x</p>"), {"price": 12.99})  # type: ignore[dict-item]
+
+
+def test_what_follows_only_some_values_is_cut_off() -> None:
+    texts = ["718-855-9455", "818-840-6464 |", "617-267-4810", "801-272-8255 |"]
+    shown = [page(f"<p><b>Phone</b> <i>{text}</i></p>", number) for number, text in enumerate(texts)]
+    phones = [text.removesuffix(" |") for text in texts]
+    examples = [Example(shown[number], {"phone": [phones[number]]}) for number in (0, 1, 2)]
+    assert learn(examples, shown[3:]).extract(shown[3]).values == {"phone": (phones[3],)}
 
 
 def test_a_value_that_is_not_there_is_told_with_the_nearest_text() -> None:

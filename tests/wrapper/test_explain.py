@@ -192,8 +192,7 @@ phone (text, one value, mandatory, stays as it is)
   The text right after 'Phone:'.
   Why: it found 5 example values and nothing else on those pages, and has a value on 97 % of the
     other pages.
-  2 independent rules are asked whether they agree; where no rule finds a value, the one on which
-    they all agree is taken:
+  2 independent rules are asked whether they agree:
     - The text inside the element with class `tel`.
     - The part after 'tel:' in the link address of the element with id `tel`.
 

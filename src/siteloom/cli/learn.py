@@ -98,6 +98,8 @@ def _learn_workspace(
             raise UsageError(
                 f"There are {len(templates)} wrappers to learn: choose one for -o with --cluster ({names})."
             )
+        if unknown := set(known or {}).difference(*(template.attributes for template in templates)):
+            raise UsageError(f"The schema tells of {min(unknown)}, which no example has: check its name.")
         for template in templates:
             new = learn_template(store, template, known, method)
             clusters = ", ".join(found.id for found in template.clusters) or "pages in no cluster"

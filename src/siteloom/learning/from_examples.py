@@ -45,7 +45,7 @@ Schema: TypeAlias = "Mapping[str, Attribute | Mapping[str, object]] | None"
 """What is known of attributes before learning: {"cuisine": {"multi": True}}."""
 
 MOST_UNLABELLED = 200
-"""More pages without examples cost time and change nothing."""
+"""Of the pages without examples so many are looked at: time grows with them, and rules hardly change."""
 
 # A text on fewer units belongs to records, not to the template.
 _LABEL_SHARE = 0.2
@@ -87,6 +87,7 @@ def learn_wrapper(
     if method not in METHODS:
         raise UsageError(f"No method {method!r} to learn by: use one of {', '.join(METHODS)}.")
     attributes = given_schema(schema)
+    examples = list(examples)
     _check(examples)
     roots = [_example_root(example) for example in examples]
     known_urls = {example.page.url for example in examples}
@@ -111,7 +112,7 @@ def learn_wrapper(
         for values in one.labelled.values.values()
         for value in values
     }
-    units = Units(table, placed, _labels(table, example_values))
+    units = Units(table, placed, _labels(table, example_values | _texts_with_values(labelled)))
     learned = {
         name: learn_attribute(
             name, chosen[name], units, attributes.get(name, Attribute()).multi, _COVER[method]
@@ -149,6 +150,17 @@ def _label_texts(units: Units, learned: Iterable[RuleSet]) -> frozenset[str]:
         if feature.kind in _ANCHORS
     )
     return frozenset(of_template).union(anchors)
+
+
+def _texts_with_values(labelled: Iterable[_LabelledUnit]) -> set[str]:
+    """The whole texts that hold values of examples, which are no labels then, whatever they look like."""
+    return {
+        place.whole
+        for one in labelled
+        for values in one.labelled.values.values()
+        for value in values
+        for place in value.places
+    }
 
 
 def check_example(example: Example) -> None:
@@ -195,6 +207,13 @@ def _check(examples: Sequence[Example]) -> None:
     """Raise what is wrong with examples as a whole."""
     if not examples:
         raise ExampleError("There are no examples: give at least one page with its values.")
+    for example in examples:
+        if not (example.values or example.records):
+            raise ExampleError(
+                f"The example of {example.page.url} has no values: give some, or leave it out."
+            )
+        if example.nodes and example.records:
+            raise UsageError(f"The example of {example.page.url} has nodes for records: give values instead.")
     if any(example.records for example in examples) and any(example.values for example in examples):
         raise UsageError(
             "Some examples are lists of records and some are not: learn a wrapper for each kind."

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 from siteloom.dom import find, node_path, normalize, text_nodes, visible_text
+from siteloom.dom.text import NOT_CONTENT
 from siteloom.errors import UsageError
 
 if TYPE_CHECKING:
@@ -63,10 +64,6 @@ _SEPARATOR = "\n"
 _ATTRIBUTES = frozenset(
     "alt aria-label content datetime href placeholder src title value class style width".split()
 )
-
-# A browser shows neither these nor what is inside. The rest of the head is
-# not shown either, but its title, meta and link elements speak of the page.
-_OUTSIDE = frozenset({"noscript", "script", "style", "template"})
 
 _NODE = re.compile(
     r"(?P<path> (?: / (?: [A-Za-z_][\w.-]* | \* ) (?: \[\d{1,9}\] )? )+ )"
@@ -237,7 +234,7 @@ class PlaceIndex:
         for element in self._root.iter(etree.Element):
             parent = element.getparent()
             above = -1 if parent is None or element is self._root else self._numbers.get(parent)
-            if above is None or (element.tag in _OUTSIDE and above >= 0):
+            if above is None or (element.tag in NOT_CONTENT and above >= 0):
                 continue
             number = len(self._elements)
             self._elements.append(element)

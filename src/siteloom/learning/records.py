@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -84,13 +85,8 @@ def _shared_features(starts: Sequence[Element]) -> tuple[Feature, ...]:
     shared = set.intersection(*map(_features, starts))
     # Of neighbours some are no records, but a name that most lack tells odd records from even ones.
     neighbours = _neighbours(starts) or list(starts)
-    return tuple(
-        sorted(
-            feature
-            for feature in shared
-            if sum(feature in _features(one) for one in neighbours) >= _USUAL * len(neighbours)
-        )
-    )
+    counts = Counter(feature for one in neighbours for feature in _features(one))
+    return tuple(sorted(feature for feature in shared if counts[feature] >= _USUAL * len(neighbours)))
 
 
 def _neighbours(starts: Sequence[Element]) -> list[Element]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from collections.abc import Mapping
+from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, get_args
 
 from siteloom.errors import UsageError
@@ -10,7 +11,7 @@ from siteloom.model import Attribute, ValueType
 from siteloom.typed import infer_type
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
 # Attributes of these types change while the record stays what it is.
 _CHANGING_TYPES = frozenset({"price", "rating"})
@@ -22,16 +23,18 @@ def given_schema(schema: Mapping[str, Attribute | Mapping[str, object]] | None) 
     found = {}
     known = {field.name for field in fields(Attribute)}
     for name, given in (schema or {}).items():
-        if isinstance(given, Attribute):
-            found[name] = given
-            continue
-        if unknown := set(given) - known:
+        told = asdict(given) if isinstance(given, Attribute) else given
+        if not isinstance(told, Mapping):
+            raise UsageError(
+                f"The schema says {told!r} of {name}: write it as an object with {', '.join(sorted(known))}."
+            )
+        if unknown := set(told) - known:
             raise UsageError(
                 f"The schema says {min(unknown)!r} of {name}: it can say {', '.join(sorted(known))}."
             )
-        for what, value in given.items():
+        for what, value in told.items():
             _check_value(name, what, value)
-        found[name] = Attribute(**given)  # type: ignore[arg-type]
+        found[name] = Attribute(**told)
     return found
 
 

@@ -129,6 +129,7 @@ class Problem:
         self._labelled_rows = np.flatnonzero(is_labelled[rows.unit])
         is_wrong = self._is_value.copy()
         is_wrong[list(self.neutral)] = False
+        self._is_wrong = is_wrong
         self._wrong_mask = _bits(is_wrong[self._labelled_rows])
         place = {row: number for number, row in enumerate(self._labelled_rows.tolist())}
         self._instance_masks = [sum(1 << place[row] for row in instance.rows) for instance in instances]
@@ -170,7 +171,7 @@ class Problem:
 
     def is_wrong_row(self, row: int) -> bool:
         """Whether a row of a labelled unit shows no true value."""
-        return bool(self._is_value[row]) and row not in self.neutral
+        return bool(self._is_wrong[row])
 
     def is_precise(self, features: Features) -> bool:
         """Whether nothing wrong has all of these features."""

@@ -48,6 +48,9 @@ ELEMENT_KINDS: tuple[ElementKind, ...] = get_args(ElementKind)
 RECORD_KINDS: tuple[ElementKind, ...] = tuple(kind for kind in ELEMENT_KINDS if kind != "first-text")
 """Features of the elements that records begin with; what a record says is not looked at."""
 
+TEXTUAL = frozenset({"text-before", "before", "first-text", "prefix"})
+"""Kinds of features that find a value by a text that names it."""
+
 TELLING_ATTRIBUTES = ("itemprop", "property", "rel", "name", "for", "headers", "role", "itemtype")
 """HTML attributes that say what an element is about, besides id and class."""
 
@@ -173,7 +176,7 @@ class AttributeRules:
     A single-valued attribute takes the first value of the first rule that finds
     one; a multi-valued one takes the values of all rules. `voters` find it
     independently; they are asked whether they agree. Where no rule finds the
-    value of a single-valued attribute and there are at least `LEAST_VOTERS` whose
+    value of a single-valued attribute, they may step in: if there are at least `LEAST_VOTERS`, whose
     first values are all the same, that is the value. A text of none of the
     `shapes` is no value. `filled` is the share of unlabelled pages on which the
     rules find a value. `day_first` says how to read dates like 03/04/2011, where it is known.
@@ -188,8 +191,13 @@ class AttributeRules:
 
     @property
     def do_voters_step_in(self) -> bool:
-        """Whether voters may give the value where no rule finds one."""
-        return not self.attribute.multi and len(self.voters) >= LEAST_VOTERS
+        """Whether voters may give the value where no rule finds one.
+
+        They may not where the first rule goes by a text: that its label is missing
+        says that the value is, while a class that is missing may have been renamed.
+        """
+        goes_by_text = bool(self.rules) and any(feature.kind in TEXTUAL for feature in self.rules[0].features)
+        return not self.attribute.multi and len(self.voters) >= LEAST_VOTERS and not goes_by_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -212,9 +212,12 @@ def _note_text(
 def select(rule: Rule, trigger: Feature | None, found: Occurrences) -> list[Node]:
     """The nodes of a page that a rule means, in document order."""
     nodes: dict[tuple[Element, Element | None], Node] = {}
+    # All candidates have this feature, and to look back for it from each would take long.
+    known = trigger if trigger is not None and trigger.kind == "before" else None
+    features = [feature for feature in rule.features if feature != known]
     for candidate in _candidates(rule.target, trigger, found):
         node = _node(candidate, rule.target)
-        if node is None or not has_features(node, rule.features, None):
+        if node is None or not has_features(node, features, None):
             continue
         # Of what is in the head, elements count although nothing is shown there: meta, title.
         if _is_outside(node.element, NOT_CONTENT if node.spot is None else HIDDEN):
@@ -421,7 +424,8 @@ def _trigger_elements(trigger: Feature, found: Occurrences) -> Iterator[Element]
         yield from found.elements.get((trigger.kind, trigger.value), ())
         return
     for spot in found.texts.get(("text", trigger.value), ()):
-        yield from _begun_by(spot) if trigger.kind == "first-text" else _begun_after(spot)
+        if _is_outside(spot.parent, HIDDEN):
+            yield from _begun_by(spot) if trigger.kind == "first-text" else _begun_after(spot)
 
 
 def _begun_after(spot: Spot) -> Iterator[Element]:
