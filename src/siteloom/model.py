@@ -145,6 +145,21 @@ class Clustering:
 
 
 @dataclass(frozen=True, slots=True)
+class Footprint:
+    """What tells the pages that a wrapper is for from others, before they are parsed.
+
+    `sites` are the registered domains of the pages, and `url_patterns` match their
+    addresses. `masks` are the masks of their clusters, each with the number of pages that
+    chose it; `accepted` are all signatures that occurred, in hexadecimal.
+    """
+
+    sites: tuple[str, ...] = ()
+    url_patterns: tuple[str, ...] = ()
+    masks: tuple[tuple[str, int], ...] = ()
+    accepted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Attribute:
     """What is known of an attribute; None where it is left to be inferred.
 
@@ -209,6 +224,15 @@ class Provenance:
 
 
 @dataclass(frozen=True, slots=True)
+class Withheld:
+    """A text that stood where a value was looked for, but is none by what was learned of the attribute."""
+
+    text: str
+    reason: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """The values extracted from one page, or from one part of a list page.
 
@@ -216,13 +240,14 @@ class Record:
     left out. `typed` has the same values as numbers, dates and the like where
     the schema has a type and the text could be read as one: then it is aligned
     with `values`, with None for a text that could not. `provenance` is aligned
-    with `values` too.
+    with `values` too. `withheld` has the texts that were found but not passed on.
     """
 
     url: str
     values: Mapping[str, tuple[str, ...]]
     typed: Mapping[str, tuple[object, ...]]
     provenance: Mapping[str, tuple[Provenance, ...]]
+    withheld: Mapping[str, tuple[Withheld, ...]] = field(default_factory=dict)
 
     @property
     def confidence(self) -> dict[str, tuple[float, ...]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.dom import PARSER, node_path, parse
 from siteloom.errors import MissingExtra, UnreadablePage
-from siteloom.model import Failure, Provenance, Record
+from siteloom.model import Failure, Footprint, Provenance, Record
 from siteloom.typed import typed_value
 from siteloom.wrapper.confidence import confidence, signs
 from siteloom.wrapper.explain import explain
@@ -49,13 +49,15 @@ class Wrapper:
     """All rules of one template.
 
     `labels` are texts of the template that name values and never are values.
-    With `record_rule` the pages are lists, and each record is searched by itself.
+    With `record_rule` the pages are lists, and each record is searched by itself. The
+    `footprint` tells which pages it is for.
     """
 
     attributes: Mapping[str, AttributeRules]
     labels: frozenset[str] = frozenset()
     record_rule: RecordRule | None = None
     parser: str = PARSER
+    footprint: Footprint = Footprint()
 
     def extract(self, page: Page) -> Record:
         """The record of a page; of a list page the first one."""
