@@ -15,6 +15,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from siteloom.kernels.shingles import PageScan
+
 SIGNATURE_BYTES = 8
 
 # One hash function a byte; any eight different numbers would do.
@@ -27,13 +29,17 @@ def signature(html: bytes) -> bytes | None:
     The text between the tags never matters, and neither do scripts, styles,
     comments and the tags that go with them.
     """
-    from siteloom.kernels.shingles import least_shingle_bytes  # noqa: PLC0415 - loads the compiled kernels
+    return scan(html).least_bytes
+
+
+def scan(html: bytes) -> PageScan:
+    """The signature of a page as its `least_bytes`, and what the parser would have to look for else."""
+    from siteloom.kernels.shingles import scan_page  # noqa: PLC0415 - loads the compiled kernels
 
     if html.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        html = html.decode("utf-16", "replace").encode(
-            "utf-8", "replace"
-        )  # two bytes a letter: no tag is seen
-    return least_shingle_bytes(html, _SEEDS)
+        # Two bytes a letter: no tag is seen.
+        html = html.decode("utf-16", "replace").encode("utf-8", "replace")
+    return scan_page(html, _SEEDS)
 
 
 def path_signature(paths: NDArray[np.uint64]) -> bytes | None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from siteloom.kernels.shingles import WINDOW, least_shingle_bytes
+from siteloom.kernels.shingles import WINDOW, scan_page
 
 from ..dom.html_bytes import html_like
 from .test_markup import fnv_1a
@@ -39,6 +39,10 @@ input_parts = st.lists(
 many_tags = st.lists(
     st.sampled_from([b"<p>", b"</p>", b"<b>", b"<td class=x>", b"text", b"<link>", b"<hr/>"]), max_size=60
 ).map(b"".join)
+
+
+def least_shingle_bytes(html: bytes, seeds: np.ndarray) -> bytes | None:
+    return scan_page(html, seeds).least_bytes
 
 
 def mix(x: int) -> int:

@@ -37,6 +37,8 @@ _WIDER_CODEC = {
 _FIRST_LOOK_BYTES = 1_024
 _META_SEARCH_BYTES = 16_384
 
+_ZERO, _ESCAPE = 0x00, 0x1B
+
 _META = name_hash("meta")
 _ATTRIBUTE = re.compile(
     rb"""([^\s/>] [^\s/>=]*+) (?: \s*+ = \s*+ (?: "([^"]*+)" | '([^']*+)' | ([^\s>]*+) ) )?+""", re.VERBOSE
@@ -47,10 +49,38 @@ _XML_DECLARATION = re.compile(rb"""<\?xml\s [^>]*? \bencoding \s*+ = \s*+ ["'] (
 
 def decode(html: bytes, charset: str | None = None) -> str:
     """The text of a page; bytes that don't fit become U+FFFD, a byte-order mark is dropped."""
+    body, encoding = _body_and_encoding(html, charset)
+    return body.decode(encoding, "replace")
+
+
+def in_utf8(html: bytes, charset: str | None = None) -> bytes:
+    """The text of a page in UTF-8, as `decode` reads it; most pages are in UTF-8 already."""
+    if html.isascii() and has_plain_markup(html):
+        return html
+    body, encoding = _body_and_encoding(html, charset)
+    if encoding == "utf-8":
+        try:
+            body.decode()
+        except UnicodeDecodeError:
+            pass
+        else:
+            return body
+    return body.decode(encoding, "replace").encode("utf-8", "replace")
+
+
+def has_plain_markup(html: bytes) -> bool:
+    """Whether tags stand in the bytes of a page as they do in ASCII, whatever encoding its text is in.
+
+    Of the encodings of the web only ISO-2022-JP says other things in bytes of ASCII, behind an escape,
+    and UTF-16, which writes ASCII with zeros.
+    """
+    return _ESCAPE not in html and _ZERO not in html
+
+
+def _body_and_encoding(html: bytes, charset: str | None) -> tuple[bytes, str]:
+    """A page without its byte-order mark, and its encoding."""
     mark, encoding = _byte_order_mark(html)
-    if encoding is None:
-        encoding = _codec(charset) or declared_encoding(html) or _detect(html)
-    return html[len(mark) :].decode(encoding, "replace")
+    return html[len(mark) :], encoding or _codec(charset) or declared_encoding(html) or _detect(html)
 
 
 def declared_encoding(html: bytes) -> str | None:

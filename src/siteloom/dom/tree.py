@@ -9,15 +9,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
 from lxml import etree
 
 from siteloom.config import ParseSettings
-from siteloom.dom.encoding import decode
+from siteloom.dom.encoding import has_plain_markup, in_utf8
 from siteloom.kernels.markup import name_hash, scan_tags
+from siteloom.kernels.shingles import scan_page
 from siteloom.model import Failure
 
 if TYPE_CHECKING:
     from siteloom.kernels.markup import Tags
+    from siteloom.kernels.shingles import PageScan
     from siteloom.model import Page
 
 Element: TypeAlias = etree._Element  # noqa: SLF001 - the only name that lxml has for it
@@ -25,10 +28,7 @@ Element: TypeAlias = etree._Element  # noqa: SLF001 - the only name that lxml ha
 PARSER = "lxml {}.{}.{} / libxml2 {}.{}.{}".format(*etree.LXML_VERSION[:3], *etree.LIBXML_VERSION)
 """The parser that makes the trees; a rule belongs to the parser it was learned with."""
 
-# libxml2 appends each attribute to a linked list that it walks from the start:
-# a tag of n attributes costs n². In a page smaller than this, even one tag of
-# nothing but attributes parses in about half a second; larger ones are checked.
-_HARMLESS_BYTES = 65_536
+# libxml2 appends each attribute to a linked list that it walks from the start: a tag of n attributes costs n².
 _MAX_ATTRIBUTES = 1_024
 
 # A browser reads on after </body> and </html>, and puts what follows into the
@@ -54,28 +54,41 @@ _MANY_SIGNS = 1_000
 
 _BODY = name_hash("body")
 _HTML = name_hash("html")
+_NO_SEEDS = np.empty(0, np.uint64)  # of the shingles nothing is asked
 
 
-def parse(page: Page, limits: ParseSettings = ParseSettings()) -> Element | Failure:
-    """The root element of a page's tree, or why there is none."""
+def parse(
+    page: Page,
+    limits: ParseSettings = ParseSettings(),
+    *,
+    scan: PageScan | None = None,
+    collect_ids: bool = True,
+) -> Element | Failure:
+    """The root element of a page's tree, or why there is none.
+
+    `scan` is what a pass over the very bytes of the page told, if there was one already. Without
+    `collect_ids`, which takes a tenth of the time, `dom.elements_with_id` finds nothing.
+    """
     if len(page.html) > limits.max_bytes:
         detail = f"{len(page.html):,} bytes; at most {limits.max_bytes:,} are read"
         return Failure(page.url, "page too large", detail)
-    html = decode(page.html, page.charset).encode("utf-8", "replace")
-    html = _with_plain_blanks(html)
+    text = in_utf8(page.html, page.charset)
+    html = _with_plain_blanks(text)
     # Counting takes a while, and most pages are too short for so many tags.
     if len(html) > limits.max_tags and html.count(b"<") > limits.max_tags:
         return Failure(page.url, "too many tags", f"at most {limits.max_tags:,} are read")
-    if len(html) > _HARMLESS_BYTES or _ends_early(html):
-        tags = scan_tags(html)
-        if tags.attributes.max(initial=0) > _MAX_ATTRIBUTES:
-            detail = f"at most {_MAX_ATTRIBUTES:,} are read"
-            return Failure(page.url, "too many attributes in one tag", detail)
-        html = _without_document_ends(html, tags)
+    if scan is None or html is not text or not has_plain_markup(page.html):
+        scan = scan_page(html, _NO_SEEDS)
+    if scan.most_attributes > _MAX_ATTRIBUTES:
+        return Failure(
+            page.url, "too many attributes in one tag", f"at most {_MAX_ATTRIBUTES:,} are read"
+        )
+    if scan.may_end_early and _ends_early(html):
+        html = _without_document_ends(html, scan_tags(html))
 
     # huge_tree lifts libxml2's depth limit from 256 to 2,048 and those on the
     # length of one text or name; ours on the whole page stands in their place.
-    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True)
+    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, collect_ids=collect_ids)
     try:
         root: Element | None = etree.fromstring(html, parser)
     except etree.LxmlError as error:

@@ -1,4 +1,5 @@
-"""Min-hashes of a page's tag shingles, taken from its bytes in one pass.
+"""What is known of a page before it is parsed, from its bytes in one pass: min-hashes of its tag shingles,
+and what the parser must be guarded against.
 
 All arithmetic is on 64-bit whole numbers, so the result is the same in every
 process, on every machine and in every version of Python.
@@ -6,7 +7,7 @@ process, on every machine and in every version of Python.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -35,18 +36,33 @@ _IGNORED = np.array([name_hash(name) for name in ("script", "style", "meta", "li
 _INPUT = name_hash("input")
 _TYPE = name_hash("type")
 _HIDDEN = name_hash("hidden")
+_BODY = name_hash("body")
+_HTML = name_hash("html")
 
 _ROLLING_BASE = np.uint64(0x9E3779B97F4A7C15)  # the golden ratio in 64 bits: odd, with well-mixed bits
 _OLDEST_FACTOR = np.uint64(pow(0x9E3779B97F4A7C15, WINDOW, 2**64))
 _LARGEST = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-def least_shingle_bytes(html: bytes, seeds: NDArray[np.uint64]) -> bytes | None:
-    """For each seed one byte of the least hash of any shingle of the page; None for a page without tags."""
+class PageScan(NamedTuple):
+    """What a pass over the bytes of a page tells.
+
+    `least_bytes` has for each seed one byte of the least hash of any shingle; it is None for a page without
+    tags. `most_attributes` is how many the tag with most of them has. A page that `may_end_early` has more
+    than white space behind its first `</body>` or `</html>`.
+    """
+
+    least_bytes: bytes | None
+    most_attributes: int
+    may_end_early: bool
+
+
+def scan_page(html: bytes, seeds: NDArray[np.uint64]) -> PageScan:
+    """Pass over the bytes of a page."""
     least = np.full(seeds.size, _LARGEST, np.uint64)
     kept = np.empty(seeds.size, np.uint8)
-    tags = _keep_least_bytes(np.frombuffer(html, np.uint8), seeds, least, kept)
-    return kept.tobytes() if tags else None
+    tags, most_attributes, may_end_early = _scan_page(np.frombuffer(html, np.uint8), seeds, least, kept)
+    return PageScan(kept.tobytes() if tags else None, most_attributes, may_end_early)
 
 
 @njit(cache=True)
@@ -96,24 +112,35 @@ def _lower(least, shingle, seeds):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _keep_least_bytes(data, seeds, least, kept):  # type: ignore[no-untyped-def]
+def _scan_page(data, seeds, least, kept):  # type: ignore[no-untyped-def]
     window = np.zeros(WINDOW, np.uint64)
     rolling = np.uint64(0)
+    place = 0
     tags = 0
+    most_attributes = 0
+    is_behind_end = False
+    may_end_early = False
     position = 0
     while True:
-        start, end, name, is_end, _, position = next_tag(data, position)
+        before = position
+        start, end, name, is_end, attributes, position = next_tag(data, before)
+        is_document_end = start >= 0 and is_end and (name == _BODY or name == _HTML)
+        if is_behind_end and not may_end_early:
+            next_text = next_without(data, SPACE, before)
+            may_end_early = next_text < data.size if start < 0 else next_text < start or not is_document_end
         if start < 0:
             break
+        most_attributes = max(most_attributes, attributes)
+        is_behind_end |= is_document_end
         is_ignored = name == _INPUT and not is_end and _is_hidden(data, start + len("<input"), end)
         for ignored in _IGNORED:
             is_ignored |= name == ignored
         if is_ignored:
             continue
         tag = _mix(name + np.uint64(is_end))
-        place = tags % WINDOW
         rolling = rolling * _ROLLING_BASE + tag - window[place] * _OLDEST_FACTOR
         window[place] = tag
+        place = place + 1 if place + 1 < WINDOW else 0
         tags += 1
         if tags >= WINDOW:
             _lower(least, _mix(rolling), seeds)
@@ -122,4 +149,4 @@ def _keep_least_bytes(data, seeds, least, kept):  # type: ignore[no-untyped-def]
     for i in range(seeds.size):
         # The least of many hashes is a small number: it is mixed again before a byte of it is kept.
         kept[i] = _mix(least[i]) & np.uint64(0xFF)
-    return tags
+    return tags, most_attributes, may_end_early
