@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 # Broken markup gives elements names like `o:p` or `a"b`, which XPath cannot say.
 _XPATH_NAME = re.compile(r"[A-Za-z_][\w.-]*\Z", re.ASCII)
 
+_PLAIN_PATH = re.compile(r"(?:/[a-z][a-z0-9]*+(?:\[[0-9]++\])?+)++")
+
 # A comment's tag is the function that makes comments, which lxml's types leave out.
 _NODE_TESTS: dict[Any, str] = {
     etree.Comment: "comment()",
@@ -28,6 +30,9 @@ def tag_path(element: Element) -> str:
 
 def node_path(element: Element) -> str:
     """The XPath that leads to this element alone: `/html[1]/body[1]/div[2]`."""
+    path = element.getroottree().getpath(element)
+    if _PLAIN_PATH.fullmatch(path):  # libxml2 has counted, much faster; but only children have no number
+        return "".join(f"/{step}" if step[-1] == "]" else f"/{step}[1]" for step in path[1:].split("/"))
     steps = [_step(element), *map(_step, element.iterancestors())]
     return "/" + "/".join(reversed(steps))
 

@@ -1,8 +1,9 @@
 """Finding the nodes that a rule means on a page.
 
-A page is walked once for all rules of a wrapper. The walk notes where the
-rarest feature of each rule occurs; only the nodes near those places are then
-looked at closely.
+All rules of a wrapper are looked for together: it is noted where the rarest
+feature of each occurs, and only the nodes near those places are then looked at
+closely. Walks over all of a page are what takes the time, so each does as little
+as can be for an element.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from dataclasses import replace
+from functools import lru_cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.dom import attribute_words, normalize, text_nodes, visible_text
+from siteloom.dom import attribute_words, elements_with_id, normalize, text_nodes, visible_text
 from siteloom.dom.spots import Spot, is_seen, next_spot, previous_spot, spot_before, text_before, texts_from
 from siteloom.dom.text import HIDDEN, NOT_CONTENT
 from siteloom.wrapper.language import shape
@@ -32,6 +34,10 @@ _TRIGGERS = (
 _ORDER = {kind: number for number, kind in enumerate(_TRIGGERS)}
 _HIGH_NUMBER = 10  # few elements have more children
 _BY_TEXT = frozenset({"text-before", "before", "first-text"})
+_ABOUT_TEXT = frozenset({"shape", "first-text"})
+_BLANKS = "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)  # all white space there is for `str.split`
 
 
 class Node(NamedTuple):
@@ -78,20 +84,23 @@ class Scope(NamedTuple):
 
 
 class Triggers(NamedTuple):
-    """What to note while a page is walked.
+    """What to look for on a page.
 
-    A position is noted with its tag before it: "li 12" are all `li` that are the twelfth of their parent.
+    A position stands with its tag before it: "li 12" are all `li` that are the twelfth of their parent.
+    `heads` are the first two characters of texts that need a closer look: those that may begin with one of
+    the `prefixes`, and those whose white space may differ from that of one of the `texts`.
     """
 
     features: dict[Rule, Feature | None]
-    ids: frozenset[str]
+    ids: tuple[str, ...]
+    tags: tuple[str, ...]
+    positions: tuple[tuple[str, int], ...]
     classes: frozenset[str]
     class_words: frozenset[str]
-    tags: frozenset[str]
-    positions: dict[str, frozenset[int]]
     attributes: dict[str, frozenset[str]]
     texts: frozenset[str]
     prefixes: tuple[str, ...]
+    heads: frozenset[str]
     text_numbers: frozenset[int]
 
 
@@ -114,22 +123,27 @@ def triggers(rules: Iterable[Rule]) -> Triggers:
     for value in values["attribute"]:
         name, _, expected = value.partition("=")
         attributes[name].add(expected)
-    positions: defaultdict[str, set[int]] = defaultdict(set)
-    for value in values["position"]:
-        tag, _, number = value.partition(" ")
-        positions[tag].add(int(number))
+    positions = (value.partition(" ") for value in sorted(values["position"]))
+    in_words = [text for text in values["text"] if " " in text]
     return Triggers(
         chosen,
-        frozenset(values["id"]),
+        tuple(sorted(values["id"])),
+        tuple(sorted(values["tag"])),
+        tuple((tag, int(number)) for tag, _, number in positions),
         frozenset(values["class"]),
         frozenset(values["class-word"]),
-        frozenset(values["tag"]),
-        {tag: frozenset(numbers) for tag, numbers in positions.items()},
         {name: frozenset(expected) for name, expected in attributes.items()},
         frozenset(values["text"]),
         tuple(sorted(values["prefix"])),
+        frozenset(head for text in (*in_words, *values["prefix"]) for head in _heads(text)),
         frozenset(map(int, values["text-number"])),
     )
+
+
+def _heads(text: str) -> list[str]:
+    """How a text may begin that is this one, or begins with it, in normal form."""
+    head = text[:2]
+    return [head[0] + blank for blank in _BLANKS] if head.endswith(" ") else [head]
 
 
 def _trigger(rule: Rule) -> Feature | None:
@@ -140,7 +154,8 @@ def _trigger(rule: Rule) -> Feature | None:
         if kind in ("position", "text-number") and int(feature.value) > _HIGH_NUMBER:
             kind = f"high {kind}"
         if feature.kind != "position":
-            if kind in _ORDER:
+            # By its first two characters a text is passed by; a prefix of one says too little.
+            if kind in _ORDER and not (kind == "prefix" and len(feature.value) < 2):
                 known.append((_ORDER[kind], feature))
         elif feature.distance in tags:
             with_tag = replace(feature, value=f"{tags[feature.distance]} {feature.value}")
@@ -149,64 +164,73 @@ def _trigger(rule: Rule) -> Feature | None:
 
 
 def occurrences(root: Element, wanted: Triggers) -> Occurrences:
-    """Walk a page, and note where the triggers are."""
+    """Note where the triggers are on a page."""
     elements: defaultdict[tuple[str, str], list[Element]] = defaultdict(list)
     texts: defaultdict[tuple[str, str], list[Spot]] = defaultdict(list)
-    counts: defaultdict[tuple[Element | None, str], int] = defaultdict(int)
-    numbers: defaultdict[Element, int] = defaultdict(int)
-    looks_at_texts = bool(wanted.texts or wanted.prefixes or wanted.text_numbers)
-    for element in root.iter():
-        tag = element.tag
-        if isinstance(tag, str):
-            if tag in wanted.tags:
-                elements["tag", tag].append(element)
-            if tag in wanted.positions:
-                counts[element.getparent(), tag] += 1
-                position = _position(root, None) if element is root else counts[element.getparent(), tag]
-                if position in wanted.positions[tag]:
-                    elements["position", f"{tag} {position}"].append(element)
-            _note_attributes(element, wanted, elements)
-            if looks_at_texts and (text := element.text) and tag not in HIDDEN:
-                _note_text(Spot(element, None), text, wanted, texts, numbers)
-        if looks_at_texts and (text := element.tail) and (parent := element.getparent()) is not None:
-            _note_text(Spot(parent, element), text, wanted, texts, numbers)
+    for found in wanted.ids:
+        elements["id", found] = elements_with_id(root, found)
+    for tag in wanted.tags:
+        elements["tag", tag] = list(root.iter(tag))
+    for tag, number in wanted.positions:
+        elements["position", f"{tag} {number}"] = [
+            element for element in root.iter(tag) if _position(element, None, number) == number
+        ]
+    if wanted.classes or wanted.class_words:
+        _note_classes(root, wanted, elements)
+    for name, expected in wanted.attributes.items():
+        for element in root.iter():
+            if (given := element.get(name)) and (value := " ".join(attribute_words(given))) in expected:
+                elements["attribute", f"{name}={value}"].append(element)
+    if wanted.texts or wanted.prefixes:
+        _note_texts(root, wanted, texts)
+    if wanted.text_numbers:
+        _note_text_numbers(root, wanted, texts)
     return Occurrences(root, elements, texts)
 
 
-def _note_attributes(
-    element: Element, wanted: Triggers, elements: dict[tuple[str, str], list[Element]]
-) -> None:
-    if wanted.ids and (found := element.get("id")) in wanted.ids and found is not None:
-        elements["id", found].append(element)
-    if (wanted.classes or wanted.class_words) and (found := element.get("class")):
-        if (names := " ".join(words := attribute_words(found))) in wanted.classes:
-            elements["class", names].append(element)
-        for word in wanted.class_words.intersection(words):
-            elements["class-word", word].append(element)
-    for name, expected in wanted.attributes.items():
-        if (found := element.get(name)) and (value := " ".join(attribute_words(found))) in expected:
-            elements["attribute", f"{name}={value}"].append(element)
+def _note_classes(root: Element, wanted: Triggers, elements: dict[tuple[str, str], list[Element]]) -> None:
+    for element in root.iter():
+        if given := element.get("class"):
+            names, words = _class_names(given)
+            if names in wanted.classes:
+                elements["class", names].append(element)
+            if not wanted.class_words.isdisjoint(words):
+                for word in wanted.class_words.intersection(words):
+                    elements["class-word", word].append(element)
 
 
-def _note_text(
-    spot: Spot,
-    text: str,
-    wanted: Triggers,
-    texts: dict[tuple[str, str], list[Spot]],
-    numbers: dict[Element, int],
-) -> None:
-    if not (words := normalize(text)):
-        return
+@lru_cache(maxsize=4_096)  # a site has few, and repeats them
+def _class_names(given: str) -> tuple[str, frozenset[str]]:
+    words = attribute_words(given)
+    return " ".join(words), frozenset(words)
+
+
+def _note_texts(root: Element, wanted: Triggers, texts: dict[tuple[str, str], list[Spot]]) -> None:
+    labels, heads = wanted.texts, wanted.heads
+    for element in root.iter():
+        if (text := element.text) and ((text := text.strip()) in labels or text[:2] in heads):
+            if is_seen(element):
+                _note_text(Spot(element, None), wanted, texts)
+        if (text := element.tail) and ((text := text.strip()) in labels or text[:2] in heads):
+            if (parent := element.getparent()) is not None:
+                _note_text(Spot(parent, element), wanted, texts)
+
+
+def _note_text(spot: Spot, wanted: Triggers, texts: dict[tuple[str, str], list[Spot]]) -> None:
+    words = normalize(spot.text)
     if words in wanted.texts:
         texts["text", words].append(spot)
-    if wanted.prefixes and words.startswith(wanted.prefixes):
-        for prefix in wanted.prefixes:
-            if words.startswith(prefix):
-                texts["prefix", prefix].append(spot)
-    if wanted.text_numbers:
+    for prefix in wanted.prefixes:
+        if words.startswith(prefix):
+            texts["prefix", prefix].append(spot)
+
+
+def _note_text_numbers(root: Element, wanted: Triggers, texts: dict[tuple[str, str], list[Spot]]) -> None:
+    numbers: defaultdict[Element, int] = defaultdict(int)
+    for spot in texts_from(Spot(root, None)):
         numbers[spot.parent] += 1
-        if numbers[spot.parent] in wanted.text_numbers:
-            texts["text-number", str(numbers[spot.parent])].append(spot)
+        if (number := numbers[spot.parent]) in wanted.text_numbers:
+            texts["text-number", str(number)].append(spot)
 
 
 def select(rule: Rule, trigger: Feature | None, found: Occurrences) -> list[Node]:
@@ -216,11 +240,9 @@ def select(rule: Rule, trigger: Feature | None, found: Occurrences) -> list[Node
     known = trigger if trigger is not None and trigger.kind == "before" else None
     features = [feature for feature in rule.features if feature != known]
     for candidate in _candidates(rule.target, trigger, found):
-        node = _node(candidate, rule.target)
-        if node is None or not has_features(node, features, None):
-            continue
+        node = _node(candidate, rule.target, features, None)
         # Of what is in the head, elements count although nothing is shown there: meta, title.
-        if _is_outside(node.element, NOT_CONTENT if node.spot is None else HIDDEN):
+        if node is not None and _is_outside(node.element, NOT_CONTENT if node.spot is None else HIDDEN):
             nodes[node.element, node.spot.after if node.spot else None] = node
     return in_document_order(nodes.values())
 
@@ -232,8 +254,8 @@ def select_in(rule: Rule, record: Scope) -> list[Node]:
         candidates: Iterable[Spot | Element] = texts_from(begin, record.end)
     else:
         candidates = _elements_from(begin, record.end)
-    nodes = (_node(candidate, rule.target) for candidate in candidates)
-    return [node for node in nodes if node is not None and has_features(node, rule.features, record)]
+    nodes = (_node(candidate, rule.target, rule.features, record) for candidate in candidates)
+    return [node for node in nodes if node is not None]
 
 
 def records(rule: RecordRule, root: Element) -> list[Scope]:
@@ -391,13 +413,27 @@ def _is_outside(element: Element, tags: frozenset[str]) -> bool:
     return True
 
 
-def _node(candidate: Spot | Element, target: str) -> Node | None:
+def _node(
+    candidate: Spot | Element, target: str, features: Iterable[Feature], record: Scope | None
+) -> Node | None:
+    """The node of a candidate, if it has all features."""
     if isinstance(candidate, Spot):
-        return None if candidate.is_blank else Node(candidate.parent, candidate, normalize(candidate.text))
+        if candidate.is_blank:
+            return None
+        node = Node(candidate.parent, candidate, normalize(candidate.text))
+        return node if has_features(node, features, record) else None
     if target == "element":
-        return Node(candidate, None, visible_text(candidate))
+        # To read all the text inside takes long, and few features are about it.
+        bare = Node(candidate, None, "")
+        if not has_features(bare, (one for one in features if one.kind not in _ABOUT_TEXT), record):
+            return None
+        node = bare._replace(text=visible_text(candidate))
+        return node if has_features(node, (f for f in features if f.kind in _ABOUT_TEXT), record) else None
     found = candidate.get(target[1:])
-    return None if found is None else Node(candidate, None, normalize(found))
+    if found is None:
+        return None
+    node = Node(candidate, None, normalize(found))
+    return node if has_features(node, features, record) else None
 
 
 def _candidates(target: str, trigger: Feature | None, found: Occurrences) -> Iterator[Spot | Element]:
