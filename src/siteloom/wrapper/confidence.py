@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -45,6 +45,7 @@ def signs(rule: Rule, *, is_one_of_several: bool, agreeing: int, disagreeing: in
     )
 
 
+@lru_cache(maxsize=1_024)
 def confidence(found: Signs) -> float:
     """The estimated probability that a value with these signs is right."""
     weights = _weights()

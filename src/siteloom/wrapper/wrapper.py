@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.dom import PARSER, node_path, parse
 from siteloom.errors import MissingExtra, UnreadablePage
-from siteloom.model import Failure, Footprint, Provenance, Record
+from siteloom.model import Failure, Footprint, Provenance, Record, Withheld
 from siteloom.typed import typed_value
 from siteloom.wrapper.confidence import confidence, signs
 from siteloom.wrapper.explain import explain
@@ -21,26 +21,37 @@ from siteloom.wrapper.xpath import rule_xpath
 from siteloom.wrapper.xslt import to_xslt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from siteloom.dom import Element
     from siteloom.model import Page
-    from siteloom.wrapper.language import AttributeRules, RecordRule, Rule
+    from siteloom.wrapper.language import AttributeRules, Feature, RecordRule, Rule
     from siteloom.wrapper.selection import Node, Scope, Triggers
+
+
+class _Prepared(NamedTuple):
+    """A rule with all that is needed to apply it."""
+
+    rule: Rule
+    name: str
+    xpath: str
+    trigger: Feature | None
+    is_first: bool
+    is_voter: bool
 
 
 class _Region(NamedTuple):
     """What is searched: how the nodes that a rule means are selected, on a page or in a record of it."""
 
-    select: Callable[[Rule], list[Node]]
+    select: Callable[[_Prepared], list[Node]]
     record: Scope | None
 
 
 class _Value(NamedTuple):
-    """A value that was found, by which rule, and where."""
+    """A text that was found where a value is looked for, by which rule, and in which node."""
 
     text: str
-    rule: Rule
+    origin: _Prepared
     node: Node
 
 
@@ -66,7 +77,7 @@ class Wrapper:
 
     def extract_all(self, page: Page) -> tuple[Record, ...]:
         """All records of a page: one, or as many as a list page has."""
-        root = parse(page)
+        root = parse(page, collect_ids=self.looks_for_ids)
         if isinstance(root, Failure):
             raise UnreadablePage(root.url, root.reason)
         return tuple(self.records(root, page.url))
@@ -84,10 +95,16 @@ class Wrapper:
     def record_of(self, root: Element, url: str, scope: Scope | None) -> Record:
         """The record of a whole page, or of one part of a list page."""
         if scope is not None:
-            return self._record(url, _Region(lambda rule: select_in(rule, scope), scope))
+            return self._record(url, _Region(lambda prepared: select_in(prepared.rule, scope), scope))
         occurring = occurrences(root, self._triggers)
-        found = self._triggers.features
-        return self._record(url, _Region(lambda rule: select(rule, found[rule], occurring), None))
+        return self._record(
+            url, _Region(lambda prepared: select(prepared.rule, prepared.trigger, occurring), None)
+        )
+
+    @property
+    def looks_for_ids(self) -> bool:
+        """Whether a page must be parsed with its ids collected for the rules to find what they look for."""
+        return bool(self._triggers.ids)
 
     def explain(self) -> str:
         """In plain words, how each attribute is found and why so."""
@@ -111,53 +128,88 @@ class Wrapper:
         return triggers(rule for found in self.attributes.values() for rule in (*found.rules, *found.voters))
 
     @cached_property
-    def _xpaths(self) -> dict[Rule, str]:
+    def _prepared(self) -> dict[str, list[_Prepared]]:
+        """The rules of each attribute, and behind them its voters."""
         return {
-            rule: rule_xpath(rule, within_record=self.record_rule is not None)
-            for found in self.attributes.values()
-            for rule in (*found.rules, *found.voters)
+            name: [
+                _Prepared(
+                    rule,
+                    f"{name}#{number}",
+                    rule_xpath(rule, within_record=self.record_rule is not None),
+                    self._triggers.features[rule],
+                    is_first=number == 1,
+                    is_voter=number > len(found.rules),
+                )
+                for number, rule in enumerate((*found.rules, *found.voters), 1)
+            ]
+            for name, found in self.attributes.items()
         }
 
     def _record(self, url: str, region: _Region) -> Record:
         values: dict[str, tuple[str, ...]] = {}
         typed: dict[str, tuple[object, ...]] = {}
         provenance: dict[str, tuple[Provenance, ...]] = {}
-        for name, rules in self.attributes.items():
-            votes = [self._found(rules, voter, region) for voter in rules.voters]
-            found = self._values(rules, votes, region)
-            if not found:
-                continue
-            values[name] = tuple(value.text for value in found)
-            provenance[name] = tuple(
-                self._provenance(name, rules, value, votes, is_one_of_several=len(found) > 1)
-                for value in found
-            )
-            if (types := _typed(found, rules, url)) is not None:
-                typed[name] = types
-        return Record(url, values, typed, provenance)
+        withheld: dict[str, tuple[Withheld, ...]] = {}
+        for name, attribute in self.attributes.items():
+            prepared = self._prepared[name]
+            refused: list[_Value] = []
+            votes = [self._found(attribute, one, region, []) for one in prepared if one.is_voter]
+            found = self._values(attribute, prepared, votes, region, refused)
+            types = _typed(found, attribute, url)
+            if types is not None and None in types:
+                refused += [value for value, kind in zip(found, types, strict=True) if kind is None]
+                found = [value for value, kind in zip(found, types, strict=True) if kind is not None]
+                types = tuple(kind for kind in types if kind is not None)
+            if found:
+                values[name] = tuple(value.text for value in found)
+                provenance[name] = tuple(
+                    _provenance(attribute, value, votes, is_one_of_several=len(found) > 1) for value in found
+                )
+                if types is not None:
+                    typed[name] = types
+            elif refused:
+                withheld[name] = tuple(_withheld(value, attribute) for value in refused)
+        return Record(url, values, typed, provenance, withheld)
 
-    def _values(self, attribute: AttributeRules, votes: list[list[_Value]], region: _Region) -> list[_Value]:
+    def _values(
+        self,
+        attribute: AttributeRules,
+        prepared: Sequence[_Prepared],
+        votes: Sequence[list[_Value]],
+        region: _Region,
+        refused: list[_Value],
+    ) -> list[_Value]:
         """The values of an attribute: of all rules, each once; or one, of the first rule that finds any."""
+        rules = (self._found(attribute, one, region, refused) for one in prepared if not one.is_voter)
         if attribute.attribute.multi:
-            united = (value for rule in attribute.rules for value in self._found(attribute, rule, region))
             by_text: dict[str, _Value] = {}
-            for value in united:
-                by_text.setdefault(value.text, value)
+            for found in rules:
+                for value in found:
+                    by_text.setdefault(value.text, value)
             return list(by_text.values())
-        for rule in attribute.rules:
-            if found := self._found(attribute, rule, region):
+        for found in rules:
+            if found:
                 return found[:1]
         if attribute.do_voters_step_in and all(votes) and len({vote[0].text for vote in votes}) == 1:
             return votes[0][:1]
         return []
 
-    def _found(self, attribute: AttributeRules, rule: Rule, region: _Region) -> list[_Value]:
-        """What one rule finds; a scorer chooses only among nodes that hold values."""
-        nodes = region.select(rule)
+    def _found(
+        self, attribute: AttributeRules, prepared: _Prepared, region: _Region, refused: list[_Value]
+    ) -> list[_Value]:
+        """What one rule finds; a scorer chooses only among nodes that hold values. The rest is refused."""
+        rule = prepared.rule
+        nodes = region.select(prepared)
         if rule.scorer is not None:
             candidates = (node for node in nodes if self._texts(attribute, rule, node))
             nodes = chosen(rule.scorer, candidates, region.record)
-        return [_Value(text, rule, node) for node in nodes for text in self._texts(attribute, rule, node)]
+        found: list[_Value] = []
+        for node in nodes:
+            texts = self._texts(attribute, rule, node)
+            found += [_Value(text, prepared, node) for text in texts]
+            if not texts and node.text not in self.labels:
+                refused += [_Value(text, prepared, node) for text in part_values(rule.part, node.text)]
+        return found
 
     def _texts(self, attribute: AttributeRules, rule: Rule, node: Node) -> list[str]:
         """The values that a node holds."""
@@ -165,34 +217,37 @@ class Wrapper:
             return []
         return [text for text in part_values(rule.part, node.text) if shape(text) in attribute.shapes]
 
-    def _provenance(
-        self,
-        name: str,
-        attribute: AttributeRules,
-        value: _Value,
-        votes: list[list[_Value]],
-        *,
-        is_one_of_several: bool,
-    ) -> Provenance:
-        number = (*attribute.rules, *attribute.voters).index(value.rule)
-        agreeing = sum(value.text in {other.text for other in vote} for vote in votes)
-        agreeing -= number >= len(attribute.rules)  # a voter is no witness for itself
-        # Voters look for what the first rule finds: that others find further values is no wonder.
-        is_expected = number == 0 or not attribute.attribute.multi
-        return Provenance(
-            rule=f"{name}#{number + 1}",
-            xpath=self._xpaths[value.rule],
-            node=_path(value.node, value.rule.target),
-            confidence=confidence(
-                signs(
-                    value.rule,
-                    is_one_of_several=is_one_of_several,
-                    agreeing=agreeing,
-                    disagreeing=len(votes) - agreeing if is_expected else 0,
-                    voters=len(votes),
-                )
-            ),
-        )
+
+def _provenance(
+    attribute: AttributeRules, value: _Value, votes: Sequence[list[_Value]], *, is_one_of_several: bool
+) -> Provenance:
+    origin = value.origin
+    agreeing = sum(any(other.text == value.text for other in vote) for vote in votes)
+    agreeing -= origin.is_voter  # a voter is no witness for itself
+    # Voters look for what the first rule finds: that others find further values is no wonder.
+    is_expected = origin.is_first or not attribute.attribute.multi
+    return Provenance(
+        rule=origin.name,
+        xpath=origin.xpath,
+        node=_path(value.node, origin.rule.target),
+        confidence=confidence(
+            signs(
+                origin.rule,
+                is_one_of_several=is_one_of_several,
+                agreeing=agreeing,
+                disagreeing=len(votes) - agreeing if is_expected else 0,
+                voters=len(votes),
+            )
+        ),
+    )
+
+
+def _withheld(value: _Value, attribute: AttributeRules) -> Withheld:
+    if shape(value.text) in attribute.shapes:
+        reason = f"not a {attribute.attribute.type}"
+    else:
+        reason = f"{shape(value.text)} instead of {' or '.join(attribute.shapes)}"
+    return Withheld(value.text, reason, _path(value.node, value.origin.rule.target))
 
 
 def _path(node: Node, target: str) -> str:
@@ -202,13 +257,13 @@ def _path(node: Node, target: str) -> str:
     return path if target == "element" else f"{path}/{target}"
 
 
-def _typed(found: list[_Value], rules: AttributeRules, url: str) -> tuple[object, ...] | None:
-    """The values as their type, or None if none of them can be read as it."""
+def _typed(found: Sequence[_Value], rules: AttributeRules, url: str) -> tuple[object, ...] | None:
+    """The values as their type, None for one that cannot be read as it; or None if there is no type to read."""
     kind = rules.attribute.type
-    if kind is None or kind == "text":
+    if not found or kind is None or kind == "text":
         return None
     try:
-        types = tuple(
+        return tuple(
             typed_value(
                 value.text,
                 kind,
@@ -220,4 +275,3 @@ def _typed(found: list[_Value], rules: AttributeRules, url: str) -> tuple[object
         )
     except MissingExtra:
         return None  # the texts are there all the same; `siteloom doctor` names the extra
-    return None if all(value is None for value in types) else types
