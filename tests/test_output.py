@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from siteloom.errors import OutputError, UsageError
-from siteloom.output import LIST_SEPARATOR, Column, check_destination, open_output
+from siteloom.output import LIST_SEPARATOR, Column, Fields, ListOf, check_destination, open_output
 
 COLUMNS = (
     Column("name"),
@@ -132,6 +132,28 @@ def test_parquet_is_written_in_groups_of_rows() -> None:
     content = written(".parquet", [{"n": number} for number in range(10_001)], [Column("n", "integer")])
     assert pq.ParquetFile(io.BytesIO(content)).num_row_groups == 2
     assert [row["n"] for row in from_parquet(content)] == list(range(10_001))
+
+
+def test_a_group_of_large_rows_is_small() -> None:
+    large = [{"n": f"{number}" * 10_000} for number in range(1_500)]
+    content = written(".parquet", large, [Column("n")])
+    assert pq.ParquetFile(io.BytesIO(content)).num_row_groups > 1
+    assert from_parquet(content) == large
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_columns_may_have_columns(suffix: str) -> None:
+    point = Fields((Column("x", "number"), Column("marks", "texts")))
+    columns = [Column("points", ListOf(point)), Column("counts", ListOf("integer"))]
+    nested: Rows = [
+        {"points": [{"x": 0.5, "marks": ["é"]}, {"x": None, "marks": []}], "counts": [1, 2]},
+        {"points": [], "counts": None},
+    ]
+    content = written(suffix, nested, columns)
+    if suffix == ".parquet":
+        assert from_parquet(content) == nested
+    else:
+        assert [json.loads(line) for line in content.splitlines()] == nested
 
 
 def test_no_rows_are_an_empty_file_with_its_header() -> None:
@@ -283,15 +305,15 @@ def test_a_full_disk_is_one_clear_sentence_and_leaves_no_file(tmp_path: Path, su
 def test_without_pyarrow_the_error_says_what_to_install_and_leaves_no_file(tmp_path: Path) -> None:
     program = (
         "import sys; sys.modules['pyarrow'] = None\n"
-        "from siteloom.output import Column, open_output\n"
+        "from siteloom.output import Column, check_destination, open_output\n"
         "from siteloom.errors import MissingExtra\n"
-        "try:\n"
-        "    with open_output(sys.argv[1], [Column('a')]): pass\n"
-        "except MissingExtra as error: print(error)"
+        "for use in (check_destination, lambda path: open_output(path, [Column('a')]).__enter__()):\n"
+        "    try: use(sys.argv[1])\n"
+        "    except MissingExtra as error: print(error)"
     )
     path = tmp_path / "a.parquet"
     done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=True)
-    assert "pip install 'siteloom[parquet]'" in done.stdout
+    assert done.stdout.count("pip install 'siteloom[parquet]'") == 2
     assert list(tmp_path.iterdir()) == []
 
 

@@ -11,6 +11,7 @@ import sys
 import tempfile
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -22,10 +23,9 @@ if TYPE_CHECKING:
 STANDARD_OUTPUT = "-"
 LIST_SEPARATOR = " | "  # between the values of a list in CSV, which has no lists
 
-Kind: TypeAlias = Literal["text", "integer", "number", "flag", "time", "texts"]
-"""What a column holds; `texts` are lists of text."""
-
 _ROWS_OF_A_GROUP = 10_000
+_BYTES_OF_A_GROUP = 16 * 2**20
+_ROWS_AT_ONCE = 500  # as Python objects they take far more memory than as columns of Arrow
 
 
 class Column(NamedTuple):
@@ -33,6 +33,22 @@ class Column(NamedTuple):
 
     name: str
     kind: Kind = "text"
+
+
+class ListOf(NamedTuple):
+    """The kind of a list, all of one kind."""
+
+    kind: Kind
+
+
+class Fields(NamedTuple):
+    """The kind of a value that has columns of its own, as a row has."""
+
+    columns: tuple[Column, ...]
+
+
+Kind: TypeAlias = Literal["text", "integer", "number", "flag", "time", "texts"] | ListOf | Fields
+"""What a column holds. `texts` are lists of text; CSV has nothing for what is deeper than that."""
 
 
 class RowWriter(Protocol):
@@ -55,6 +71,8 @@ def check_destination(destination: str) -> None:
         )
     if not path.parent.is_dir():
         raise OutputError(f"There is no folder {path.parent} to write {path.name} to: make it first.")
+    if path.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
+        raise MissingExtra("Parquet", "parquet")
 
 
 @contextmanager
@@ -165,41 +183,62 @@ class _CsvWriter(_Writer):
 
 class _ParquetWriter(_Writer):
     def __init__(self, file: IO[bytes], columns: Sequence[Column]) -> None:
-        try:
-            import pyarrow as pa  # noqa: PLC0415 - optional, and slow to load
-            import pyarrow.parquet as pq  # noqa: PLC0415
-        except ImportError as error:
-            raise MissingExtra("Parquet", "parquet") from error
-        types = {
-            "text": pa.string(),
-            "integer": pa.int64(),
-            "number": pa.float64(),
-            "flag": pa.bool_(),
-            "time": pa.timestamp("us", "UTC"),
-            "texts": pa.list_(pa.string()),
-        }
-        self._table_from_rows = pa.Table.from_pylist
+        import pyarrow as pa  # noqa: PLC0415 - optional, and slow to load
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+        self._arrow = pa
         self._columns = columns
-        self._schema = pa.schema([(column.name, types[column.kind]) for column in columns])
+        self._schema = pa.schema([(column.name, _arrow_type(pa, column.kind)) for column in columns])
         self._writer = pq.ParquetWriter(file, self._schema, compression="zstd")
         self._rows: list[dict[str, object]] = []
+        self._tables: list[Any] = []  # the group so far
 
     def write(self, row: Mapping[str, object]) -> None:
         self._rows.append({column.name: _encodable(row.get(column.name)) for column in self._columns})
-        if len(self._rows) >= _ROWS_OF_A_GROUP:
-            self._write_group()
+        if len(self._rows) >= _ROWS_AT_ONCE:
+            self._pack_rows()
+            rows_of_group = sum(table.num_rows for table in self._tables)
+            bytes_of_group = sum(table.nbytes for table in self._tables)
+            if rows_of_group >= _ROWS_OF_A_GROUP or bytes_of_group >= _BYTES_OF_A_GROUP:
+                self._write_group()
 
     def finish(self) -> None:
+        self._pack_rows()
         self._write_group()
         self._writer.close()
 
     def discard(self) -> None:
         self._writer.is_open = False  # or it would write its end to a file that is closed by then
 
-    def _write_group(self) -> None:
+    def _pack_rows(self) -> None:
         if self._rows:
-            self._writer.write_table(self._table_from_rows(self._rows, schema=self._schema))
+            self._tables.append(self._arrow.Table.from_pylist(self._rows, schema=self._schema))
             self._rows.clear()
+
+    def _write_group(self) -> None:
+        if self._tables:
+            self._writer.write_table(self._arrow.concat_tables(self._tables))
+            self._tables.clear()
+
+
+def _arrow_type(pa: Any, kind: Kind) -> Any:
+    match kind:
+        case "text":
+            return pa.string()
+        case "integer":
+            return pa.int64()
+        case "number":
+            return pa.float64()
+        case "flag":
+            return pa.bool_()
+        case "time":
+            return pa.timestamp("us", "UTC")
+        case "texts":
+            return pa.list_(pa.string())
+        case ListOf(inner):
+            return pa.list_(_arrow_type(pa, inner))
+        case Fields(columns):
+            return pa.struct([(column.name, _arrow_type(pa, column.kind)) for column in columns])
 
 
 _FORMATS: dict[str, Callable[[IO[bytes], Sequence[Column]], _Writer]] = {
@@ -230,5 +269,9 @@ def _cell(value: object) -> object:
 def _encodable(value: object) -> object:
     """A value as Arrow takes it: what UTF-8 cannot write becomes `?`, as in the other formats."""
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    return [_encodable(item) for item in value] if isinstance(value, list | tuple) else value
+        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    if isinstance(value, list | tuple):
+        return [_encodable(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _encodable(item) for name, item in value.items()}
+    return value

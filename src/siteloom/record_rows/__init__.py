@@ -1,0 +1,16 @@
+"""Records as data: a row for each, what it repeats, what belongs together, and where it is written."""
+
+from siteloom.record_rows.formats import check_destination, open_records
+from siteloom.record_rows.joining import JoinKey, join_rows, parse_key
+from siteloom.record_rows.rows import Row, flag_duplicates, record_row
+
+__all__ = [
+    "JoinKey",
+    "Row",
+    "check_destination",
+    "flag_duplicates",
+    "join_rows",
+    "open_records",
+    "parse_key",
+    "record_row",
+]

@@ -1,0 +1,134 @@
+"""Rows of records to a file, to standard output, or to a table of a database."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from siteloom import output
+from siteloom.output import Column, Fields, ListOf, open_output
+from siteloom.record_rows.columns import column_names, lowest_confidence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from siteloom.output import Kind, RowWriter
+    from siteloom.record_rows.rows import Row
+
+_PAGES = "pages"
+_PARTS = ("values", "typed", "confidence", "provenance", "withheld")
+
+
+def check_destination(destination: str) -> None:
+    """Raise now what would be wrong with a destination of records once the work for it is done."""
+    if _is_address(destination):
+        from siteloom.record_rows.database import check_database  # noqa: PLC0415 - slow to load
+
+        check_database(destination)
+    else:
+        output.check_destination(destination)
+
+
+@contextmanager
+def open_records(
+    destination: str, attributes: Sequence[str], *, with_pages: bool = False
+) -> Iterator[RowWriter]:
+    """A writer of record rows, all of them or none; `with_pages` if they were joined.
+
+    - JSON Lines and standard output have the rows as they are.
+    - CSV has a column for each of `attributes` with their texts, and the lowest confidence
+      of the record. Several texts stand in one cell with ` | ` between them, and a text that
+      has ` | ` itself is left as it is: cells are for people to read, and where texts must
+      be told apart another format does that.
+    - Parquet has the parts of the row, each with a field for each attribute. There the typed
+      values are texts, and JSON if they are more than a text.
+    - The address of a database, such as `sqlite:///file.db` or `postgresql://user@host/name`,
+      stands for its table `records`, which is replaced: see `siteloom.record_rows.database`.
+    """
+    if _is_address(destination):
+        from siteloom.record_rows.database import open_table  # noqa: PLC0415 - slow to load
+
+        with open_table(destination, attributes) as table:
+            yield table
+        return
+    shape = _SHAPES.get(Path(destination).suffix.lower(), _as_it_is)
+    columns, shaped = shape(attributes, with_pages)
+    with open_output(destination, columns) as writer:
+        yield _ShapingWriter(writer, shaped)
+
+
+def _is_address(destination: str) -> bool:
+    return "://" in destination
+
+
+class _ShapingWriter(NamedTuple):
+    writer: RowWriter
+    shaped: Callable[[Row], Row]
+
+    def write(self, row: Mapping[str, Any]) -> None:
+        self.writer.write(self.shaped(dict(row)))
+
+
+class _Shape(NamedTuple):
+    """What the rows of records look like in a format."""
+
+    columns: list[Column]
+    shaped: Callable[[Row], Row]
+
+
+def _as_it_is(_: Sequence[str], with_pages: bool) -> _Shape:
+    names = ["url", "wrapper", "version", *_PARTS, "duplicate_of", *([_PAGES] if with_pages else [])]
+    return _Shape([Column(name) for name in names], lambda row: row)
+
+
+def _flat(attributes: Sequence[str], with_pages: bool) -> _Shape:
+    before = [Column("url"), Column("wrapper"), Column("version", "integer")]
+    after = [Column("confidence", "number"), Column("duplicate_of")]
+    if with_pages:
+        after.append(Column(_PAGES, "texts"))
+    names = column_names(attributes, [column.name for column in before + after])
+
+    def shaped(row: Row) -> Row:
+        texts = {
+            name: row["values"].get(attribute) for name, attribute in zip(names, attributes, strict=True)
+        }
+        pages = [page["url"] for page in row.get(_PAGES, ())]
+        return {**row, "confidence": lowest_confidence(row), _PAGES: pages, **texts}
+
+    return _Shape([*before, *(Column(name, "texts") for name in names), *after], shaped)
+
+
+def _nested(attributes: Sequence[str], with_pages: bool) -> _Shape:
+    url = [Column("url")] if with_pages else []  # of the page that was joined
+    kinds: dict[str, Kind] = {
+        "values": "texts",
+        "typed": "texts",
+        "confidence": ListOf("number"),
+        "provenance": ListOf(Fields((Column("rule"), Column("xpath"), Column("node"), *url))),
+        "withheld": ListOf(Fields((Column("text"), Column("reason"), Column("node"), *url))),
+    }
+    columns = [Column("url"), Column("wrapper"), Column("version", "integer")]
+    if attributes:  # Parquet knows no value without fields
+        columns += [
+            Column(part, Fields(tuple(Column(attribute, kinds[part]) for attribute in attributes)))
+            for part in _PARTS
+        ]
+    columns.append(Column("duplicate_of"))
+    if with_pages:
+        page = Fields((Column("url"), Column("wrapper"), Column("version", "integer")))
+        columns.append(Column(_PAGES, ListOf(page)))
+    return _Shape(columns, _with_typed_texts)
+
+
+def _with_typed_texts(row: Row) -> Row:
+    typed = {attribute: [_text(value) for value in values] for attribute, values in row["typed"].items()}
+    return {**row, "typed": typed}
+
+
+def _text(value: object) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+_SHAPES: dict[str, Callable[[Sequence[str], bool], _Shape]] = {".csv": _flat, ".parquet": _nested}
