@@ -28,6 +28,9 @@ class Items:
     def read(self) -> Iterator[SourceItem]:
         return iter(self.items)
 
+    def shards(self) -> Sequence[Items]:
+        return (self,)
+
 
 def day(number: int) -> datetime:
     return FIRST_DAY + timedelta(days=number)

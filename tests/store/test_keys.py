@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from siteloom.store.keys import content_hash, folder_name, url_key
+from siteloom.store.keys import address_key, content_hash, folder_name, url_key
 
 HOSTILE = ["..", ".", "", "../x", "a/b", "/etc", "~root", "con", "a\\b", "a b", "a\nb", "é.example", "%", "-"]
 HOSTILE += ["A.example", "a.example", "a.EXAMPLE", "x" * 300, "x" * 299 + "y", "é" * 300, ".hidden", "%2e"]
@@ -56,3 +56,9 @@ def test_content_is_known_by_its_bytes_and_type() -> None:
     assert content_hash("text/html", b"x") == content_hash("text/html", b"x")
     assert content_hash("text/html", b"x") != content_hash("text/html", b"y")
     assert content_hash("text/html", b"x") != content_hash("text/css", b"x")
+
+
+def test_an_address_has_one_key_whatever_stands_in_it() -> None:
+    addresses = ["", "http://a.example/", "http://a.example/\0", "http://a.example/\ud800", "x" * 10_000]
+    assert len({address_key(address) for address in addresses}) == len(addresses)
+    assert {len(address_key(address)) for address in addresses} == {16}

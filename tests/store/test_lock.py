@@ -25,6 +25,19 @@ with write_lock(Path(sys.argv[1])):
     sys.stdin.read()
 """
 
+HOLD_THE_LOCK_AND_FORK = """
+import os, sys
+from pathlib import Path
+from siteloom.store.lock import write_lock
+with write_lock(Path(sys.argv[1])):
+    worker = os.fork()
+    if worker == 0:
+        sys.stdin.read()
+        os._exit(0)
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
 
 def test_a_second_writer_in_the_same_process_is_refused_and_readers_go_on(
     store: Store, store_settings: StoreSettings
@@ -52,6 +65,22 @@ def test_a_second_writer_in_another_process_is_refused_until_that_dies(store: St
         holder.kill()
         holder.wait()
         assert put(store, page("http://a.example/1")).new == 1
+
+
+def test_a_forked_worker_does_not_hold_the_lock_when_the_writer_is_dead(store: Store) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD_THE_LOCK_AND_FORK, store.folder],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(StoreBusy), write_lock(store.folder):
+            pass
+        holder.kill()
+        holder.wait()
+        with write_lock(store.folder):  # its worker lives on until its input ends
+            pass
 
 
 def test_a_folder_without_room_for_the_lock_is_named(tmp_path: Path) -> None:

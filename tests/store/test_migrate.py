@@ -18,12 +18,13 @@ from sqlalchemy import Engine, event, insert, inspect, select, text
 from siteloom.config import StoreSettings
 from siteloom.errors import StoreBusy, StoreError
 from siteloom.model import Cluster, Example, Template
-from siteloom.store import PageAddress, PageWriter, Store, open_store, schema
+from siteloom.store import ExtractedRow, PageAddress, PageWriter, Store, open_store, schema
 from siteloom.store.clusters import save_clusters
 from siteloom.store.database import connect, postgres_url, sqlite_url
 from siteloom.store.lock import write_lock
 from siteloom.store.migrate import is_up_to_date, upgrade
 from siteloom.store.runs import recorded_run
+from siteloom.store.wrappers import save_wrapper
 
 from .helpers import assert_sound, day, newest, page, put
 
@@ -120,6 +121,25 @@ def test_a_workspace_with_clusters_is_upgraded_to_keep_examples_and_wrappers(
         assert store.backup is None
         assert store.examples() == [example]
         assert [wrapper.name for wrapper in store.wrappers()] == [cluster.id]
+        assert_sound(store)
+
+
+def test_a_workspace_with_wrappers_is_upgraded_to_keep_records(
+    old_workspace: StoreSettings, engine: Engine
+) -> None:
+    upgrade(engine, "0004")
+    save_wrapper(engine, "shop", "a.example", "{}", at=day(1), origin="learn", note="")
+    with closing(open_store(old_workspace)) as store:
+        step, versions, names = state_in_backup(store)
+        assert (step, versions) == ("0004", len(OLD_PAGES))
+        assert "wrappers" in names
+        assert not names & {"records", "extracted_shards"}
+        assert [wrapper.name for wrapper in store.wrappers()] == ["shop"]
+        with store.extracting({}, "f") as extraction:
+            extraction.commit(0, [ExtractedRow(OLD_PAGES[0].url, "shop", 1, "{}")], [], {})
+    with closing(open_store(old_workspace)) as store:
+        assert store.backup is None
+        assert list(store.records()) == ["{}"]
         assert_sound(store)
 
 

@@ -89,6 +89,9 @@ class Breaking:
         yield from self.pages
         raise self.error
 
+    def shards(self) -> Sequence[Breaking]:
+        return (self,)
+
 
 def play(store: Store, run: Run) -> Counter[str]:
     """Do a run; returns what it says of what it kept."""

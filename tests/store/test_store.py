@@ -149,6 +149,9 @@ def test_a_database_that_breaks_while_the_store_is_open_is_told_in_a_sentence(tm
             store.examples,
             store.wrappers,
             lambda: store.save_wrapper("shop", "a.example", "{}", "learn"),
+            store.records,
+            lambda: store.records_of("http://a.example/1"),
+            lambda: store.extracting({}, "f").__enter__(),
             lambda: list(store.check()),
             lambda: put(store, page("http://a.example/new")),
         ]

@@ -1,6 +1,8 @@
 """What Siteloom keeps: page bytes in pack files, everything else in SQL."""
 
 from siteloom.store.clusters import PageAddress
+from siteloom.store.reading import PackedPages
+from siteloom.store.records import ExtractedRow, Extraction, StoredRecord
 from siteloom.store.runs import Run, RunRecorder
 from siteloom.store.store import Problem, Site, Store, StoredPages
 from siteloom.store.workspace import open_store, workspace_exists
@@ -8,6 +10,9 @@ from siteloom.store.wrappers import StoredWrapper
 from siteloom.store.writer import PageWriter
 
 __all__ = [
+    "ExtractedRow",
+    "Extraction",
+    "PackedPages",
     "PageAddress",
     "PageWriter",
     "Problem",
@@ -16,6 +21,7 @@ __all__ = [
     "Site",
     "Store",
     "StoredPages",
+    "StoredRecord",
     "StoredWrapper",
     "open_store",
     "workspace_exists",

@@ -22,6 +22,11 @@ def url_key(site: str, url: str) -> bytes:
     return _digest(f"{len(site)} {site} {url}")
 
 
+def address_key(url: str) -> bytes:
+    """A URL, whatever its site."""
+    return _digest(url)
+
+
 def folder_name(site: str) -> str:
     """A name for a site's folder that no file system refuses and no other site has."""
     name = "".join(chr(byte) if byte in _KEPT_IN_FOLDER_NAMES else f"%{byte:02x}" for byte in site.encode())

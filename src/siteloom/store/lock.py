@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from sqlalchemy import func, select
 
@@ -19,6 +19,18 @@ if TYPE_CHECKING:
 
 _LOCK_FILE = "lock"
 _POSTGRES_LOCK = int.from_bytes(b"siteloom")  # any number that no other program is likely to lock
+
+_held: set[IO[str]] = set()
+
+
+def _let_go() -> None:
+    # A forked process has the file open too, so it would hold the lock beyond
+    # the death of the one that took it.
+    for handle in _held:
+        handle.close()
+
+
+os.register_at_fork(after_in_child=_let_go)
 
 
 def is_locked(workspace: Path) -> bool:
@@ -52,7 +64,11 @@ def write_lock(workspace: Path) -> Iterator[None]:
         handle.truncate(0)
         handle.write(str(os.getpid()))
         handle.flush()
-        yield
+        _held.add(handle)
+        try:
+            yield
+        finally:
+            _held.remove(handle)
 
 
 @contextmanager

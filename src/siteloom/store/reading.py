@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import and_, or_, select
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 # Two blocks' worth of pages: whoever reads a site in its order opens a block once.
 _DOCUMENTS_AT_A_TIME = 256
 _BYTES_AT_A_TIME = 64_000_000
+# Enough to be worth sending to another process, few enough that all of them have something to do.
+_PAGES_OF_A_SHARD = 512
 
 
 class Place(NamedTuple):
@@ -35,6 +38,14 @@ class Place(NamedTuple):
     offset: int
     slot: int
     size: int
+
+
+class BlockPart(NamedTuple):
+    """Some documents of a block."""
+
+    file: str
+    offset: int
+    slots: tuple[int, ...]
 
 
 class OpenPacks:
@@ -56,6 +67,39 @@ class OpenPacks:
         for pack in self._packs.values():
             pack.close()
         self._packs.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class PackedPages:
+    """Some pages in the packs: a source that needs no database, so that any process can read it."""
+
+    packs_folder: Path
+    blocks: tuple[BlockPart, ...]
+
+    def read(self) -> Iterator[Page]:
+        """The pages, in the order of the packs."""
+        with closing(OpenPacks(self.packs_folder)) as packs:
+            for block in self.blocks:
+                for slot in block.slots:
+                    yield as_page(packs.document(block.file, block.offset, slot))
+
+    def shards(self) -> Sequence[PackedPages]:
+        """Itself: it is a part already."""
+        return (self,)
+
+
+def packed_shards(packs_folder: Path, blocks: Iterable[BlockPart]) -> Iterator[PackedPages]:
+    """The same pages in parts of some hundreds; a block is never opened for two of them."""
+    shard: list[BlockPart] = []
+    pages = 0
+    for block in blocks:
+        shard.append(block)
+        pages += len(block.slots)
+        if pages >= _PAGES_OF_A_SHARD:
+            yield PackedPages(packs_folder, tuple(shard))
+            shard, pages = [], 0
+    if shard:
+        yield PackedPages(packs_folder, tuple(shard))
 
 
 def documents_at(packs_folder: Path, places: Iterable[Place]) -> Iterator[Document]:

@@ -13,10 +13,10 @@ from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.text import storable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy import Engine
+    from sqlalchemy import Connection, Engine
 
     from siteloom.model import Failure
 
@@ -55,19 +55,25 @@ class RunRecorder:
     def flush(self) -> None:
         """Write the failures that wait."""
         if self._waiting:
-            rows = [
-                {
-                    "run_id": self.id,
-                    "url": storable(failure.url),
-                    "reason": storable(failure.reason),
-                    "detail": storable(failure.detail),
-                }
-                for failure in self._waiting
-            ]
             with held_back_interrupt():  # between the two it would make them wait though they are written
                 with self._engine.begin() as connection:
-                    connection.execute(insert(schema.failures), rows)
+                    save_failures(connection, self.id, self._waiting)
                 self._waiting.clear()
+
+
+def save_failures(connection: Connection, run_id: int, failures: Sequence[Failure]) -> None:
+    """Keep failures of a run."""
+    rows = [
+        {
+            "run_id": run_id,
+            "url": storable(failure.url),
+            "reason": storable(failure.reason),
+            "detail": storable(failure.detail),
+        }
+        for failure in failures
+    ]
+    if rows:
+        connection.execute(insert(schema.failures), rows)
 
 
 @contextmanager
@@ -79,14 +85,32 @@ def recorded_run(
     Call it under the write lock: a run of the same verb that is still marked
     as running was then killed.
     """
-    columns = schema.runs.c
     with engine.begin() as connection:
-        unfinished = update(schema.runs).where(columns.status == "running", columns.verb == verb)
-        connection.execute(unfinished.values(status="killed"))
-        started = insert(schema.runs).values(
-            verb=verb, arguments=arguments, started_at=clock(), status="running", counts={}
-        )
-        run_id = connection.execute(started.returning(columns.id)).scalar_one()
+        mark_killed(connection, verb)
+        run_id = begin_run(connection, verb, arguments, clock())
+    with run_to_its_end(engine, clock, run_id) as run:
+        yield run
+
+
+def mark_killed(connection: Connection, verb: str) -> None:
+    """Write down that a run of a verb that is still marked as running was killed."""
+    columns = schema.runs.c
+    unfinished = update(schema.runs).where(columns.status == "running", columns.verb == verb)
+    connection.execute(unfinished.values(status="killed"))
+
+
+def begin_run(connection: Connection, verb: str, arguments: Mapping[str, object], at: datetime) -> int:
+    """Write down that a run begins; returns its id."""
+    started = insert(schema.runs).values(
+        verb=verb, arguments=arguments, started_at=at, status="running", counts={}
+    )
+    run_id: int = connection.execute(started.returning(schema.runs.c.id)).scalar_one()
+    return run_id
+
+
+@contextmanager
+def run_to_its_end(engine: Engine, clock: Callable[[], datetime], run_id: int) -> Iterator[RunRecorder]:
+    """Record how a run that has begun goes on, and which end it comes to."""
     run = RunRecorder(engine, run_id)
     status = "failed"
     try:
@@ -99,5 +123,5 @@ def recorded_run(
         with held_back_interrupt():
             run.flush()
             with engine.begin() as connection:
-                ended = update(schema.runs).where(columns.id == run.id)
+                ended = update(schema.runs).where(schema.runs.c.id == run_id)
                 connection.execute(ended.values(ended_at=clock(), status=status, counts=dict(run.counts)))

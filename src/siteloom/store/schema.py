@@ -157,6 +157,35 @@ annotations = Table(
     Column("format", Integer, nullable=False),
 )
 
+# Those of a page stand in one shard, and those of a shard were written together with its mark.
+records = Table(
+    "records",
+    metadata,
+    Column("id", RowId, primary_key=True),
+    Column("run_id", RowId, ForeignKey("runs.id"), nullable=False),
+    Column("shard", Integer, nullable=False),
+    # Its number within the shard.
+    Column("place", Integer, nullable=False),
+    # A hash of the URL, which may be too long for an index here too.
+    Column("url_key", LargeBinary, nullable=False, index=True),
+    Column("url", Text, nullable=False),
+    Column("wrapper", Text, nullable=False),
+    # None of a wrapper that is not in the store.
+    Column("wrapper_version", Integer),
+    # JSON
+    Column("content", Text, nullable=False),
+    Index("ix_records_run_id_shard_place", "run_id", "shard", "place", unique=True),
+)
+
+# The shards of the pages that a run is done with.
+extracted_shards = Table(
+    "extracted_shards",
+    metadata,
+    Column("run_id", RowId, ForeignKey("runs.id"), primary_key=True),
+    Column("shard", Integer, primary_key=True),
+    Column("summary", JSON, nullable=False),
+)
+
 # The highest version of a name holds.
 wrappers = Table(
     "wrappers",

@@ -20,14 +20,17 @@ from siteloom.store.keys import content_hash
 from siteloom.store.lock import is_locked, write_lock
 from siteloom.store.packs import Document, Pack
 from siteloom.store.reading import (
-    OpenPacks,
+    BlockPart,
+    PackedPages,
     Place,
     as_page,
     documents_at,
     newest_places,
+    packed_shards,
     select_newest_pages,
     select_places_of,
 )
+from siteloom.store.records import extraction_run, records_of_run, records_of_url
 from siteloom.store.runs import Run, RunRecorder, recorded_run
 from siteloom.store.wrappers import newest_wrappers, save_wrapper, wrapper_version, wrapper_versions
 from siteloom.store.writer import HTML, PageWriter
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 
     from siteloom.model import Cluster, Page
     from siteloom.store.clusters import PageAddress
+    from siteloom.store.records import Extraction, StoredRecord
     from siteloom.store.wrappers import StoredWrapper
 
 PACKS_FOLDER = "packs"
@@ -107,6 +111,20 @@ class Store:
         """A recorded run that writes to the tables; no other process can write meanwhile."""
         with write_lock(self.folder), recorded_run(self.engine, self.clock, verb, arguments) as run:
             yield run
+
+    @contextmanager
+    def extracting(self, arguments: Mapping[str, object], fingerprint: str) -> Iterator[Extraction]:
+        """A run of extract, handed its results shard by shard; no other process can write meanwhile.
+
+        The fingerprint stands for all that the records come of: which pages, in
+        which shards, and which wrappers. If the newest run had the same and did
+        not come to a good end, that run goes on; else another begins.
+        """
+        with (
+            write_lock(self.folder),
+            extraction_run(self.engine, self.clock, arguments, fingerprint) as extraction,
+        ):
+            yield extraction
 
     def sites(self) -> tuple[Site, ...]:
         """All sites by name."""
@@ -178,10 +196,11 @@ class Store:
         They are those that were the newest when the first one was asked for,
         whatever another process writes meanwhile.
         """
-        with closing(OpenPacks(self.packs_folder)) as packs:
-            for block in self._newest_pages(site):
-                for slot in block.slots:
-                    yield as_page(packs.document(block.file, block.offset, slot))
+        yield from PackedPages(self.packs_folder, tuple(self._newest_pages(site))).read()
+
+    def page_shards(self, site: str | None = None) -> list[PackedPages]:
+        """The same pages in parts, to be read by other processes."""
+        return list(packed_shards(self.packs_folder, self._newest_pages(site)))
 
     def page(self, address: PageAddress) -> Page:
         """The newest version of one page."""
@@ -254,6 +273,18 @@ class Store:
         """All versions of a wrapper, the newest last."""
         return wrapper_versions(self.engine, name)
 
+    def records(self, run_id: int | None = None) -> Iterator[str]:
+        """The JSON of all records of a run, by default of the newest run of extract that came to a good end.
+
+        They come in the order of the pages, read from the tables a few at a
+        time. A run that is named may be one that has not ended.
+        """
+        return records_of_run(self.engine, run_id)
+
+    def records_of(self, url: str) -> list[StoredRecord]:
+        """What each run of extract found at a URL, the newest run first, even if it was cut short."""
+        return records_of_url(self.engine, url)
+
     def versions(self, url: str, site: str | None = None) -> tuple[Page, ...]:
         """All versions of a page, the newest last; in the site of its URL unless another is named."""
         query = select_places_of(url, site).where(schema.versions.c.media_type == HTML)
@@ -293,7 +324,7 @@ class Store:
         if expected:
             yield Problem(file, f"{len(expected)} versions of pages are missing.")
 
-    def _newest_pages(self, site: str | None) -> list[_BlockPart]:
+    def _newest_pages(self, site: str | None) -> list[BlockPart]:
         """Where the newest version of each page stands; by blocks, so that a million take little room."""
         query = select_newest_pages()
         if site is not None:
@@ -302,7 +333,7 @@ class Store:
         with self.engine.connect() as connection:
             rows = connection.execution_options(stream_results=True).execute(query)
             return [
-                _BlockPart(intern(file), offset, tuple(row.slot for row in block))
+                BlockPart(intern(file), offset, tuple(row.slot for row in block))
                 for (file, offset), block in groupby(rows, key=attrgetter("file", "block_offset"))
             ]
 
@@ -325,13 +356,9 @@ class StoredPages:
         """The newest version of every page."""
         return self.store.pages(self.site)
 
-
-class _BlockPart(NamedTuple):
-    """Some documents of a block."""
-
-    file: str
-    offset: int
-    slots: tuple[int, ...]
+    def shards(self) -> Sequence[PackedPages]:
+        """The same pages in parts that can be read apart."""
+        return self.store.page_shards(self.site)
 
 
 def _resource(document: Document) -> Resource:

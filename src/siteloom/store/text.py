@@ -16,6 +16,11 @@ def is_storable(text: str) -> bool:
     return _REFUSED.search(text) is None
 
 
+def storable_json(text: str) -> str:
+    """The same JSON with an escape for each character that a database would refuse."""
+    return _REFUSED.sub(lambda refused: f"\\u{ord(refused[0]):04x}", text)
+
+
 def storable(text: str) -> str:
     """The text with a replacement character for each that a database would refuse."""
     return _REFUSED.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,0 +1,194 @@
+"""Records in the store: what runs of extract found, kept shard by shard.
+
+A shard's records, its failures and the mark that it is done are written in one
+transaction. So a run can be killed at any moment and taken up again: what is
+marked is there as a whole, what is not marked left nothing behind.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import insert, select, tuple_, update
+
+from siteloom.errors import StoreError
+from siteloom.store import schema
+from siteloom.store.interrupts import held_back_interrupt
+from siteloom.store.keys import address_key
+from siteloom.store.runs import begin_run, mark_killed, run_to_its_end, save_failures
+from siteloom.store.text import storable, storable_json
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection, Engine
+
+    from siteloom.model import Failure
+
+_VERB = "extract"
+_FINGERPRINT = "fingerprint"  # its key among the arguments of a run
+_RECORDS_AT_A_TIME = 500
+
+
+class ExtractedRow(NamedTuple):
+    """A record on its way into the store: its page, the wrapper that found it, and all of it as JSON."""
+
+    url: str
+    wrapper: str
+    version: int | None
+    content: str
+
+
+class StoredRecord(NamedTuple):
+    """What a run that started at some time found on a page: the wrapper that did, and the record as JSON."""
+
+    run_id: int
+    started_at: datetime
+    wrapper: str
+    version: int | None
+    content: str
+
+
+class Extraction:
+    """A run of extract that is under way.
+
+    `done` has the summary of each shard that was committed before the run was
+    taken up again. `counts` begin empty then too; what they are at the end is
+    kept with the run.
+    """
+
+    def __init__(
+        self, engine: Engine, run_id: int, done: Mapping[int, Mapping[str, Any]], counts: Counter[str]
+    ) -> None:
+        self.run_id = run_id
+        self.done = done
+        self.counts = counts
+        self._engine = engine
+
+    def commit(
+        self,
+        shard: int,
+        rows: Sequence[ExtractedRow],
+        failures: Sequence[Failure],
+        summary: Mapping[str, object],
+    ) -> None:
+        """Keep all that came of a shard; if the process dies meanwhile, nothing of it."""
+        mark = {"run_id": self.run_id, "shard": shard, "summary": dict(summary)}
+        records = [
+            {
+                "run_id": self.run_id,
+                "shard": shard,
+                "place": place,
+                "url_key": address_key(row.url),
+                "url": storable(row.url),
+                "wrapper": storable(row.wrapper),
+                "wrapper_version": row.version,
+                "content": storable_json(row.content),
+            }
+            for place, row in enumerate(rows)
+        ]
+        with held_back_interrupt(), self._engine.begin() as connection:
+            connection.execute(insert(schema.extracted_shards), mark)
+            if records:
+                connection.execute(insert(schema.records), records)
+            save_failures(connection, self.run_id, failures)
+
+
+@contextmanager
+def extraction_run(
+    engine: Engine, clock: Callable[[], datetime], arguments: Mapping[str, object], fingerprint: str
+) -> Iterator[Extraction]:
+    """A run of extract: the newest if it stopped half way with this fingerprint, else a new one.
+
+    Call it under the write lock.
+    """
+    with engine.begin() as connection:
+        mark_killed(connection, _VERB)
+        run_id = _take_up(connection, fingerprint)
+        if run_id is None:
+            run_id = begin_run(connection, _VERB, {**arguments, _FINGERPRINT: fingerprint}, clock())
+        done = _done_shards(connection, run_id)
+    with run_to_its_end(engine, clock, run_id) as run:
+        yield Extraction(engine, run_id, done, run.counts)
+
+
+def _take_up(connection: Connection, fingerprint: str) -> int | None:
+    """Let the newest run go on if it stopped half way with this fingerprint; returns its id."""
+    columns = schema.runs.c
+    newest = (
+        select(columns.id, columns.status, columns.arguments)
+        .where(columns.verb == _VERB)
+        .order_by(columns.id.desc())
+        .limit(1)
+        # The last commit of a killed process may still be under way in PostgreSQL.
+        # It holds on to the row of its run, so that this waits for it.
+        .with_for_update()
+    )
+    run = connection.execute(newest).one_or_none()
+    if run is None or run.status == "done" or run.arguments.get(_FINGERPRINT) != fingerprint:
+        return None
+    again = update(schema.runs).where(columns.id == run.id)
+    connection.execute(again.values(status="running", ended_at=None, counts={}))
+    run_id: int = run.id
+    return run_id
+
+
+def _done_shards(connection: Connection, run_id: int) -> dict[int, dict[str, Any]]:
+    columns = schema.extracted_shards.c
+    query = select(columns.shard, columns.summary).where(columns.run_id == run_id).order_by(columns.shard)
+    return {row.shard: row.summary for row in connection.execute(query)}
+
+
+def records_of_run(engine: Engine, run_id: int | None = None) -> Iterator[str]:
+    """The JSON of all records of a run, in their order; by default of the newest that came to a good end."""
+    columns = schema.runs.c
+    query = select(columns.id).where(columns.verb == _VERB).order_by(columns.id.desc()).limit(1)
+    query = query.where(columns.status == "done" if run_id is None else columns.id == run_id)
+    with engine.connect() as connection:
+        found: int | None = connection.execute(query).scalar()
+    if found is None and run_id is None:
+        raise StoreError("No records were extracted yet: run siteloom extract.")
+    if found is None:
+        raise StoreError(f"There is no run {run_id} of extract: siteloom status lists the latest runs.")
+    return _records(engine, found)
+
+
+def _records(engine: Engine, run_id: int) -> Iterator[str]:
+    """In batches, each found from where the last one ended: no answer is large, and none stays open."""
+    columns = schema.records.c
+    batch = (
+        select(columns.content, columns.shard, columns.place)
+        .where(columns.run_id == run_id)
+        .order_by(columns.shard, columns.place)
+        .limit(_RECORDS_AT_A_TIME)
+    )
+    following = batch
+    while True:
+        with engine.connect() as connection:
+            rows = connection.execute(following).all()
+        yield from (row.content for row in rows)
+        if len(rows) < _RECORDS_AT_A_TIME:
+            return
+        following = batch.where(tuple_(columns.shard, columns.place) > tuple_(rows[-1].shard, rows[-1].place))
+
+
+def records_of_url(engine: Engine, url: str) -> list[StoredRecord]:
+    """What each run found at a URL, the newest run first."""
+    columns = schema.records.c
+    query = (
+        select(
+            columns.run_id,
+            schema.runs.c.started_at,
+            columns.wrapper,
+            columns.wrapper_version,
+            columns.content,
+        )
+        .join(schema.runs)
+        .where(columns.url_key == address_key(url))
+        .order_by(columns.run_id.desc(), columns.shard, columns.place)
+    )
+    with engine.connect() as connection:
+        return [StoredRecord(*row) for row in connection.execute(query)]
