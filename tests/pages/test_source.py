@@ -7,7 +7,7 @@ import json
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -75,6 +75,9 @@ class TwoPages:
     def read(self) -> Iterator[Page | Failure]:
         yield Page("http://a.example/", b"<p>")
         yield Failure("http://b.example/", "lost")
+
+    def shards(self) -> Sequence[TwoPages]:
+        return (self,)
 
 
 def test_anything_that_reads_is_a_source(sources: list[Path]) -> None:

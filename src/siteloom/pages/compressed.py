@@ -18,6 +18,11 @@ DECOMPRESSION_ERRORS = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error, 
 """What reading a damaged compressed file raises, besides OSError."""
 
 
+def is_compressed(path: Path) -> bool:
+    """Whether `open_compressed` would decompress a file."""
+    return path.suffix.lower() in (".gz", ".bz2", ".xz", ".zst")
+
+
 def open_compressed(path: Path) -> IO[bytes]:
     """A file's content as bytes: as it is, or decompressed if it ends in .gz, .bz2, .xz or .zst."""
     match path.suffix.lower():

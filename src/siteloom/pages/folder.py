@@ -16,13 +16,16 @@ from siteloom.model import Failure, Page
 from siteloom.pages.fields import time_from_field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
     from siteloom.config import PagesSettings
 
 HTML_SUFFIXES = (".html", ".htm", ".xhtml")
 INDEX_FILE = "index.csv"
+
+# Some seconds of work for a worker, and a list that is soon sent to it.
+_FILES_PER_SHARD = 256
 
 _BODY_TAG = re.compile(rb"<body[\s/>]", re.IGNORECASE)
 
@@ -32,6 +35,13 @@ class _Entry(NamedTuple):
 
     url: str
     fetched_at: datetime | None
+
+
+class _File(NamedTuple):
+    """A file to read, and what the index says of it, if anything."""
+
+    path: Path
+    entry: _Entry | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +69,23 @@ class Folder:
 
     def read(self) -> Iterator[Page | Failure]:
         """Indexed files in the order of the index, then the others in the order of their names."""
+        return _read_files(self._listing(), self.settings)
+
+    def shards(self) -> Sequence[_FolderPart]:
+        """The files as they are listed now, some hundred at a time."""
+        listing = tuple(self._listing())
+        starts = range(0, len(listing), _FILES_PER_SHARD)
+        return [_FolderPart(listing[start : start + _FILES_PER_SHARD], self.settings) for start in starts]
+
+    def _listing(self) -> Iterator[_File | Failure]:
         for file, entry in self.index:
-            yield entry if isinstance(entry, Failure) else _read_page(file, entry, self.settings)
+            yield entry if isinstance(entry, Failure) else _File(file, entry)
         indexed = {file for file, _ in self.index}
         for found in self._html_files():
             if isinstance(found, Failure):
                 yield found
             elif found not in indexed:
-                yield _read_page(found, None, self.settings)
+                yield _File(found, None)
 
     def _html_files(self) -> Iterator[Path | Failure]:
         unreadable: list[OSError] = []
@@ -81,6 +100,22 @@ class Folder:
 
 
 @dataclass(frozen=True, slots=True)
+class _FolderPart:
+    """Some files of a folder, and what went wrong among them when they were listed."""
+
+    files: tuple[_File | Failure, ...]
+    settings: PagesSettings
+
+    def read(self) -> Iterator[Page | Failure]:
+        """The pages in the order of the files."""
+        return _read_files(self.files, self.settings)
+
+    def shards(self) -> Sequence[_FolderPart]:
+        """The part itself."""
+        return (self,)
+
+
+@dataclass(frozen=True, slots=True)
 class HtmlFile:
     """A single page in a file."""
 
@@ -90,6 +125,10 @@ class HtmlFile:
     def read(self) -> Iterator[Page | Failure]:
         """The one page."""
         yield _read_page(self.path, None, self.settings)
+
+    def shards(self) -> Sequence[HtmlFile]:
+        """The file itself."""
+        return (self,)
 
 
 def _read_index(folder: Path) -> tuple[tuple[Path, _Entry | Failure], ...]:
@@ -128,6 +167,11 @@ def _entry(row: dict[str, str | None], path: Path, folder: Path, place: str) -> 
         return _Entry(url, time_from_field(row.get("fetched_at")))
     except ValueError as error:
         return Failure(url, "bad fetched_at", f"{error} ({place})")
+
+
+def _read_files(files: Iterable[_File | Failure], settings: PagesSettings) -> Iterator[Page | Failure]:
+    for file in files:
+        yield file if isinstance(file, Failure) else _read_page(file.path, file.entry, settings)
 
 
 def _read_page(file: Path, entry: _Entry | None, settings: PagesSettings) -> Page | Failure:

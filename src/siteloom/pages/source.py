@@ -14,7 +14,7 @@ from siteloom.pages.parquet import Parquet
 from siteloom.pages.warc import Warc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 SourceItem: TypeAlias = Page | Resource | Failure | Skipped
 
@@ -27,6 +27,10 @@ class PageSource(Protocol):
 
     def read(self) -> Iterator[SourceItem]:
         """All that is in the source, from the start each time it is called."""
+        ...
+
+    def shards(self) -> Sequence[PageSource]:
+        """The same items in parts that can be read apart, in order; each part pickles."""
         ...
 
 

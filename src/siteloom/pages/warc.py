@@ -10,8 +10,8 @@ import io
 import mmap
 import re
 import zlib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, cast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
 from fastwarc.stream_io import BrotliReader, ZstdReader
 from fastwarc.warc import ArchiveIterator, WarcRecordType
@@ -19,7 +19,7 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 from siteloom.model import Failure, Page, Resource, Skipped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from fastwarc.warc import WarcRecord
@@ -31,6 +31,14 @@ _GZIP_MAGIC = b"\x1f\x8b\x08"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _WARC_MAGIC = b"WARC/"
 _SNIFFED_BYTES = 4
+_INFLATED_AT_A_TIME = 65_536
+
+# Some seconds of work for a worker, even where the archive is compressed well.
+_SHARD_BYTES = 32_000_000
+
+# The most bytes that deflate keeps as they are in one piece. So far and no further, the members of an
+# archive that is itself the content of a record may look like those of the archive around it.
+_MOST_STORED_BYTES = 65_535
 
 # They hold documents in other forms than a server's response, so a reader may miss them.
 _RECORDS_WITH_CONTENT = (WarcRecordType.resource, WarcRecordType.revisit, WarcRecordType.conversion)
@@ -38,6 +46,17 @@ _RECORDS_WITH_CONTENT = (WarcRecordType.resource, WarcRecordType.revisit, WarcRe
 _CHUNK_HEADER = re.compile(rb"([0-9a-fA-F]{1,8}) [ \t]*+ (?: ; [^\r\n]*+ )?+ \r\n", re.VERBOSE)
 _RECORD_HEADER = re.compile(rb"(?: [^\n]*+ \n )+? \r?\n", re.VERBOSE)
 _CONTENT_LENGTH = re.compile(rb"\ncontent-length:[ \t]*+(\d{1,18})", re.IGNORECASE)
+_RECORD_GAP = re.compile(rb"(?: \r?\n )++ (?=WARC/)", re.VERBOSE)
+
+
+class _Part(NamedTuple):
+    """The records that begin in a range of bytes; where `end` is None, it goes to the end of the archive."""
+
+    start: int
+    end: int | None
+
+
+_WHOLE = _Part(0, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +66,7 @@ class Warc:
     path: Path
     settings: PagesSettings
     with_resources: bool = False
+    part: _Part = _WHOLE
 
     def read(self) -> Iterator[Page | Resource | Failure | Skipped]:
         """The pages in the order of the archive."""
@@ -59,22 +79,38 @@ class Warc:
                 mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as archive,
             ):
                 yield from self._read(archive)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError if it is shorter now than when it was split
             yield Failure(str(self.path), "unreadable file", str(error))
 
+    def shards(self) -> Sequence[Warc]:
+        """Ranges of records; zstd, and one gzip member for all, can only be read from the start."""
+        if self.part != _WHOLE:
+            return (self,)
+        try:
+            if self.path.stat().st_size <= _SHARD_BYTES:
+                return (self,)
+            with (
+                self.path.open("rb") as file,
+                mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as archive,
+            ):
+                starts = [0, *_shard_starts(archive)]
+        except OSError:  # told when it is read
+            return (self,)
+        parts = map(_Part, starts, [*starts[1:], None])
+        return [replace(self, part=part) for part in parts]
+
     def _read(self, archive: mmap.mmap) -> Iterator[Page | Resource | Failure | Skipped]:
-        start = 0
-        is_plain = archive[:_SNIFFED_BYTES] == _WARC_MAGIC[:_SNIFFED_BYTES]
+        start, end = self.part
+        is_plain = _is_plain(archive)
         place = str(self.path)
         in_damage = False  # one failure stands for a whole damaged stretch
         has_records = False
-        while start >= 0:
+        while start >= 0 and (end is None or start < end):
             last_record = start
-            archive.seek(start)
             try:
-                # mmap's seek returns nothing before Python 3.13, which the reader does not mind.
-                records = ArchiveIterator(cast("BinaryIO", archive), parse_http=True, auto_decode="none")
-                for record in records:
+                for record in _records(archive, start):
+                    if end is not None and record.stream_pos >= end:
+                        return
                     last_record = record.stream_pos
                     place = _target(record) or f"{self.path}, byte {last_record}"
                     has_records = True
@@ -92,11 +128,13 @@ class Warc:
                 in_damage = True
                 start = _next_record(archive, last_record + 1)
             else:
-                if not in_damage and not has_records:
+                start, ends_whole = _rest(archive, start, last_record)
+                if start >= 0 or end is not None or in_damage:
+                    continue
+                if not has_records:
                     yield Failure(str(self.path), "no archive", "there is no whole WARC record in it")
-                elif not in_damage and not _ends_whole(archive, last_record):
+                elif not ends_whole:
                     yield Failure(str(self.path), "truncated archive", "its last record is cut off")
-                return
 
     def _item(self, record: WarcRecord, place: str) -> Page | Resource | Failure | Skipped | None:
         if record.record_type in _RECORDS_WITH_CONTENT:
@@ -194,29 +232,53 @@ def _inflated(body: bytes, limit: int, window: int) -> bytes:
     return content
 
 
+def _records(archive: mmap.mmap, start: int) -> Iterator[WarcRecord]:
+    archive.seek(start)
+    # mmap's seek returns nothing before Python 3.13, which the reader does not mind.
+    return iter(ArchiveIterator(cast("BinaryIO", archive), parse_http=True, auto_decode="none"))
+
+
+def _is_plain(archive: mmap.mmap) -> bool:
+    return archive[:_SNIFFED_BYTES] == _WARC_MAGIC[:_SNIFFED_BYTES]
+
+
+def _is_gzip(archive: mmap.mmap) -> bool:
+    return archive[: len(_GZIP_MAGIC)] == _GZIP_MAGIC
+
+
 def _next_record(archive: mmap.mmap, start: int) -> int:
     """Where the next record may begin at or after `start`; -1 where none does."""
-    opening = archive[:_SNIFFED_BYTES]
-    if opening.startswith(_GZIP_MAGIC):
+    if _is_gzip(archive):
         return archive.find(_GZIP_MAGIC, start)
-    if opening.startswith(_WARC_MAGIC[:_SNIFFED_BYTES]):
+    if _is_plain(archive):
         line = archive.find(b"\n" + _WARC_MAGIC, start)
         return line + 1 if line >= 0 else -1
     return archive.find(_ZSTD_MAGIC, start)
 
 
-def _ends_whole(archive: mmap.mmap, last_record: int) -> bool:
-    """Whether the archive goes to the end of its last record.
+def _rest(archive: mmap.mmap, start: int, last_record: int) -> tuple[int, bool]:
+    """Where an archive goes on behind what the reader takes for its end, or -1; and whether it ends whole.
 
-    The reader passes silently over a gzip member that is cut off, and over a
-    plain record that is; it is loud about zstd.
+    `start` is where the reader began, and `last_record` the record that it gave
+    last. It passes silently over a gzip member that is cut off, and over a plain
+    record that is; it stops at an empty gzip member, and a record that says it
+    is longer than its member can take it to the end. It is loud about zstd.
     """
-    if archive[:3] == _GZIP_MAGIC:
-        is_member = archive[last_record : last_record + 3] == _GZIP_MAGIC  # not if all records share one
-        return _gzip_members_whole(archive, last_record if is_member else 0)
-    if archive[:_SNIFFED_BYTES] == _WARC_MAGIC[:_SNIFFED_BYTES]:
-        return _plain_record_whole(archive, last_record)
-    return True
+    if _is_plain(archive):
+        return -1, _plain_record_whole(archive, last_record)
+    if not _is_gzip(archive):
+        return -1, True
+    # Records that share a member do not begin where it does.
+    is_member = archive[last_record : last_record + len(_GZIP_MAGIC)] == _GZIP_MAGIC
+    end: int | None = last_record if is_member else start
+    while end is not None and end <= last_record and end < len(archive):
+        try:
+            end = _member_end(archive, end)
+        except zlib.error:
+            return -1, True  # padding behind the last member, not a member cut off
+    if end is None:
+        return -1, False
+    return (end if end < len(archive) else -1), True
 
 
 def _plain_record_whole(archive: mmap.mmap, start: int) -> bool:
@@ -237,23 +299,98 @@ def _is_as_long_as_it_says(archive: mmap.mmap, start: int) -> bool:
     return is_line_end or archive[end : end + len(_WARC_MAGIC)] == _WARC_MAGIC
 
 
-def _plain_record_end(archive: mmap.mmap, start: int) -> int | None:
+def _plain_record_end(archive: mmap.mmap | bytes, start: int) -> int | None:
     """Where the content of a record should end, by its own header."""
     header = _RECORD_HEADER.match(archive, start)
     length = _CONTENT_LENGTH.search(header[0]) if header else None
     return header.end() + int(length[1]) if header and length else None
 
 
-def _gzip_members_whole(archive: mmap.mmap, start: int) -> bool:
+def _member_end(archive: mmap.mmap, start: int) -> int | None:
+    """Where a gzip member ends; None if it is cut off."""
+    end = None
+    for _, end in _inflated_member(archive, start):  # noqa: B007 - the last one counts
+        pass
+    return end
+
+
+def _inflated_member(archive: mmap.mmap, start: int) -> Iterator[tuple[bytes, int | None]]:
+    """The content of a gzip member in pieces, the last one with where the member ends."""
     decompressor = zlib.decompressobj(zlib.MAX_WBITS | 16)
-    for position in range(start, len(archive), 65_536):
-        chunk = archive[position : position + 65_536]
-        while chunk:
-            if decompressor.eof:
-                decompressor = zlib.decompressobj(zlib.MAX_WBITS | 16)
-            try:
-                decompressor.decompress(chunk)
-            except zlib.error:
-                return True  # padding behind the last member, not a member cut off
-            chunk = decompressor.unused_data
-    return decompressor.eof
+    for position in range(start, len(archive), _INFLATED_AT_A_TIME):
+        chunk = archive[position : position + _INFLATED_AT_A_TIME]
+        content = decompressor.decompress(chunk)
+        if decompressor.eof:
+            yield content, position + len(chunk) - len(decompressor.unused_data)
+            return
+        yield content, None
+
+
+def _shard_starts(archive: mmap.mmap) -> Iterator[int]:
+    """Where shards behind the first begin.
+
+    The reader comes to each of these places whatever is before, and finds a
+    whole record there, so reading is the same if it begins there.
+    """
+    if _is_gzip(archive):
+        return _gzip_shard_starts(archive)
+    if _is_plain(archive):
+        return _plain_shard_starts(archive)
+    return iter(())
+
+
+def _plain_shard_starts(archive: mmap.mmap) -> Iterator[int]:
+    """From record to record, as far as each says where the next one is."""
+    shard = record = 0
+    while (following := _following_record(archive, record)) is not None:
+        if record - shard >= _SHARD_BYTES and _is_read_at(archive, record):
+            yield record
+            shard = record
+        record = following
+
+
+def _following_record(archive: mmap.mmap, start: int) -> int | None:
+    """Where a record begins right behind the one at `start`."""
+    end = _plain_record_end(archive, start)
+    gap = _RECORD_GAP.match(archive, end) if end is not None else None
+    return gap.end() if gap else None
+
+
+def _gzip_shard_starts(archive: mmap.mmap) -> Iterator[int]:
+    """Behind a row of members that is too long to be anything but members of this archive."""
+    position = _SHARD_BYTES
+    while (first := archive.find(_GZIP_MAGIC, position)) >= 0:
+        member = first
+        while (end := _one_record_end(archive, member)) and member - first <= _MOST_STORED_BYTES:
+            member = end
+        if end and _is_read_at(archive, member):
+            yield member
+            position = member + _SHARD_BYTES
+        else:
+            position = member + 1
+
+
+def _one_record_end(archive: mmap.mmap, start: int) -> int | None:
+    """Where the gzip member at `start` ends, if it is whole and holds one whole record and nothing else."""
+    size = record_end = 0
+    try:
+        for content, end in _inflated_member(archive, start):
+            if not size:
+                record_end = (content.startswith(_WARC_MAGIC) and _plain_record_end(content, 0)) or 0
+            if content[max(0, record_end - size) :].strip(b"\r\n"):
+                return None  # no record, or something behind it
+            size += len(content)
+            if end is not None:
+                return end if 0 < record_end <= size else None
+    except zlib.error:
+        pass
+    return None
+
+
+def _is_read_at(archive: mmap.mmap, start: int) -> bool:
+    """Whether the reader finds a record there."""
+    try:
+        record = next(_records(archive, start), None)
+    except OSError:
+        return False
+    return record is not None and record.stream_pos == start
