@@ -33,6 +33,10 @@ class CorpusSite:
         for file in self.files:
             yield Page(file.absolute().as_uri(), file.read_bytes())
 
+    def shards(self) -> tuple[CorpusSite]:
+        """The site as it is."""
+        return (self,)
+
 
 def corpus_sites(data: Path) -> list[CorpusSite]:
     """All sites, by vertical and name; none where the data is not there."""

@@ -60,6 +60,9 @@ class Items:
         if self.error is not None:
             raise self.error
 
+    def shards(self) -> Sequence[Items]:
+        return (self,)
+
 
 def page(url: str, text: str = "text") -> Page:
     return Page(url, text.encode())

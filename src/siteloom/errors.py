@@ -11,6 +11,7 @@
     ├── WrapperError              a wrapper file cannot be read
     ├── SourceError               pages cannot be read from a source
     ├── OutputError               results cannot be written
+    ├── EngineError               the processes that do the work keep dying
     ├── MissingExtra              an optional dependency is not installed
     └── StoreError                the workspace's store cannot be used
         ├── StoreBusy             another process is writing to it
@@ -100,6 +101,10 @@ class SourceError(SiteloomError):
 
 class OutputError(SiteloomError):
     """Results cannot be written to the place that was asked for."""
+
+
+class EngineError(SiteloomError):
+    """The processes that do the work die, whatever they work on."""
 
 
 class MissingExtra(SiteloomError):

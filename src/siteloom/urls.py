@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
+
+_NUMBER = re.compile("[0-9]+")
 
 LOCAL_SITE = "localhost"
 """The site of addresses that name no host, such as those of files."""
@@ -18,6 +21,21 @@ def site_of(url: str) -> str:
     except ValueError:  # an address like http://[ that no parser accepts
         host = None
     return _registered_domain(host) if host else LOCAL_SITE
+
+
+def url_shape(url: str) -> str:
+    """What a URL looks like: its host and path with what differs between pages of a kind left out.
+
+    Numbers become `#`, the last part of a longer path `*`, and of a query only the keys stay.
+    """
+    address = url.partition("#")[0]
+    path, _, query = address.partition("?")
+    path = _NUMBER.sub("#", path.partition("://")[2] or path)
+    folder, slash, last = path.rpartition("/")
+    if "/" in folder and last:
+        last = "*" + (last[last.rfind(".") :] if "." in last else "")
+    keys = sorted({item.partition("=")[0] for item in query.split("&")}) if query else []
+    return f"{folder}{slash}{last}" + (f"?{'&'.join(keys)}" if keys else "")
 
 
 @lru_cache(maxsize=65_536)  # a crawl comes back to the same hosts over and over

@@ -26,6 +26,8 @@ VERBS = {
     ),
     "sample": "Choose the pages to annotate first: those that together show most of what differs.",
     "learn": "Learn wrappers from pages whose values are known.",
+    "extract": "Extract the records of pages, each by the wrapper that it is for.",
+    "explain": "Show which wrapper a page is for and why, and where each value came from.",
     "doctor": "Check the installation and, if there is a workspace, every page in it.",
     "config": "Show each setting, its value, and where the value comes from.",
 }

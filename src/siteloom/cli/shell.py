@@ -146,25 +146,50 @@ class Shell:
     @contextmanager
     def counting(self, description: str) -> Iterator[Callable[[int], None]]:
         """A line that counts pages and their rate while the block runs, if anyone looks at a terminal."""
+        with self._progress(description, None) as advance:
+            yield lambda pages: advance(pages, 0)
+
+    @contextmanager
+    def measuring(self, description: str, steps: int) -> Iterator[Callable[[int], None]]:
+        """A line like that of `counting`, which also shows how much of so many steps is left, and how long.
+
+        A step may have any number of pages.
+        """
+        with self._progress(description, steps) as advance:
+            yield lambda pages: advance(pages, 1)
+
+    @contextmanager
+    def _progress(self, description: str, steps: int | None) -> Iterator[Callable[[int, int], None]]:
         if self.quiet or not sys.stderr.isatty():
-            yield lambda _: None
+            yield lambda _pages, _steps: None
             return
-        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-        columns = (
-            SpinnerColumn(),
-            TextColumn("{task.description}  {task.completed:,.0f} pages  {task.fields[rate]} pages/s"),
-            TimeElapsedColumn(),
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            ProgressColumn,
+            SpinnerColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
         )
+
+        columns: list[ProgressColumn] = [
+            SpinnerColumn(),
+            TextColumn("{task.description}  {task.fields[pages]:,} pages  {task.fields[rate]} pages/s"),
+            TimeElapsedColumn(),
+        ]
+        if steps is not None:
+            columns += [BarColumn(), TextColumn("{task.percentage:.0f}%"), TimeRemainingColumn(compact=True)]
         with Progress(*columns, console=self._console(), transient=True) as progress:
-            task = progress.add_task(description, total=None, rate="-")
+            task = progress.add_task(description, total=steps, pages=0, rate="-")
 
-            def count(pages: int) -> None:
-                elapsed = progress.tasks[0].elapsed or 0
-                rate = f"{progress.tasks[0].completed / elapsed:,.0f}" if elapsed else "-"
-                progress.update(task, advance=pages, rate=rate)
+            def advance(pages: int, done: int) -> None:
+                state = progress.tasks[0]
+                counted = state.fields["pages"] + pages
+                rate = f"{counted / state.elapsed:,.0f}" if state.elapsed else "-"
+                progress.update(task, advance=done, pages=counted, rate=rate)
 
-            yield count
+            yield advance
 
     def _console(self) -> Console:
         from rich.console import Console

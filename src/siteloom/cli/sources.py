@@ -27,6 +27,16 @@ SourcesArgument = Annotated[
 ]
 
 
+WrappersOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--wrapper",
+        metavar="FILE",
+        help="A wrapper to use; may be given several times [all those of the workspace].",
+        show_default=False,
+    ),
+]
+
 MethodOption = Annotated[
     str,
     typer.Option(

@@ -1,0 +1,145 @@
+"""`siteloom explain`: which wrapper a page is for and why, and where each value came from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from siteloom.cli.shell import OutputOption, Shell
+from siteloom.cli.sources import WrappersOption
+from siteloom.errors import SourceError, UsageError
+from siteloom.output import Column
+
+if TYPE_CHECKING:
+    from siteloom.extraction import Extracted, WrapperText
+    from siteloom.matching import Considered
+    from siteloom.model import Page
+
+NAME = "explain"
+
+_COLUMNS = (
+    Column("rank", "integer"),
+    Column("wrapper"),
+    Column("version", "integer"),
+    Column("url_pattern"),
+    Column("mask"),
+    Column("mask_pages", "integer"),
+    Column("accepted", "flag"),
+    Column("agreement", "integer"),
+    Column("verdict"),
+)
+
+
+def run(
+    shell: Shell,
+    page: Annotated[
+        str, typer.Argument(metavar="URL|FILE", help="A page of the workspace by its URL, or an HTML file.")
+    ],
+    wrapper: WrappersOption = None,
+    url: Annotated[
+        str | None,
+        typer.Option("--url", metavar="URL", help="The address that the page of a FILE is taken to have."),
+    ] = None,
+    output: OutputOption = None,
+) -> None:
+    """Show which wrapper a page is for and why, and where each value came from.
+
+    Every wrapper that was considered is shown with what spoke for it and why it won or lost.
+    """
+    from siteloom.extraction import Extractor
+    from siteloom.extraction_runs import wrapper_texts_of_files
+    from siteloom.matching import Matcher
+
+    texts, found = _wrappers_and_page(shell, page, url, wrapper_texts_of_files(wrapper) if wrapper else None)
+    wrappers = [text.loaded() for text in texts]
+    considered = Matcher(wrappers).explain(found)
+    shell.write(output, _COLUMNS, map(_row, considered))
+    shell.say(f"{found.url}\n\nWrappers considered:")
+    for one in considered:
+        _show_considered(shell, one)
+    _show_extracted(shell, Extractor(wrappers, shell.settings.parse).extract(found))
+
+
+def _row(one: Considered) -> dict[str, object]:
+    return {
+        "rank": one.rank,
+        "wrapper": one.wrapper.name,
+        "version": one.wrapper.version,
+        "url_pattern": one.url_pattern,
+        "mask": one.mask,
+        "mask_pages": one.mask_pages,
+        "accepted": one.is_accepted,
+        "agreement": one.agreement,
+        "verdict": one.verdict,
+    }
+
+
+def _show_considered(shell: Shell, one: Considered) -> None:
+    shell.say(f"  {one.rank}. {one.wrapper}: {one.verdict}")
+    if one.url_pattern is not None:
+        shell.say(f"     URL pattern {one.url_pattern}")
+    if one.mask is not None:
+        shell.say(f"     mask {one.mask} of {one.mask_pages:,} pages")
+    known = "a known signature" if one.is_accepted else "no known signature"
+    shell.say(f"     {known}; with the nearest, {one.agreement} of 8 bytes agree")
+
+
+def _wrappers_and_page(
+    shell: Shell, page: str, url: str | None, texts: list[WrapperText] | None
+) -> tuple[list[WrapperText], Page]:
+    from siteloom.extraction_runs import wrapper_texts_of_store
+    from siteloom.pipeline import find_page
+
+    if Path(page).is_file():
+        found = _page_of_file(shell, page, url)
+        if texts is None:
+            with shell.store() as store:
+                texts = wrapper_texts_of_store(store)
+        return texts, found
+    if url is not None:
+        raise UsageError(f"There is no file {page} that could have the URL {url}: check the path.")
+    with shell.store() as store:
+        placed = find_page(store, page)
+        if placed is None:
+            raise SourceError(f"The workspace has no page {page}, and there is no such file: check it.")
+        return texts if texts is not None else wrapper_texts_of_store(store), placed[1]
+
+
+def _page_of_file(shell: Shell, path: str, url: str | None) -> Page:
+    from dataclasses import replace
+    from itertools import islice
+
+    from siteloom.model import Page
+    from siteloom.pages import open_source
+
+    items = open_source(path, shell.settings.pages).read()
+    pages = list(islice((item for item in items if isinstance(item, Page)), 2))
+    if len(pages) != 1:
+        many = "more than one page" if pages else "no page"
+        raise UsageError(f"{path} has {many}: explain takes one, such as an HTML file.")
+    return replace(pages[0], url=url) if url is not None else pages[0]
+
+
+def _show_extracted(shell: Shell, found: Extracted) -> None:
+    from siteloom.wrapper.explain import rule_words
+
+    if found.failure is not None:
+        detail = f" ({found.failure.detail})" if found.failure.detail else ""
+        shell.say(f"\nThe page gives no record: {found.failure.reason}{detail}.")
+    if found.wrapper is None:
+        return
+    for number, record in enumerate(found.records, 1):
+        title = f"By {found.wrapper}" + (f", record {number}" if len(found.records) > 1 else "")
+        shell.say(f"\n{title}:")
+        for name, rules in found.wrapper.wrapper.attributes.items():
+            for text, origin in zip(record.values.get(name, ()), record.provenance.get(name, ()), strict=True):
+                _, _, number_of_rule = origin.rule.rpartition("#")
+                rule = (*rules.rules, *rules.voters)[int(number_of_rule) - 1]
+                shell.say(f"  {name}: {text}")
+                shell.say(f"     confidence {origin.confidence:.2f}; {origin.rule}: {rule_words(rule)}")
+                shell.say(f"     at {origin.node}")
+            for one in record.withheld.get(name, ()):
+                shell.say(f"  {name}: withheld, {one.reason}: {one.text}")
+                shell.say(f"     at {one.node}")

@@ -1,0 +1,63 @@
+"""What came of an extraction, as tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from siteloom.cli.shell import Shell
+    from siteloom.extraction import Tally
+
+_SHAPES_SHOWN = 10
+
+
+def show_extracted(shell: Shell, tally: Tally, *, duplicates: int, joined: int | None = None) -> None:
+    """Show pages, records and failures, how many records have each attribute, and what had no wrapper."""
+    pages = tally["pages",]
+    shell.show(
+        "Extracted",
+        ("", "count"),
+        [
+            ("pages", pages),
+            ("records", tally["records",]),
+            *([] if joined is None else [("records after joining", joined)]),
+            ("duplicates of other records", duplicates),
+            *((f"failed: {reason}", count) for reason, count in _by_name(tally, "failed")),
+            *((f"skipped: {reason}", count) for reason, count in _by_name(tally, "skipped")),
+        ],
+    )
+    if records := dict(_by_name(tally, "records of")):
+        shell.show(
+            "Values",
+            ("wrapper", "records", "attribute", "filled", "withheld"),
+            [
+                (wrapper, records[wrapper], attribute, f"{filled / records[wrapper]:.1%}", withheld)
+                for wrapper, attribute, filled, withheld in _attributes(tally)
+            ],
+        )
+    for wrapper, count in _by_name(tally, "incomplete"):
+        shell.say(f"{count:,} records of {wrapper} lack an attribute that all its examples have.")
+    if shapes := _by_name(tally, "unmatched"):
+        shell.show("Pages without a wrapper", ("URLs like", "pages"), shapes[:_SHAPES_SHOWN])
+        if len(shapes) > _SHAPES_SHOWN:
+            shell.say(f"There are {len(shapes) - _SHAPES_SHOWN:,} more kinds of URLs without a wrapper.")
+    if pages:
+        shell.say(
+            f"A page passed the URL patterns of {tally['passed url',] / pages:.2f} wrappers on average, "
+            f"and fitted {tally['passed signature',] / pages:.2f} of them by its signature."
+        )
+
+
+def _by_name(tally: Tally, what: str) -> list[tuple[str, int]]:
+    """What was counted under names, the most first."""
+    found = [(key[1], count) for key, count in tally.items() if key[0] == what]
+    return sorted(found, key=lambda one: (-one[1], one[0]))
+
+
+def _attributes(tally: Tally) -> list[tuple[str, str, int, int]]:
+    """For each wrapper and attribute, how many records have it and of how many it was withheld."""
+    names = sorted({key[1:] for key in tally if key[0] in ("filled", "withheld")})
+    return [
+        (wrapper, attribute, tally["filled", wrapper, attribute], tally["withheld", wrapper, attribute])
+        for wrapper, attribute in names
+    ]

@@ -1,0 +1,204 @@
+"""The local engine: processes of this machine, each doing one shard at a time.
+
+A shard is handed to a process as it is, small, and what comes of it is handed
+back; what it names, the process reads itself. No more shards are under way than
+there are processes, so memory stays flat, and one that is done is forgotten here.
+
+A process that dies, of a page that takes all memory for instance, takes only its own shard down:
+a new process begins it again and leaves out the step at which the first one died.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import threading
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+
+from siteloom.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+# New processes, not copies of this one: a copy would hold its locks and its connections to databases.
+_PROCESSES = multiprocessing.get_context("spawn")
+
+# For each process, how many shards may be done before their turn: whoever wants them in order must hold them.
+_AHEAD = 8
+
+_MOST_DEATHS = 10  # of processes in one shard; then it is not the pages that kill them
+
+Shard_contra = TypeVar("Shard_contra", contravariant=True)
+Result_co = TypeVar("Result_co", covariant=True)
+Shard = TypeVar("Shard")
+Result = TypeVar("Result")
+
+
+class Lost(NamedTuple):
+    """The steps of a shard at which a process died, and how it ended."""
+
+    steps: dict[int, str]
+
+
+class Work(Protocol[Shard_contra, Result_co]):
+    """What is done with a shard; done twice, it gives the same."""
+
+    def __call__(self, shard: Shard_contra, lost: Lost, step: Callable[[int], None]) -> Result_co:
+        """Do it, and call `step` with the number of each step before it; those that are lost are left out."""
+        ...
+
+
+def run_shards(
+    start: Callable[[], Work[Shard, Result]], shards: Sequence[Shard], wanted: Sequence[int], jobs: int
+) -> Iterator[tuple[int, Result]]:
+    """Do the wanted shards, by their numbers, and give what comes of each as soon as it is there.
+
+    `start` makes what is done, once a process; with one job, all is done in this process.
+    """
+    if jobs == 1 or len(wanted) <= 1:
+        work = start()
+        for number in wanted:
+            yield number, work(shards[number], Lost({}), lambda _: None)
+        return
+    pool = [_Worker[Shard, Result].started(start) for _ in range(min(jobs, len(wanted)))]
+    waiting = deque(_Task(number, place) for place, number in enumerate(wanted))
+    try:
+        while True:
+            _hand_out(waiting, pool, shards, most_ahead=_AHEAD * jobs)
+            busy = [worker for worker in pool if worker.task is not None]
+            if not busy:
+                return
+            ready = wait([handle for worker in busy for handle in (worker.pipe, worker.process.sentinel)])
+            for worker in busy:
+                task = worker.task
+                if task is None or not {worker.pipe, worker.process.sentinel}.intersection(ready):
+                    continue
+                answer = worker.answer()
+                worker.task = None
+                if isinstance(answer, _Died):
+                    _note_death(task, answer)
+                    waiting.appendleft(task)
+                    pool.remove(worker)
+                    pool.append(_Worker.started(start))
+                else:
+                    yield task.number, answer
+    finally:
+        for worker in pool:
+            worker.end()
+
+
+def _hand_out(
+    waiting: deque[_Task], pool: Sequence[_Worker[Shard, Result]], shards: Sequence[Shard], most_ahead: int
+) -> None:
+    """Give each idle process a shard, but none that is too far ahead of one that is not done."""
+    for worker in pool:
+        under_way = [other.task.place for other in pool if other.task is not None]
+        if worker.task is None and waiting:
+            if under_way and waiting[0].place - min(under_way) > most_ahead:
+                return
+            worker.take(waiting.popleft(), shards)
+
+
+@dataclass(slots=True)
+class _Task:
+    """A shard by its number and its place in the order, and the steps that killed a process."""
+
+    number: int
+    place: int
+    lost: dict[int, str] = field(default_factory=dict)
+    deaths: int = 0
+
+
+class _Died(NamedTuple):
+    """A process that ended before its shard: at which step, and how."""
+
+    step: int
+    how: str
+
+
+def _note_death(task: _Task, death: _Died) -> None:
+    task.deaths += 1
+    if task.deaths > _MOST_DEATHS or death.step in task.lost or death.step < 0:
+        raise EngineError(
+            f"A worker process {death.how} and so did others in its place: "
+            "see whether there is memory enough, and run the same command again to go on."
+        )
+    task.lost[death.step] = death.how
+
+
+class _Worker(Generic[Shard, Result]):
+    """A process and what it is doing."""
+
+    def __init__(self, process: Any, pipe: Connection, at_step: Any) -> None:
+        self.process = process
+        self.pipe = pipe
+        self.task: _Task | None = None
+        self._at_step = at_step
+
+    @classmethod
+    def started(cls, start: Callable[[], Work[Shard, Result]]) -> _Worker[Shard, Result]:
+        pipe, other_end = _PROCESSES.Pipe()
+        at_step = _PROCESSES.Value("q", -1, lock=False)
+        process = _PROCESSES.Process(target=_serve, args=(start, other_end, at_step), daemon=True)
+        process.start()
+        other_end.close()
+        return cls(process, pipe, at_step)
+
+    def take(self, task: _Task, shards: Sequence[Shard]) -> None:
+        """Begin a shard."""
+        self.task = task
+        self._at_step.value = -1
+        with suppress(BrokenPipeError):  # a process that is dead is found so when its answer is awaited
+            self.pipe.send((shards[task.number], Lost(task.lost)))
+
+    def answer(self) -> Any:
+        """What came of the shard."""
+        try:
+            result, error = self.pipe.recv()
+        except (EOFError, ConnectionResetError):
+            self.process.join()
+            return _Died(self._at_step.value, _ending(self.process.exitcode))
+        if error is not None:
+            raise error
+        return result
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+
+def _ending(code: int) -> str:
+    return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
+
+
+def _serve(start: Callable[[], Work[Any, Any]], pipe: Connection, at_step: Any) -> None:
+    """The life of a process: shards in, results out, until there is no one to ask for them."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one decides
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+    def step(number: int) -> None:
+        at_step.value = number
+
+    work: Work[Any, Any] | None = None
+    with suppress(EOFError, BrokenPipeError):
+        while True:
+            shard, lost = pipe.recv()
+            try:
+                work = work or start()
+                answer = (work(shard, lost, step), None)
+            except Exception as error:  # noqa: BLE001 - raised where the shards come from
+                answer = (None, error)
+            pipe.send(answer)
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it is gone, even if it was killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        signal.raise_signal(signal.SIGKILL)

@@ -1,0 +1,212 @@
+"""From pages to records: each page finds its wrapper, or it is told why it has none."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from siteloom.config import ParseSettings
+from siteloom.dom import parse
+from siteloom.errors import WrapperError
+from siteloom.matching import Matcher, NamedWrapper
+from siteloom.model import Failure, Page, Skipped
+from siteloom.record_rows import record_row
+from siteloom.urls import url_shape
+from siteloom.wrapper import Wrapper
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from siteloom.engine import Lost
+    from siteloom.matching import Match
+    from siteloom.model import Record
+    from siteloom.pages import PageSource
+
+_log = logging.getLogger(__name__)
+
+NO_VALUES = "no values"
+LACKING = "most mandatory attributes missing"
+LOST = "process lost"
+BROKEN = "extraction failed"
+
+# So many shapes of URLs are told apart in a shard; there are few unless each URL has one of its own.
+_MOST_SHAPES = 1_000
+_OTHER_SHAPES = "other URLs"
+
+Tally: TypeAlias = Counter[tuple[str, ...]]
+"""What was counted, by what: `pages`, `records`, `passed url`, `passed signature`; `failed` and a reason;
+`skipped` and a reason; `unmatched` and a shape of URLs; `records of` and a wrapper; `filled` and `withheld`, a
+wrapper and an attribute; `incomplete` and a wrapper for records without a mandatory attribute."""
+
+
+class WrapperText(NamedTuple):
+    """A wrapper as it is kept, which any process can read."""
+
+    name: str
+    version: int | None
+    text: str
+
+    def loaded(self) -> NamedWrapper:
+        """The wrapper, ready for use."""
+        try:
+            return NamedWrapper(self.name, self.version, Wrapper.from_json(self.text))
+        except WrapperError as error:
+            raise WrapperError(f"{self.name}: {error}") from error
+
+
+class Extracted(NamedTuple):
+    """What came of a page: records of one wrapper, or a failure."""
+
+    match: Match
+    wrapper: NamedWrapper | None
+    records: tuple[Record, ...]
+    failure: Failure | None
+
+
+class RecordLine(NamedTuple):
+    """A record as a line of JSON, and what it is found by."""
+
+    url: str
+    wrapper: str
+    version: int | None
+    content: str
+
+
+class ShardResult(NamedTuple):
+    """What came of a shard of pages."""
+
+    lines: list[RecordLine]
+    failures: list[Failure]
+    tally: Tally
+
+
+def tally_rows(tally: Tally) -> list[list[Any]]:
+    """A tally as JSON can hold it."""
+    return [[*key, count] for key, count in sorted(tally.items())]
+
+
+def tally_from(rows: Iterable[Sequence[Any]]) -> Tally:
+    """The tally that `tally_rows` wrote."""
+    return Counter({tuple(key): count for *key, count in rows})
+
+
+class Extractor:
+    """Wrappers made ready for many pages."""
+
+    def __init__(self, wrappers: Iterable[NamedWrapper], limits: ParseSettings = ParseSettings()) -> None:
+        self._matcher = Matcher(wrappers)
+        self._limits = limits
+
+    def extract(self, page: Page) -> Extracted:
+        """The records of a page by the wrapper that it is for.
+
+        If several wrappers are equally good, the one that finds most mandatory attributes is taken.
+        """
+        match = self._matcher.match(page)
+        if match.failure is not None:
+            return Extracted(match, None, (), match.failure)
+        root = parse(
+            page,
+            self._limits,
+            scan=match.scan,
+            collect_ids=any(named.wrapper.looks_for_ids for named in match.chosen),
+        )
+        if isinstance(root, Failure):
+            return Extracted(match, None, (), root)
+        tried = [(named, tuple(named.wrapper.records(root, page.url))) for named in match.chosen]
+        named, records = max(tried, key=lambda one: _mandatory_found(*one)) if len(tried) > 1 else tried[0]
+        return Extracted(match, named, records, _fault(page.url, named, records))
+
+
+def _fault(url: str, named: NamedWrapper, records: Sequence[Record]) -> Failure | None:
+    """Why the records of a page are none.
+
+    Values that stand alone where others always stand with them are more likely those of something else.
+    """
+    if not any(record.values for record in records):
+        return Failure(url, NO_VALUES, f"found by {named}")
+    mandatory = len(_mandatory(named.wrapper))
+    found = _mandatory_found(named, records)
+    if 2 * found < mandatory:
+        return Failure(url, LACKING, f"{found} of {mandatory} found by {named}")
+    return None
+
+
+def _mandatory_found(named: NamedWrapper, records: Sequence[Record]) -> int:
+    return max((len(record.values.keys() & _mandatory(named.wrapper)) for record in records), default=0)
+
+
+def _mandatory(wrapper: Wrapper) -> set[str]:
+    return {name for name, rules in wrapper.attributes.items() if rules.attribute.mandatory}
+
+
+class ShardExtraction:
+    """The work of `extract` on one shard of pages, for an engine: see `siteloom.engine.Work`."""
+
+    def __init__(self, wrappers: Sequence[WrapperText], limits: ParseSettings) -> None:
+        self._extractor = Extractor([wrapper.loaded() for wrapper in wrappers], limits)
+
+    def __call__(self, shard: PageSource, lost: Lost, step: Callable[[int], None]) -> ShardResult:
+        """The records, failures and counts of all pages of a shard."""
+        result = ShardResult([], [], Counter())
+        for number, item in enumerate(shard.read()):
+            match item:
+                case Page():
+                    step(number)
+                    result.tally["pages",] += 1
+                    if number in lost.steps:
+                        _fail(result, Failure(item.url, LOST, f"the process {lost.steps[number]}"))
+                    else:
+                        self._extract(item, result)
+                case Failure():
+                    _fail(result, item)
+                case Skipped():
+                    result.tally["skipped", item.reason] += 1
+                case _:
+                    pass  # a stylesheet or an image
+        return result
+
+    def _extract(self, page: Page, result: ShardResult) -> None:
+        try:
+            found = self._extractor.extract(page)
+        except Exception as error:  # noqa: BLE001 - one page must not end the work on millions
+            _log.debug("extraction failed on %s", page.url, exc_info=True)
+            _fail(result, Failure(page.url, BROKEN, repr(error)))
+            return
+        tally = result.tally
+        tally["passed url",] += found.match.passed_url
+        tally["passed signature",] += found.match.passed_signature
+        if found.failure is not None:
+            _fail(result, found.failure)
+            if found.wrapper is None and not found.match.chosen:
+                shape = url_shape(page.url)
+                is_new = ("unmatched", shape) not in tally
+                is_one_too_many = is_new and sum(key[0] == "unmatched" for key in tally) >= _MOST_SHAPES
+                tally["unmatched", _OTHER_SHAPES if is_one_too_many else shape] += 1
+            return
+        assert found.wrapper is not None
+        _count(tally, found.wrapper, found.records)
+        for record in found.records:
+            row = record_row(record, found.wrapper.name, found.wrapper.version)
+            line = json.dumps(row, ensure_ascii=False)
+            result.lines.append(RecordLine(page.url, found.wrapper.name, found.wrapper.version, line))
+
+
+def _fail(result: ShardResult, failure: Failure) -> None:
+    result.failures.append(failure)
+    result.tally["failed", failure.reason] += 1
+
+
+def _count(tally: Tally, named: NamedWrapper, records: Sequence[Record]) -> None:
+    mandatory = _mandatory(named.wrapper)
+    tally["records",] += len(records)
+    tally["records of", named.name] += len(records)
+    for record in records:
+        for attribute in record.values:
+            tally["filled", named.name, attribute] += 1
+        for attribute in record.withheld:
+            tally["withheld", named.name, attribute] += 1
+        if not mandatory <= record.values.keys():
+            tally["incomplete", named.name] += 1
