@@ -7,13 +7,14 @@ import json
 import sys
 from pathlib import Path
 
-from evals import clustering, floors, learning, reachable
+from evals import clustering, floors, learning, matching, reachable
 from evals.swde import fingerprint
 
 _EVALUATIONS = {
     "reachable": reachable.figures,
     "clustering": clustering.figures,
     "learning": learning.figures,
+    "matching": matching.figures,
 }
 
 

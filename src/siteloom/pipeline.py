@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.clustering import (
     SITE_METHODS,
     cluster_features,
+    cluster_footprint,
     describing_members,
+    footprint,
     joined,
     page_features,
     renumbered,
+    united,
 )
 from siteloom.config import ParseSettings
 from siteloom.errors import ExampleError, UsageError
@@ -21,6 +24,7 @@ from siteloom.learning import MOST_UNLABELLED, check_example, learn_wrapper
 from siteloom.model import Failure, Page, Resource, Skipped
 from siteloom.pages import read_sources
 from siteloom.sampling import sample_stream
+from siteloom.signature import signature
 from siteloom.spacing import evenly_spaced
 from siteloom.store import PageAddress
 from siteloom.urls import site_of
@@ -216,12 +220,21 @@ def annotate(store: Store, lines: Iterable[ExampleLine], author: str = "") -> in
 
 def placed_example(store: Store, line: ExampleLine) -> tuple[PageAddress, Example]:
     """An example on its page as that is now, and where the page is."""
-    for site in (site_of(line.url), *(found.name for found in store.sites())):
-        if versions := store.versions(line.url, site):
-            return PageAddress(site, line.url), line.on(versions[-1])
-    raise ExampleError(
-        f"There is an example of {line.url}, but no such page: check its URL, or ingest the page first."
-    )
+    found = find_page(store, line.url)
+    if found is None:
+        raise ExampleError(
+            f"There is an example of {line.url}, but no such page: check its URL, or ingest the page first."
+        )
+    address, page = found
+    return address, line.on(page)
+
+
+def find_page(store: Store, url: str) -> tuple[PageAddress, Page] | None:
+    """A page as it is now, and where it is: in the site of its URL, or else in any."""
+    for site in (site_of(url), *(found.name for found in store.sites())):
+        if versions := store.versions(url, site):
+            return PageAddress(site, url), versions[-1]
+    return None
 
 
 def learn_together(
@@ -232,7 +245,8 @@ def learn_together(
     clusters, addresses = store.clusters()
     urls = {example.page.url for example in examples}
     alike = [found for found in clusters if any(addresses[member].url in urls for member in found.members)]
-    return learn_wrapper(examples, _pages_of(store, alike or clusters, addresses), schema, method)
+    learned = learn_wrapper(examples, _pages_of(store, alike or clusters, addresses), schema, method)
+    return _with_footprint(learned, examples, alike, addresses) if alike else learned
 
 
 class AnnotatedTemplate(NamedTuple):
@@ -308,6 +322,7 @@ def learn_template(
     schema = {name: known for name, known in (schema or {}).items() if name in template.attributes}
     _, addresses = store.clusters()
     learned = learn_wrapper(template.examples, _pages_of(store, template.clusters, addresses), schema, method)
+    learned = _with_footprint(learned, template.examples, template.clusters, addresses)
     text = learned.wrapper.to_json()
     newest = next((found for found in store.wrappers() if found.name == template.name), None)
     with store.recording("learn", {"wrapper": template.name, "method": method}) as run:
@@ -317,6 +332,23 @@ def learn_template(
         else:
             version = store.save_wrapper(template.name, template.site, text, "learn")
     return NewWrapper(template.name, template.site, version, learned)
+
+
+def _with_footprint(
+    learned: Learned,
+    examples: Iterable[Example],
+    clusters: Sequence[Cluster],
+    addresses: Sequence[PageAddress],
+) -> Learned:
+    """What was learned, for all pages of its clusters and the examples that are in none of them."""
+    urls = {found.id: [addresses[member].url for member in found.members] for found in clusters}
+    clustered = set[str]().union(*urls.values())
+    others = [example.page for example in examples if example.page.url not in clustered]
+    parts = [
+        *(cluster_footprint(found, urls[found.id]) for found in clusters),
+        footprint([(page.url, signature(page.html)) for page in others]),
+    ]
+    return learned._replace(wrapper=replace(learned.wrapper, footprint=united(parts)))
 
 
 def _pages_of(store: Store, clusters: Sequence[Cluster], addresses: Sequence[PageAddress]) -> Iterable[Page]:

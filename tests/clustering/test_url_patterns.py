@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from siteloom.clustering.url_patterns import matches, url_patterns
+from siteloom.clustering.url_patterns import PatternSet, matches, url_patterns
 
 _ELEMENT = re.compile(
     r"\[\^(?P<excluded>[/?&#]+)\][+*] | \(\?: | \)\?? | \| | \\(?P<escaped>[\\.^$*+?{}\[\]|()])"
@@ -100,6 +100,27 @@ def test_all_urls_match_whatever_they_are_and_in_any_order(urls: list[str], shuf
     for pattern in patterns:
         assert_linear(pattern)
     assert url_patterns(shuffling.sample(urls, len(urls)) + urls[:2]) == patterns
+
+
+@given(st.lists(st.lists(url_like, min_size=1, max_size=4), max_size=6), st.lists(url_like, max_size=4))
+@settings(max_examples=200, deadline=None)
+@example([["http://a.example/x/1", "http://a.example/x/2"], ["http://a.example/y"]], ["http://a.example/y\n"])
+@example(
+    [["http://[::1]/x"], ["http://a(b/x"], ["http://a.example?x"], ["http://a.example"]], ["http://a(b/y"]
+)
+def test_patterns_together_match_what_they_match_one_by_one(
+    clusters: list[list[str]], others: list[str]
+) -> None:
+    patterns = [pattern for urls in clusters for pattern in url_patterns(urls)]
+    together = PatternSet(patterns)
+    for url in [url for urls in clusters for url in urls] + others:
+        expected = {number for number, pattern in enumerate(patterns) if matches(pattern, url)}
+        assert together.matching(url) == expected
+
+
+def test_hundreds_of_patterns_can_be_tried_together() -> None:
+    together = PatternSet(rf"^https?://a\.example/{number}/[^/?#]+$" for number in range(500))
+    assert together.matching("http://a.example/321/x") == {321}
 
 
 @given(st.lists(st.tuples(words, numbers, words), min_size=33, max_size=60, unique=True))
@@ -229,9 +250,19 @@ def test_many_hosts_of_a_site_match_and_no_other_site() -> None:
             id="unless there is nothing else",
         ),
         pytest.param(
-            ["http://a.example/x?id=1&cat=2", "http://a.example/x?id=2&cat=2"],
-            [r"^https?://a\.example/x\?id=[^&#]*&cat=2$"],
+            ["http://a.example/x?id=1&cat=new", "http://a.example/x?id=2&cat=new"],
+            [r"^https?://a\.example/x\?id=[^&#]*&cat=new$"],
             id="a query keeps its names and what never changes",
+        ),
+        pytest.param(
+            [f"http://a.example/2010_{word}/v2-{word}/x3?y=5&id={word}" for word in ("a", "b", "c")],
+            [r"^https?://a\.example/[^/?#]+/[^/?#]+/[^/?#]+\?y=[^&#]*&id=[^&#]*$"],
+            id="few urls say nothing of numbers",
+        ),
+        pytest.param(
+            [f"http://a.example/2010_{word}/v2-{word}/x3?y=5&id={word}" for word in "abcdefghij"],
+            [r"^https?://a\.example/2010_[^/?#]+/v2-[^/?#]+/x3\?y=5&id=[^&#]*$"],
+            id="ten do",
         ),
         pytest.param(
             ["http://a.example/x?i=1", "http://a.example/x?i=2"],
@@ -270,11 +301,11 @@ def test_many_hosts_of_a_site_match_and_no_other_site() -> None:
             [
                 *(f"http://a.example/x/{n}.html" for n in range(5)),
                 *(f"http://a.example/y/{n}/z.html" for n in range(5)),
-                *("http://a.example/x/1.html?s=1", "http://a.example/x/1.html?s=2"),
-                *("http://a.example/x/1.html?s=1&t=1", "http://a.example/x/1.html?s=2&t=2"),
+                *("http://a.example/x/one.html?s=1", "http://a.example/x/one.html?s=2"),
+                *("http://a.example/x/one.html?s=1&t=1", "http://a.example/x/one.html?s=2&t=2"),
             ],
             [
-                r"^https?://a\.example/x/1\.html\?s=[^#]*$",
+                r"^https?://a\.example/x/one\.html\?s=[^#]*$",
                 r"^https?://a\.example/x/[^/?#]+\.html$",
                 r"^https?://a\.example/y/[^/?#]+/z\.html$",
             ],

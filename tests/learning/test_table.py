@@ -80,7 +80,7 @@ def selected(unit: Unit, target: str, features: Iterable[Feature]) -> dict[Place
     rule = Rule(target, tuple(features), Part(), EVIDENCE)
     if unit.scope is None:
         wanted = triggers([rule])
-        nodes = select(rule, wanted.features[rule], occurrences(unit.root, wanted))
+        nodes = select(wanted.searches[rule], occurrences(unit.root, wanted))
     else:
         nodes = select_in(rule, unit.scope)
     found = {(node.element, node.spot.number if node.spot else 0): node for node in nodes if node.text}

@@ -15,9 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from siteloom.clustering import url_patterns
 from siteloom.dom import PARSER
 from siteloom.errors import WrapperError
-from siteloom.model import Attribute
+from siteloom.model import Attribute, Footprint
 from siteloom.wrapper.format import from_json, pattern_fault, to_json
 from siteloom.wrapper.language import (
     SHAPES,
@@ -30,6 +31,7 @@ from siteloom.wrapper.language import (
     Scorer,
 )
 from siteloom.wrapper.parts import part_values
+from siteloom.wrapper.url_grammar import url_pattern_fault
 from siteloom.wrapper.wrapper import Wrapper
 
 from .strategies import patterns, texts, wrappers
@@ -49,6 +51,12 @@ TYPICAL = Wrapper(
     frozenset({"Phone:", "Address:"}),
     RecordRule((Feature("tag", 0, "li"),), runs_on=False),
     "lxml 6.1.3 / libxml2 2.14.6",
+    Footprint(
+        ("shop.example",),
+        (r"^https?://shop\.example/p/[^/?#]+$",),
+        (("0102030405**07**", 31), ("ff02030405060708", 2)),
+        ("0102030405060708", "0102030405060709"),
+    ),
 )
 TYPICAL_TEXT = """\
 {
@@ -97,7 +105,22 @@ TYPICAL_TEXT = """\
   "labels": [
     "Address:",
     "Phone:"
-  ]
+  ],
+  "footprint": {
+    "sites": [
+      "shop.example"
+    ],
+    "url_patterns": [
+      "^https?://shop\\\\.example/p/[^/?#]+$"
+    ],
+    "masks": [
+      {"mask": "0102030405**07**", "pages": 31},
+      {"mask": "ff02030405060708", "pages": 2}
+    ],
+    "accepted": [
+      "0102030405060708", "0102030405060709"
+    ]
+  }
 }
 """
 
@@ -419,8 +442,45 @@ IN_FEATURE = f"{IN_RULE}, feature 1"
             lambda w: feature_of(w).update(kind="\ud800\x1b[31m" * 20),
             f"{IN_FEATURE} has the unknown kind '\\ud800\\x1b[31m",
         ),
+        (lambda w: w.update(footprint=[]), "the footprint must be an object"),
+        (lambda w: w["footprint"].pop("masks"), "the footprint lacks 'masks'"),
+        (lambda w: w["footprint"].update(hosts=[]), "the footprint has the unknown key 'hosts'"),
+        (lambda w: w["footprint"].update(sites="shop.example"), "the footprint, sites must be a list"),
+        (lambda w: w["footprint"].update(sites=[1]), "the footprint, site 1 must be a text"),
+        (
+            lambda w: w["footprint"].update(url_patterns=["^x$", ".*"]),
+            r"the footprint, URL pattern 2 is not of the form ^https?://www\.shop\.example/",
+        ),
+        (
+            lambda w: w["footprint"].update(url_patterns=[f"^{'x' * 20_000}$"]),
+            "the footprint, URL pattern 1 has more than 20,000 characters",
+        ),
+        (
+            lambda w: w["footprint"].update(masks=["0102030405060708"]),
+            "the footprint, mask 1 must be an object",
+        ),
+        (
+            lambda w: w["footprint"]["masks"][1].update(mask="**" * 3 + "01" * 5),
+            "the footprint, mask 2 is '******0101010101', not a signature in which at most two bytes",
+        ),
+        (
+            lambda w: w["footprint"]["masks"][0].update(mask="0102030405060*08"),
+            "the footprint, mask 1 is '0102030405060*08', not a signature",
+        ),
+        (
+            lambda w: w["footprint"]["masks"][0].update(pages=0),
+            "the footprint, mask 1 must have a whole number from 1 on as 'pages'",
+        ),
+        (
+            lambda w: w["footprint"].update(accepted=["0102030405060708", "010203040506070G"]),
+            "the footprint, accepted signature 2 is '010203040506070G', not eight bytes in hexadecimal",
+        ),
+        (
+            lambda w: w["footprint"].update(accepted=["0102030405060708\n"]),
+            "the footprint, accepted signature 1 is '0102030405060708\\n', not eight bytes",
+        ),
     ],
-    ids=range(44),
+    ids=range(57),
 )
 def test_what_is_wrong_is_said_with_its_place(
     change: Callable[[dict[str, Any]], object], message: str
@@ -538,3 +598,116 @@ def test_another_lxml_with_the_same_libxml2_is_not() -> None:
     Wrapper.from_json(
         to_json(replace(TYPICAL, parser=f"lxml 99.0.0 / {libxml2}"))
     )  # warnings are errors here
+
+
+# ---- footprints
+
+bytes_of_text = st.integers(0, 255).map("{:02x}".format)
+signatures = st.lists(bytes_of_text, min_size=8, max_size=8).map("".join)
+
+
+@st.composite
+def masks(draw: st.DrawFn) -> tuple[str, int]:
+    pairs = draw(st.lists(bytes_of_text, min_size=8, max_size=8))
+    for place in draw(st.sets(st.integers(0, 7), max_size=2)):
+        pairs[place] = "**"
+    return "".join(pairs), draw(st.integers(1, 10**9))
+
+
+url_like = st.lists(
+    st.sampled_from(
+        ["http://", "ftp://", "//", "a.example", "b.example", "/", "/", "?", "&", "=", ".", "-", "x", "12",
+         "é", "\n", ":80", "@", "[::1]", "(.*)", "[", "{2}", "^", "$", "|", "\\", "\x00", "\ud800"]
+    ),
+    max_size=12,
+).map("".join)  # fmt: skip
+footprints = st.builds(
+    Footprint,
+    sites=st.lists(texts, max_size=3).map(tuple),
+    url_patterns=st.lists(url_like, max_size=8).map(url_patterns),
+    masks=st.lists(masks(), max_size=3).map(tuple),
+    accepted=st.lists(signatures, max_size=40).map(tuple),
+)
+
+
+@given(footprints)
+def test_a_footprint_comes_back_as_it_was(footprint: Footprint) -> None:
+    wrapper = Wrapper({}, footprint=footprint)
+    text = to_json(wrapper)
+    assert read(text) == wrapper
+    assert to_json(read(text)) == text
+
+
+def test_a_wrapper_without_a_footprint_is_for_no_page() -> None:
+    without = replace(TYPICAL, footprint=Footprint())
+    assert '"footprint"' not in to_json(without)
+    assert read(changed(lambda content: content.pop("footprint"))) == without
+
+
+def test_signatures_stand_sixteen_to_a_line() -> None:
+    accepted = tuple(f"{number:016x}" for number in range(40))
+    lines = to_json(replace(TYPICAL, footprint=Footprint(accepted=accepted))).splitlines()
+    assert sorted(line.count("00") > 0 and line.count('"') // 2 for line in lines)[-3:] == [8, 16, 16]
+    assert '    "accepted": [' in lines
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "",
+        "a",
+        "^a",
+        "a$",
+        "^a$\n",
+        "^.*$",
+        "^a[^/?#]*b[^/?#]*$",
+        "^/[^/?#]+[^/?#]+$",
+        "^/[^?#]*/[^/?#]+$",
+        "^/[^?#]+x[^?#]+$",
+        "^/[^/?#]+x[^?#]+$",
+        r"^\?[^&#]*x[^#]*$",
+        r"^\?[^#]*&[^&#]*$",
+        "^(?:[^/?#]*)*$",
+        "^(?:(?:a)?)?$",
+        "^/(a+)+$",
+        "^/(?:a|b)$",
+        "^/(?:a+)?$",
+        "^/(?=x)$",
+        r"^/(?:\1)?$",
+        r"^/\d+$",
+        "^/a?$",
+        "^/a[^/?#]*+$",
+        "^/a[^/?#]{2}$",
+        "^/a[a-z]+$",
+        "^[^/?#]*[^/?#]*$",
+        "^/a$|^/b$",
+        "^https?://a|b/$",
+        "^#$",
+        f"^https?://(?:{'|'.join('abcdefghi')})/$",  # more hosts than are ever written
+        f"^https?://a/[^/?#]*{'a' * 129}$",  # a longer literal
+    ],
+)
+def test_url_patterns_that_are_not_read(pattern: str) -> None:
+    message = refusal(changed(lambda content: content["footprint"].update(url_patterns=[pattern])))
+    assert message.startswith("The wrapper cannot be read: the footprint, URL pattern 1 is not of the form ")
+
+
+def test_no_url_pattern_takes_long_to_read_or_to_match() -> None:
+    started = time.perf_counter()
+    for pattern in (
+        "^" + "(?:" * 6_000,
+        "^/" + "[^/?#]*" * 2_500,
+        "^(?:" + "a|" * 9_000,
+        "^/" + "\\" * 19_000,
+        "^" + "/a" * 9_000 + "$x",
+    ):
+        assert url_pattern_fault(pattern)
+    for pattern in (
+        "^[^/?#]*(?://[^/?#]*)?" + "/[^/?#]*aa" * 500 + "$",
+        f"^(?:{'|'.join('aaaaaaaa')})/[^/?#]*{'a' * 128}$",
+        f"^a/[^?#]*{'a' * 2_000}$",
+    ):
+        assert not url_pattern_fault(pattern)
+        for url in ("/" + "a" * 20_000, "a/" + "a" * 20_000 + "b", "/aaa" * 5_000):
+            assert not re.fullmatch(pattern, url)
+    assert time.perf_counter() - started < 5  # a tenth of a second, in fact

@@ -13,7 +13,7 @@ from siteloom.learning.table import Table, TableBuilder, target_rows
 from siteloom.model import Attribute, Page
 from siteloom.wrapper.language import AttributeRules, Feature, Part, Rule, Scorer
 from siteloom.wrapper.scoring import WEAK_NAME, chosen, probability, score, weak_features, winners
-from siteloom.wrapper.selection import Node, Occurrences, Standing, select, select_in, standing
+from siteloom.wrapper.selection import Node, Occurrences, Search, Standing, select, select_in, standing
 from siteloom.wrapper.selection import Scope as RecordScope
 from siteloom.wrapper.selection import _behind as behind
 from siteloom.wrapper.wrapper import Wrapper
@@ -26,7 +26,7 @@ SECOND = Scorer((("position 2", 4.0),), -2.0)
 
 def everything(target: str, root: Element, record: RecordScope | None = None) -> list[Node]:
     rule = Rule(target, (), Part(), EVIDENCE)
-    return select_in(rule, record) if record else select(rule, None, Occurrences(root, {}, {}))
+    return select_in(rule, record) if record else select(Search(rule.target, None, rule.features), Occurrences(root, {}, {}))
 
 
 def test_weak_features_of_a_text() -> None:

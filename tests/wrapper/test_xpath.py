@@ -60,7 +60,7 @@ def by_native_selection(rule: Rule, scope: Scope) -> list[Spot | Element]:
         found = select_in(rule, RecordScope(scope.top, behind(scope.top)))
     else:
         wanted = triggers([rule])
-        found = select(rule, wanted.features[rule], occurrences(scope.top, wanted))
+        found = select(wanted.searches[rule], occurrences(scope.top, wanted))
     return [node.spot or node.element for node in found]
 
 

@@ -1,5 +1,6 @@
 """Which pages were made from one template, for one site or for pages of unknown origin."""
 
+from siteloom.clustering.footprints import cluster_footprint, footprint, united
 from siteloom.clustering.pages import (
     METHODS,
     SITE_METHODS,
@@ -13,7 +14,7 @@ from siteloom.clustering.pages import (
     page_features,
     renumbered,
 )
-from siteloom.clustering.url_patterns import matches, url_patterns
+from siteloom.clustering.url_patterns import PatternSet, matches, url_patterns
 from siteloom.clustering.vertex import assign, cluster_signatures
 
 __all__ = [
@@ -21,15 +22,19 @@ __all__ = [
     "SITE_METHODS",
     "Method",
     "PageFeatures",
+    "PatternSet",
     "assign",
     "checked_method",
     "cluster",
     "cluster_features",
+    "cluster_footprint",
     "cluster_signatures",
     "describing_members",
+    "footprint",
     "joined",
     "matches",
     "page_features",
     "renumbered",
+    "united",
     "url_patterns",
 ]

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 _MAX_PATTERNS = 3
 _LEAST_AFFIX = 3
 
+# That fewer addresses have a number in common is taken for chance: five cars of one year are soon found.
+# Of words that would be wrong more often than right, for scripts and folders have such names.
+_FEW_ADDRESSES = 10
+
 # To choose what is merged takes the third power of the groups: for 32, a quarter of a second.
 _MAX_GROUPS = 32
 
@@ -46,7 +50,10 @@ _URL = re.compile(
     r"(?:/(?P<path>[^?]*))?(?:\?(?P<query>.*))?",
     re.DOTALL,
 )
+_DIGITS = "0123456789"
 _TOKEN = re.compile(r"[0-9]+|[^\W\d_]+|.", re.DOTALL)
+# What patterns of one host begin with, where it stands in them as a plain literal.
+_HOST = re.compile(r"\^https\?://[^/?\[(]+(?=/)")
 _META = re.compile(r"[\\.^$*+?{}\[\]|()]")
 
 
@@ -67,6 +74,38 @@ def url_patterns(urls: Iterable[str]) -> tuple[str, ...]:
 def matches(pattern: str, url: str) -> bool:
     """Whether a URL has the form of a pattern."""
     return re.fullmatch(pattern, _without_fragment(url)) is not None
+
+
+class PatternSet:
+    """Patterns that are tried in one call; if they are many, that is faster than one by one."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        by_host: dict[str, list[tuple[int, str]]] = {}
+        for number, pattern in enumerate(patterns):
+            host = found[0] if (found := _HOST.match(pattern)) else "^"
+            by_host.setdefault(host, []).append((number, pattern[len(host) : -1]))
+        self._numbers = [number for rests in by_host.values() for number, _ in rests]
+        self._all = re.compile(
+            "".join(
+                rf"(?=(?:{host}{''.join(_setting_a_group(rest) for _, rest in rests)})?)"
+                for host, rests in by_host.items()
+            )
+        )
+
+    def matching(self, url: str) -> set[int]:
+        """The numbers of the patterns that a URL has the form of."""
+        found = self._all.match(_without_fragment(url))
+        assert found is not None, "looking ahead for what may be missing succeeds"
+        matched = zip(self._numbers, found.groups(), strict=True)
+        return {number for number, group in matched if group is not None}
+
+
+def _setting_a_group(rest: str) -> str:
+    """What looks ahead for the rest of a pattern and sets an empty group if it is there, up to the end.
+
+    The end is written so because the usual sign for it allows a line break behind it.
+    """
+    return rf"(?=(?:{rest}\Z())?)"
 
 
 def _without_fragment(url: str) -> str:
@@ -281,6 +320,8 @@ def _pattern(shape: _Shape) -> _Regex:
     """The pattern of a shape; short affixes are kept if they are all that it has besides the host."""
     if shape.size == 1:
         shape = shape._replace(path=_loosened_path(shape.path), query=_loosened_query(shape.query))
+    elif shape.size < _FEW_ADDRESSES:
+        shape = shape._replace(path=_without_numbers(shape.path), query=_without_numbers(shape.query))
     origin = _origin_regex(shape.origins)
     rest = _path_and_query_regex(shape, _LEAST_AFFIX)
     if not rest.literals:
@@ -305,12 +346,19 @@ def _loosened_path(path: _Part | None) -> _Part | None:
     return path._replace(fields=tuple(fields))
 
 
+def _without_numbers(part: _Part | None) -> _Part | None:
+    return part and part._replace(fields=tuple(map(_loosened_numbers, part.fields)))
+
+
 def _loosened_numbers(field: _Field) -> _Field:
-    numbers = [i for i, token in enumerate(field.prefix) if token[0] in "0123456789"]
-    if not numbers:
-        return field
+    """A field without the literals from its first number to its last."""
+    before = [place for place, token in enumerate(field.prefix) if token[0] in _DIGITS]
+    behind = [place for place, token in enumerate(field.suffix) if token[0] in _DIGITS]
     return _Field(
-        field.prefix[: numbers[0]], field.suffix[numbers[-1] + 1 :], field.shortest, is_constant=False
+        field.prefix[: before[0]] if before else field.prefix,
+        field.suffix[behind[-1] + 1 :] if behind else field.suffix,
+        field.shortest,
+        field.is_constant and not before,
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
+from siteloom.clustering import footprint
 from siteloom.dom import normalize, parse
 from siteloom.errors import ContradictoryExamples, ExampleError, UsageError
 from siteloom.learning import search, vertex
@@ -18,6 +19,7 @@ from siteloom.learning.report import Judged, report
 from siteloom.learning.schema import given_schema, inferred
 from siteloom.learning.table import Table, TableBuilder
 from siteloom.model import Attribute, Failure
+from siteloom.signature import signature
 from siteloom.spacing import evenly_spaced
 from siteloom.typed import order_of_dates
 from siteloom.wrapper.language import AttributeRules, possible_shapes
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from siteloom.learning.report import LearningReport
     from siteloom.learning.search import Covering, Problem
     from siteloom.learning.table import Flags, UnitRows
-    from siteloom.model import Example, Page
+    from siteloom.model import Example, Footprint, Page, Record
     from siteloom.wrapper.language import RecordRule
     from siteloom.wrapper.selection import Scope
 
@@ -135,7 +137,7 @@ def learn_wrapper(
         labels=_label_texts(units, learned.values()) - example_values,
         record_rule=rule,
     )
-    return _finished(draft, labelled, roots, others)
+    return _finished(draft, [example.page for example in examples], labelled, roots, others)
 
 
 def _label_texts(units: Units, learned: Iterable[RuleSet]) -> frozenset[str]:
@@ -342,7 +344,11 @@ def _labels(table: Table, example_values: set[str]) -> Flags:
 
 
 def _finished(
-    draft: Wrapper, labelled: Sequence[_LabelledUnit], roots: Sequence[Element], others: _Others
+    draft: Wrapper,
+    example_pages: Sequence[Page],
+    labelled: Sequence[_LabelledUnit],
+    roots: Sequence[Element],
+    others: _Others,
 ) -> Learned:
     """The wrapper with what it does on all pages, seen as it will be used."""
     judged = [
@@ -353,7 +359,8 @@ def _finished(
         )
         for one in labelled
     ]
-    extracted = [record for page, root in others.roots() for record in draft.records(root, page.url)]
+    records_of_pages = [(page, tuple(draft.records(root, page.url))) for page, root in others.roots()]
+    extracted = [record for _, found in records_of_pages for record in found]
     attributes = {}
     for name, rules in draft.attributes.items():
         texts = [text for record in extracted for text in record.values.get(name, ())]
@@ -370,4 +377,21 @@ def _finished(
         day_first = order_of_dates(texts) if attribute.type == "date" else None
         attributes[name] = replace(rules, attribute=attribute, filled=round(filled, 4), day_first=day_first)
     wrapper = replace(draft, attributes=attributes)
+    alike = [page for page, found in records_of_pages if _does_belong(found, wrapper)]
+    wrapper = replace(wrapper, footprint=_footprint([*example_pages, *alike]))
     return Learned(wrapper, report(wrapper, judged, extracted))
+
+
+def _does_belong(found: Sequence[Record], wrapper: Wrapper) -> bool:
+    """Whether a page is one of those that the wrapper is for, by the records that it finds there."""
+    if wrapper.record_rule is not None:
+        return bool(found)
+    (record,) = found
+    mandatory = {name for name, rules in wrapper.attributes.items() if rules.attribute.mandatory}
+    if mandatory:
+        return mandatory <= record.values.keys()
+    return 2 * len(record.values) >= len(wrapper.attributes)
+
+
+def _footprint(pages: Iterable[Page]) -> Footprint:
+    return footprint([(page.url, signature(page.html)) for page in pages])

@@ -1,8 +1,8 @@
 """Wrappers as JSON: text that a person can review, that git can compare, and that is read strictly.
 
 A wrapper file is data from others. Nothing in it is run, except that patterns
-are searched for in texts of pages; so only patterns that need little time are
-read. Keys that are unknown are refused, for what they mean would be lost.
+are searched for in texts of pages and held against URLs; so only patterns that
+need little time are read. Keys that are unknown are refused, for what they mean would be lost.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 from siteloom.dom import PARSER
 from siteloom.errors import WrapperError
-from siteloom.model import Attribute, ValueType
+from siteloom.model import Attribute, Footprint, ValueType
 from siteloom.wrapper.language import (
     ELEMENT_KINDS,
     RECORD_KINDS,
@@ -32,6 +32,7 @@ from siteloom.wrapper.language import (
     Shape,
 )
 from siteloom.wrapper.scoring import WEAK_NAME
+from siteloom.wrapper.url_grammar import url_pattern_fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -50,6 +51,9 @@ _HTML_ATTRIBUTE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
 _DEEPEST = 2_048  # no tree of the parser is deeper
 _LARGEST_WEIGHT = 1_000_000
 _LEAST_ATTRIBUTES = 1  # a record has, unless it says otherwise
+_SIGNATURE = re.compile(r"[0-9a-f]{16}")
+_MASK = re.compile(r"(?=(?:[^*]*\*\*){0,2}[^*]*\Z)(?:[0-9a-f]{2}|\*\*){8}")
+_SIGNATURES_IN_A_LINE = 16
 
 # Patterns run on pages of others, so matching must not take long. A group that
 # repeats, an alternation, or quantifiers whose characters overlap can be matched
@@ -91,6 +95,8 @@ def to_json(wrapper: Wrapper) -> str:
         content["record_rule"] = _record_rule_content(wrapper.record_rule)
     if wrapper.labels:
         content["labels"] = sorted(wrapper.labels)
+    if wrapper.footprint != Footprint():
+        content["footprint"] = _footprint_content(wrapper.footprint)
     text = _rendered(content) + "\n"
     _arguments(text)  # rather no file than one that cannot be read
     return text
@@ -215,6 +221,19 @@ def _scorer_content(scorer: Scorer) -> dict[str, Any]:
     }
 
 
+def _footprint_content(footprint: Footprint) -> dict[str, Any]:
+    return {
+        "sites": list(footprint.sites),
+        "url_patterns": list(footprint.url_patterns),
+        "masks": [{"mask": mask, "pages": pages} for mask, pages in footprint.masks],
+        "accepted": _Signatures(footprint.accepted),
+    }
+
+
+class _Signatures(list[str]):
+    """A list of many short texts, which are written several to a line."""
+
+
 def _rendered(value: object, indent: str = "") -> str:
     """JSON with each item of a list on a line, and objects of nothing but plain values on one."""
     inner = indent + _INDENT
@@ -223,6 +242,10 @@ def _rendered(value: object, indent: str = "") -> str:
         if not any(isinstance(item, dict | list) for item in value.values()):
             return "{" + ", ".join(items) + "}"
         return _block("{", items, "}", indent)
+    if isinstance(value, _Signatures):
+        texts = [_rendered(item) for item in value]
+        lines = [texts[n : n + _SIGNATURES_IN_A_LINE] for n in range(0, len(texts), _SIGNATURES_IN_A_LINE)]
+        return _block("[", map(", ".join, lines), "]", indent) if value else "[]"
     if isinstance(value, list):
         return _block("[", [_rendered(item, inner) for item in value], "]", indent) if value else "[]"
     if isinstance(value, str):
@@ -258,7 +281,7 @@ def _arguments(text: str) -> dict[str, Any]:
         )
     if not _is_integer(version) or version != VERSION:
         raise _error("the file", f"has no version that is known here, which is {VERSION}")
-    known = _object(content, "the file", "format version parser attributes", "record_rule labels")
+    known = _object(content, "the file", "format version parser attributes", "record_rule labels footprint")
     return {
         "attributes": {
             name: _attribute(rules, f"attribute {_shortened(name)}")
@@ -267,6 +290,7 @@ def _arguments(text: str) -> dict[str, Any]:
         "labels": frozenset(_list(known.get("labels", []), "label", _text)),
         "record_rule": _record_rule(known["record_rule"]) if "record_rule" in known else None,
         "parser": _text(known["parser"], "the name of the parser"),
+        "footprint": _footprint(known["footprint"]) if "footprint" in known else Footprint(),
     }
 
 
@@ -408,6 +432,39 @@ def _weight_of(known: dict[str, Any], key: str, where: str) -> float:
     if not (_is_integer(value) or isinstance(value, float)) or not abs(value) <= _LARGEST_WEIGHT:
         raise _error(where, f"must have a number of at most {_LARGEST_WEIGHT:,} as {key!r}")
     return float(value)
+
+
+def _footprint(value: object) -> Footprint:
+    where = "the footprint"
+    known = _object(value, where, "sites url_patterns masks accepted")
+    return Footprint(
+        _list(known["sites"], f"{where}, site", _text),
+        _list(known["url_patterns"], f"{where}, URL pattern", _url_pattern),
+        _list(known["masks"], f"{where}, mask", _mask),
+        _list(known["accepted"], f"{where}, accepted signature", _signature),
+    )
+
+
+def _url_pattern(value: object, where: str) -> str:
+    text = _text(value, where)
+    if fault := url_pattern_fault(text):
+        raise _error(where, fault)
+    return text
+
+
+def _mask(value: object, where: str) -> tuple[str, int]:
+    known = _object(value, where, "mask pages")
+    text = _text(known["mask"], f"{where}, mask")
+    if not _MASK.fullmatch(text):
+        raise _error(where, f"is {_shortened(text)}, not a signature in which at most two bytes are '**'")
+    return text, _count(known, "pages", where, 1)
+
+
+def _signature(value: object, where: str) -> str:
+    text = _text(value, where)
+    if not _SIGNATURE.fullmatch(text):
+        raise _error(where, f"is {_shortened(text)}, not eight bytes in hexadecimal")
+    return text
 
 
 # Values of plain types

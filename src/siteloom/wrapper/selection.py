@@ -11,17 +11,16 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from dataclasses import replace
-from functools import lru_cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.dom import attribute_words, elements_with_id, normalize, text_nodes, visible_text
 from siteloom.dom.spots import Spot, is_seen, next_spot, previous_spot, spot_before, text_before, texts_from
 from siteloom.dom.text import HIDDEN, NOT_CONTENT
-from siteloom.wrapper.language import shape
+from siteloom.wrapper.language import TEXT_KINDS, shape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from siteloom.dom import Element
     from siteloom.wrapper.language import Feature, RecordRule, Rule
@@ -32,6 +31,7 @@ _TRIGGERS = (
     *("high text-number", "class", "class-word", "position", "tag", "text-number"),
 )
 _ORDER = {kind: number for number, kind in enumerate(_TRIGGERS)}
+_MOST_REMEMBERED = 10_000  # some sites make up names for each page
 _HIGH_NUMBER = 10  # few elements have more children
 _BY_TEXT = frozenset({"text-before", "before", "first-text"})
 _ABOUT_TEXT = frozenset({"shape", "first-text"})
@@ -83,19 +83,51 @@ class Scope(NamedTuple):
         return spot_before(self.start)
 
 
-class Triggers(NamedTuple):
-    """What to look for on a page.
+class WantedNames(dict[str, tuple[tuple[str, str], ...]]):
+    """Kinds and values of the features that an HTML attribute gives, of those that are wanted.
 
-    `attributes` are kinds and values of features by the name of the HTML attribute. A position stands with its tag before it: "li 12" are all `li` that are the twelfth of their parent.
+    They are found by the attribute as it is written, and remembered: a site has few classes and repeats them.
+    """
+
+    def __init__(self, name: str, wanted: frozenset[tuple[str, str]]) -> None:
+        super().__init__()
+        self._name = name
+        self._wanted = wanted
+
+    def __missing__(self, given: str) -> tuple[tuple[str, str], ...]:
+        """Find them for the first time."""
+        words = attribute_words(given)
+        if self._name == "class":
+            features = {("class", " ".join(words)), *(("class-word", word) for word in words)}
+        else:
+            features = {("attribute", f"{self._name}={' '.join(words)}")}
+        if len(self) >= _MOST_REMEMBERED:
+            self.clear()
+        found = self[given] = tuple(sorted(self._wanted & features))
+        return found
+
+
+class Search(NamedTuple):
+    """How the nodes that a rule means are looked for: by one feature, the trigger, and then by what is left."""
+
+    target: str
+    trigger: Feature | None
+    features_left: tuple[Feature, ...]
+
+
+class Triggers(NamedTuple):
+    """What to look for on a page, and the search for each rule.
+
+    `attributes` are by the name of the HTML attribute. A position stands with its tag before it: "li 12" are all `li` that are the twelfth of their parent.
     `heads` are how texts begin that may be one of the `texts` or begin with one of the `prefixes`: their
     first two characters, for all others are to be passed by fast.
     """
 
-    features: dict[Rule, Feature | None]
+    searches: dict[Rule, Search]
     ids: tuple[str, ...]
     tags: tuple[str, ...]
     positions: tuple[tuple[str, int], ...]
-    attributes: dict[str, frozenset[tuple[str, str]]]
+    attributes: dict[str, WantedNames]
     texts: frozenset[str]
     prefixes: tuple[str, ...]
     heads: frozenset[str]
@@ -112,9 +144,9 @@ class Occurrences(NamedTuple):
 
 def triggers(rules: Iterable[Rule]) -> Triggers:
     """What the rules are to be looked for by."""
-    chosen = {rule: _trigger(rule) for rule in rules}
+    searches = {rule: _search(rule) for rule in rules}
     values: defaultdict[str, set[str]] = defaultdict(set)
-    for feature in chosen.values():
+    for _, feature, _ in searches.values():
         if feature is not None:
             values["text" if feature.kind in _BY_TEXT else feature.kind].add(feature.value)
     attributes: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
@@ -125,11 +157,11 @@ def triggers(rules: Iterable[Rule]) -> Triggers:
             attributes["class"].add((kind, value))
     positions = (value.partition(" ") for value in sorted(values["position"]))
     return Triggers(
-        chosen,
+        searches,
         tuple(sorted(values["id"])),
         tuple(sorted(values["tag"])),
         tuple((tag, int(number)) for tag, _, number in positions),
-        {name: frozenset(expected) for name, expected in attributes.items()},
+        {name: WantedNames(name, frozenset(wanted)) for name, wanted in attributes.items()},
         frozenset(values["text"]),
         tuple(sorted(values["prefix"])),
         frozenset(head for text in values["text"] | values["prefix"] for head in _heads(text)),
@@ -143,21 +175,28 @@ def _heads(text: str) -> list[str]:
     return [head[0] + blank for blank in _BLANKS] if head.endswith(" ") else [head]
 
 
-def _trigger(rule: Rule) -> Feature | None:
+def _search(rule: Rule) -> Search:
     tags = {feature.distance: feature.value for feature in rule.features if feature.kind == "tag"}
-    known: list[tuple[int, Feature]] = []
+    known: list[tuple[int, Feature, Feature]] = []
     for feature in rule.features:
         kind: str = feature.kind
         if kind in ("position", "text-number") and int(feature.value) > _HIGH_NUMBER:
             kind = f"high {kind}"
-        if feature.kind != "position":
-            # By its first two characters a text is passed by; a prefix of one says too little.
-            if kind in _ORDER and not (kind == "prefix" and len(feature.value) < 2):
-                known.append((_ORDER[kind], feature))
-        elif feature.distance in tags:
-            with_tag = replace(feature, value=f"{tags[feature.distance]} {feature.value}")
-            known.append((_ORDER[kind], with_tag))
-    return min(known)[1] if known else None
+        if feature.kind == "position":
+            if feature.distance in tags:
+                with_tag = replace(feature, value=f"{tags[feature.distance]} {feature.value}")
+                known.append((_ORDER[kind], with_tag, feature))
+        # By its first two characters a text is passed by; a prefix of one says too little.
+        elif kind in _ORDER and not (kind == "prefix" and len(feature.value) < 2):
+            known.append((_ORDER[kind], feature, feature))
+    if not known:
+        return Search(rule.target, None, rule.features)
+    _, trigger, its_feature = min(known)
+    # What is found by a feature has it; but a first text must be another than that of the node.
+    left = tuple(
+        feature for feature in rule.features if feature != its_feature or feature.kind == "first-text"
+    )
+    return Search(rule.target, trigger, left)
 
 
 def occurrences(root: Element, wanted: Triggers) -> Occurrences:
@@ -187,29 +226,25 @@ def _walk(
 ) -> None:
     """Look at every element and every text; this takes most of the time, so little is done for each."""
     heads = wanted.heads
-    attributes = tuple(wanted.attributes.items())
+    by_class = wanted.attributes.get("class")
+    for name, noted in wanted.attributes.items():
+        if noted is not by_class or not heads:
+            for element in root.iter():
+                if (given := element.get(name)) and (keys := noted[given]):
+                    for key in keys:
+                        elements[key].append(element)
+    if not heads:
+        return
     for element in root.iter():
-        for name, expected in attributes:
-            if (given := element.get(name)) and not expected.isdisjoint(names := _names(name, given)):
-                for key in expected.intersection(names):
-                    elements[key].append(element)
-        if not heads:
-            continue
+        if by_class is not None and (given := element.get("class")) and (keys := by_class[given]):
+            for key in keys:
+                elements[key].append(element)
         if (text := element.text) and (text := text.strip()) and text[:2] in heads and is_seen(element):
             _note_text(Spot(element, None), wanted, texts)
         if (text := element.tail) and (text := text.strip()) and text[:2] in heads:
             parent = element.getparent()
             if parent is not None:
                 _note_text(Spot(parent, element), wanted, texts)
-
-
-@lru_cache(maxsize=8_192)  # a site has few, and repeats them
-def _names(attribute: str, given: str) -> frozenset[tuple[str, str]]:
-    """What features may say of an HTML attribute: kinds and values."""
-    words = attribute_words(given)
-    if attribute != "class":
-        return frozenset({("attribute", f"{attribute}={' '.join(words)}")})
-    return frozenset({("class", " ".join(words)), *(("class-word", word) for word in words)})
 
 
 def _note_text(spot: Spot, wanted: Triggers, texts: dict[tuple[str, str], list[Spot]]) -> None:
@@ -229,18 +264,25 @@ def _note_text_numbers(root: Element, wanted: Triggers, texts: dict[tuple[str, s
             texts["text-number", str(number)].append(spot)
 
 
-def select(rule: Rule, trigger: Feature | None, found: Occurrences) -> list[Node]:
+def select(search: Search, found: Occurrences) -> list[Node]:
     """The nodes of a page that a rule means, in document order."""
-    nodes: dict[tuple[Element, Element | None], Node] = {}
-    # All candidates have this feature, and to look back for it from each would take long.
-    known = trigger if trigger is not None and trigger.kind == "before" else None
-    features = [feature for feature in rule.features if feature != known]
-    for candidate in _candidates(rule.target, trigger, found):
-        node = _node(candidate, rule.target, features, None)
-        # Of what is in the head, elements count although nothing is shown there: meta, title.
-        if node is not None and _is_outside(node.element, NOT_CONTENT if node.spot is None else HIDDEN):
-            nodes[node.element, node.spot.after if node.spot else None] = node
-    return in_document_order(nodes.values())
+    target, trigger, features = search
+    if trigger is None or trigger.kind in TEXT_KINDS:
+        candidates = _candidates_by_text(search, found)
+        is_in_order = True
+    else:
+        elements = _elements_with(trigger, found)
+        candidates = _below(elements, trigger.distance, target)
+        is_in_order = len(elements) <= 1
+    # Of what is in the head, elements count although nothing is shown there: meta, title.
+    hidden = HIDDEN if target == "text" else NOT_CONTENT
+    nodes = [
+        node
+        for candidate in candidates
+        if (node := _node(candidate, target, features, None)) is not None
+        and _is_outside(node.element, hidden)
+    ]
+    return nodes if is_in_order or len(nodes) <= 1 else _once_in_document_order(nodes)
 
 
 def select_in(rule: Rule, record: Scope) -> list[Node]:
@@ -404,12 +446,7 @@ def _text_number(spot: Spot, record: Scope | None, most: int = sys.maxsize) -> i
 
 def _is_outside(element: Element, tags: frozenset[str]) -> bool:
     """Whether an element is none of these and stands in none."""
-    above: Element | None = element
-    while above is not None:
-        if above.tag in tags:
-            return False
-        above = above.getparent()
-    return True
+    return element.tag not in tags and next(element.iterancestors(*tags), None) is None
 
 
 def _node(
@@ -433,32 +470,30 @@ def _node(
     return node if has_features(node, features, record) else None
 
 
-def _candidates(target: str, trigger: Feature | None, found: Occurrences) -> Iterator[Spot | Element]:
-    """The nodes that may have the trigger."""
+def _candidates_by_text(search: Search, found: Occurrences) -> Iterable[Spot | Element]:
+    """The nodes that have a trigger of texts, or all, in document order."""
+    target, trigger, _ = search
     if trigger is None:
-        begin = Spot(found.root, None)
-        yield from (
-            texts_from(begin)
-            if target == "text"
-            else (e for e in found.root.iter() if isinstance(e.tag, str))
-        )
-    elif trigger.kind in ("prefix", "text-number"):
-        yield from found.texts.get((trigger.kind, trigger.value), ())
-    elif trigger.kind == "text-before":
-        for spot in found.texts.get(("text", trigger.value), ()):
-            yield from _first(texts_from(next_spot(spot)))
-    else:
-        for element in _trigger_elements(trigger, found):
-            yield from _below(element, trigger.distance, target)
+        return texts_from(Spot(found.root, None)) if target == "text" else found.root.iter("*")
+    if trigger.kind != "text-before":
+        return found.texts.get((trigger.kind, trigger.value), ())
+    following = (
+        next(texts_from(next_spot(spot)), None) for spot in found.texts.get(("text", trigger.value), ())
+    )
+    return [spot for spot in following if spot is not None]
 
 
-def _trigger_elements(trigger: Feature, found: Occurrences) -> Iterator[Element]:
+def _elements_with(trigger: Feature, found: Occurrences) -> list[Element]:
+    """The elements that have a trigger."""
     if trigger.kind not in _BY_TEXT:
-        yield from found.elements.get((trigger.kind, trigger.value), ())
-        return
-    for spot in found.texts.get(("text", trigger.value), ()):
-        if _is_outside(spot.parent, HIDDEN):
-            yield from _begun_by(spot) if trigger.kind == "first-text" else _begun_after(spot)
+        return found.elements.get((trigger.kind, trigger.value), [])
+    begun = _begun_by if trigger.kind == "first-text" else _begun_after
+    return [
+        element
+        for spot in found.texts.get(("text", trigger.value), ())
+        if _is_outside(spot.parent, HIDDEN)
+        for element in begun(spot)
+    ]
 
 
 def _begun_after(spot: Spot) -> Iterator[Element]:
@@ -482,20 +517,20 @@ def _begun_by(spot: Spot) -> Iterator[Element]:
         above = above.getparent()
 
 
-def _below(element: Element, depth: int, target: str) -> Iterator[Spot | Element]:
-    """The nodes whose ancestor at a distance is this element; of texts those that are not blank."""
-    level = [element]
+def _below(elements: Sequence[Element], depth: int, target: str) -> Sequence[Spot | Element]:
+    """The nodes whose ancestor at a distance is one of these; of texts those that are not blank."""
     for _ in range(depth):
-        level = [child for parent in level for child in parent if isinstance(child.tag, str)]
+        elements = [child for parent in elements for child in parent.iterchildren("*")]
     if target != "text":
-        yield from level
-        return
-    for parent in level:
+        return elements
+    spots: list[Spot | Element] = []
+    for parent in elements:
         if (text := parent.text) and not text.isspace():
-            yield Spot(parent, None)
+            spots.append(Spot(parent, None))
         for child in parent:
             if (text := child.tail) and not text.isspace():
-                yield Spot(parent, child)
+                spots.append(Spot(parent, child))
+    return spots
 
 
 def _elements_from(spot: Spot, end: Spot | None) -> Iterator[Element]:
@@ -507,16 +542,9 @@ def _elements_from(spot: Spot, end: Spot | None) -> Iterator[Element]:
         found = next_spot(found)
 
 
-def _first(spots: Iterator[Spot]) -> Iterator[Spot]:
-    found = next(spots, None)
-    if found is not None:
-        yield found
-
-
-def in_document_order(nodes: Iterable[Node]) -> list[Node]:
-    """Nodes in the order in which they stand on their page."""
-    unsorted = list(nodes)
-    return unsorted if len(unsorted) < 2 else sorted(unsorted, key=_place)
+def _once_in_document_order(nodes: Iterable[Node]) -> list[Node]:
+    once = {(node.element, node.spot.after if node.spot else None): node for node in nodes}
+    return list(once.values()) if len(once) == 1 else sorted(once.values(), key=_place)
 
 
 def _place(node: Node) -> tuple[int, ...]:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from siteloom.dom import Element
     from siteloom.model import Page
-    from siteloom.wrapper.language import AttributeRules, Feature, RecordRule, Rule
-    from siteloom.wrapper.selection import Node, Scope, Triggers
+    from siteloom.wrapper.language import AttributeRules, RecordRule, Rule
+    from siteloom.wrapper.selection import Node, Scope, Search, Triggers
 
 
 class _Prepared(NamedTuple):
@@ -35,7 +35,7 @@ class _Prepared(NamedTuple):
     rule: Rule
     name: str
     xpath: str
-    trigger: Feature | None
+    search: Search
     is_first: bool
     is_voter: bool
 
@@ -98,7 +98,7 @@ class Wrapper:
             return self._record(url, _Region(lambda prepared: select_in(prepared.rule, scope), scope))
         occurring = occurrences(root, self._triggers)
         return self._record(
-            url, _Region(lambda prepared: select(prepared.rule, prepared.trigger, occurring), None)
+            url, _Region(lambda prepared: select(prepared.search, occurring), None)
         )
 
     @property
@@ -136,7 +136,7 @@ class Wrapper:
                     rule,
                     f"{name}#{number}",
                     rule_xpath(rule, within_record=self.record_rule is not None),
-                    self._triggers.features[rule],
+                    self._triggers.searches[rule],
                     is_first=number == 1,
                     is_voter=number > len(found.rules),
                 )
