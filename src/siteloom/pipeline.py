@@ -14,6 +14,7 @@ from siteloom.clustering import (
     describing_members,
     footprint,
     joined,
+    matches,
     page_features,
     renumbered,
     united,
@@ -340,7 +341,11 @@ def _with_footprint(
     clusters: Sequence[Cluster],
     addresses: Sequence[PageAddress],
 ) -> Learned:
-    """What was learned, for all pages of its clusters and the examples that are in none of them."""
+    """What was learned, for all pages of its clusters and the examples that are in none of them.
+
+    Two templates with much in common may be in one cluster: of its URL patterns only those count that
+    a page has which the wrapper is for.
+    """
     urls = {found.id: [addresses[member].url for member in found.members] for found in clusters}
     clustered = set[str]().union(*urls.values())
     others = [example.page for example in examples if example.page.url not in clustered]
@@ -348,7 +353,12 @@ def _with_footprint(
         *(cluster_footprint(found, urls[found.id]) for found in clusters),
         footprint([(page.url, signature(page.html)) for page in others]),
     ]
-    return learned._replace(wrapper=replace(learned.wrapper, footprint=united(parts)))
+    whole = united(parts)
+    patterns = tuple(
+        pattern for pattern in whole.url_patterns if any(matches(pattern, url) for url in learned.urls)
+    )
+    whole = replace(whole, url_patterns=patterns)
+    return learned._replace(wrapper=replace(learned.wrapper, footprint=whole))
 
 
 def _pages_of(store: Store, clusters: Sequence[Cluster], addresses: Sequence[PageAddress]) -> Iterable[Page]:

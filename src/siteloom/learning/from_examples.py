@@ -59,10 +59,11 @@ _ANCHORS = frozenset({"text-before", "before", "first-text"})
 
 
 class Learned(NamedTuple):
-    """A wrapper, and what came of learning it."""
+    """A wrapper, and what came of learning it; `urls` are those of the pages it is for, among those looked at."""
 
     wrapper: Wrapper
     report: LearningReport
+    urls: tuple[str, ...]
 
 
 def learn(
@@ -378,8 +379,9 @@ def _finished(
         attributes[name] = replace(rules, attribute=attribute, filled=round(filled, 4), day_first=day_first)
     wrapper = replace(draft, attributes=attributes)
     alike = [page for page, found in records_of_pages if _does_belong(found, wrapper)]
-    wrapper = replace(wrapper, footprint=_footprint([*example_pages, *alike]))
-    return Learned(wrapper, report(wrapper, judged, extracted))
+    pages = [*example_pages, *alike]
+    wrapper = replace(wrapper, footprint=_footprint(pages))
+    return Learned(wrapper, report(wrapper, judged, extracted), tuple(page.url for page in pages))
 
 
 def _does_belong(found: Sequence[Record], wrapper: Wrapper) -> bool:

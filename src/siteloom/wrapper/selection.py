@@ -269,7 +269,7 @@ def select(search: Search, found: Occurrences) -> list[Node]:
     target, trigger, features = search
     if trigger is None or trigger.kind in TEXT_KINDS:
         candidates = _candidates_by_text(search, found)
-        is_in_order = True
+        is_in_order = trigger is None
     else:
         elements = _elements_with(trigger, found)
         candidates = _below(elements, trigger.distance, target)
@@ -471,16 +471,19 @@ def _node(
 
 
 def _candidates_by_text(search: Search, found: Occurrences) -> Iterable[Spot | Element]:
-    """The nodes that have a trigger of texts, or all, in document order."""
+    """The nodes that have a trigger of texts, in the order of the walk; or all, in document order."""
     target, trigger, _ = search
     if trigger is None:
         return texts_from(Spot(found.root, None)) if target == "text" else found.root.iter("*")
     if trigger.kind != "text-before":
         return found.texts.get((trigger.kind, trigger.value), ())
-    following = (
-        next(texts_from(next_spot(spot)), None) for spot in found.texts.get(("text", trigger.value), ())
-    )
+    following = (next(texts_from(next_spot(spot)), None) for spot in _shown(trigger.value, found))
     return [spot for spot in following if spot is not None]
+
+
+def _shown(text: str, found: Occurrences) -> list[Spot]:
+    """Where a text is shown."""
+    return [spot for spot in found.texts.get(("text", text), ()) if _is_outside(spot.parent, HIDDEN)]
 
 
 def _elements_with(trigger: Feature, found: Occurrences) -> list[Element]:
@@ -488,12 +491,7 @@ def _elements_with(trigger: Feature, found: Occurrences) -> list[Element]:
     if trigger.kind not in _BY_TEXT:
         return found.elements.get((trigger.kind, trigger.value), [])
     begun = _begun_by if trigger.kind == "first-text" else _begun_after
-    return [
-        element
-        for spot in found.texts.get(("text", trigger.value), ())
-        if _is_outside(spot.parent, HIDDEN)
-        for element in begun(spot)
-    ]
+    return [element for spot in _shown(trigger.value, found) for element in begun(spot)]
 
 
 def _begun_after(spot: Spot) -> Iterator[Element]:
