@@ -238,9 +238,9 @@ class Record:
 
     `values` are texts as seen, white space normalised; absent attributes are
     left out. `typed` has the same values as numbers, dates and the like where
-    the schema has a type and the text could be read as one: then it is aligned
-    with `values`, with None for a text that could not. `provenance` is aligned
-    with `values` too. `withheld` has the texts that were found but not passed on.
+    the schema has a type; it is aligned with `values`, and so is `provenance`.
+    `withheld` has the texts that were found but not passed on, as they are not
+    what the values of their attribute are like.
     """
 
     url: str

@@ -244,3 +244,13 @@ def test_the_demo_runs_anywhere_and_shows_what_it_found(siteloom: Command) -> No
     assert len(shares) == 4
     assert min(shares) >= 99
     assert "phone: the text" in result.stderr
+    lists_without_wrapper = [page for page in directory_site() if page.kind == "list"]
+    (unmatched,) = re.findall(r"failed: no wrapper for the URL │ +(\d+) ", result.stderr)
+    assert int(unmatched) == len(lists_without_wrapper)
+    assert result.stderr.count("failed: ") == 1
+    assert "tableatlas.example/1, version 1: Chosen" in result.stderr
+    assert re.search(r"confidence 0\.99; phone#1: the text .*\n +at /html", result.stderr)
+    records = siteloom("extract", "--workspace", "kept/workspace", "-o", "-").stdout.strip("\n").split("\n")
+    with_wrapper = {page.page.url for page in [*guide_site(), *directory_site()]}
+    with_wrapper.difference_update(page.page.url for page in lists_without_wrapper)
+    assert {json.loads(record)["url"] for record in records} == with_wrapper

@@ -188,7 +188,7 @@ def test_the_columns_of_parquet_have_types() -> None:
         "values": "struct<a: list<string>>",
         "typed": "struct<a: list<string>>",
         "confidence": "struct<a: list<double>>",
-        "provenance": "struct<a: list<struct<rule: string, xpath: string, node: string, url: string>>>",
+        "provenance": "struct<a: list<struct<rule: string, node: string, url: string>>>",
         "withheld": "struct<a: list<struct<text: string, reason: string, node: string, url: string>>>",
         "duplicate_of": "string",
         "pages": "list<struct<url: string, wrapper: string, version: int64>>",

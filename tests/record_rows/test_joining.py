@@ -39,11 +39,11 @@ def test_the_pages_of_an_entity_become_one_record() -> None:
         "typed": {"sku": ["X"], "width": [None, "2"]},
         "confidence": {"sku": [0.9], "name": [0.9], "width": [0.8, 0.8]},
         "provenance": {
-            "sku": [{"rule": "sku#1", "xpath": "//sku", "node": "/html[1]/p[1]", "url": first}],
-            "name": [{"rule": "name#1", "xpath": "//name", "node": "/html[1]/p[1]", "url": first}],
+            "sku": [{"rule": "sku#1", "node": "/html[1]/p[1]", "url": first}],
+            "name": [{"rule": "name#1", "node": "/html[1]/p[1]", "url": first}],
             "width": [
-                {"rule": "width#1", "xpath": "//width", "node": "/html[1]/p[1]", "url": second},
-                {"rule": "width#1", "xpath": "//width", "node": "/html[1]/p[2]", "url": second},
+                {"rule": "width#1", "node": "/html[1]/p[1]", "url": second},
+                {"rule": "width#1", "node": "/html[1]/p[2]", "url": second},
             ],
         },
         "withheld": {},

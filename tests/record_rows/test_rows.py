@@ -39,10 +39,10 @@ def test_a_record_becomes_a_row() -> None:
         "typed": {"price": [{"amount": "240.00", "currency": "USD"}, None]},
         "confidence": {"name": [0.99], "price": [0.5, 0.25]},
         "provenance": {
-            "name": [{"rule": "name#1", "xpath": "//h1/text()", "node": "/html[1]/body[1]/h1[1]/text()[1]"}],
+            "name": [{"rule": "name#1", "node": "/html[1]/body[1]/h1[1]/text()[1]"}],
             "price": [
-                {"rule": "price#1", "xpath": "//b/text()", "node": "/html[1]/body[1]/b[1]/text()[1]"},
-                {"rule": "price#2", "xpath": "//i/text()", "node": "/html[1]/body[1]/i[1]/text()[1]"},
+                {"rule": "price#1", "node": "/html[1]/body[1]/b[1]/text()[1]"},
+                {"rule": "price#2", "node": "/html[1]/body[1]/i[1]/text()[1]"},
             ],
         },
         "withheld": {

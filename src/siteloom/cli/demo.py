@@ -5,12 +5,14 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import Counter
+from dataclasses import replace
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from siteloom.cli import explain, extract
 from siteloom.cli.shell import Shell
 from siteloom.cli.status import show_sites
 from siteloom.errors import UsageError
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from siteloom.builtin import BuiltinPage
-    from siteloom.model import Cluster, Page, Record
+    from siteloom.examples_file import ExampleLine
+    from siteloom.model import Cluster, Page
     from siteloom.store import PageAddress, Store
     from siteloom.wrapper import Wrapper
 
@@ -55,7 +58,8 @@ def _demo(shell: Shell, folder: Path) -> None:
     from siteloom.pipeline import cluster_store
     from siteloom.store import open_store
 
-    store = open_store(StoreSettings(workspace=str(folder / "workspace")), create=True)
+    workspace = StoreSettings(workspace=str(folder / "workspace"))
+    store = open_store(workspace, create=True)
     guide = guide_site()
     shell.say("\n1. A crawl of two web sites comes in: a city guide and a restaurant directory.")
     directory = directory_site()
@@ -87,17 +91,29 @@ def _demo(shell: Shell, folder: Path) -> None:
         for cluster in clustering.clusters
     )
     shell.show("Templates", ("cluster", "pages", "signature", "what they really are", "shared paths"), rows)
-    store.close()
 
     shell.say(
         f"\n6. Where do the values stand? Learned from {_EXAMPLES} pages of a template with their values, "
-        f"for lists from {_EXAMPLE_RECORDS} records;\n   then extracted from all others and compared with "
+        f"for lists from {_EXAMPLE_RECORDS} records;\n   then tried on all others and compared with "
         "the truth:"
     )
-    _show_learning(shell, redesigned, directory)
+    kinds = _annotated(store, redesigned, directory)
+    _show_learning(shell, store, kinds)
+    store.close()
+
+    user = replace(shell, settings=replace(shell.settings, store=workspace))
+    shell.say("\n7. siteloom extract: each page of the workspace finds its wrapper and gives its records:")
+    extract.run(user)
+    shell.say(
+        "   The duplicates are restaurants that stand in several lists of the guide. Nobody annotated a list "
+        "of the directory:\n   so its lists have no wrapper, and give nothing rather than something wrong."
+    )
+
+    shell.say("\n8. siteloom explain URL: why this wrapper, and where each value comes from:")
+    explain.run(user, kinds[-1].others[0].page.url)
     shell.say(
         "\nNext, on your own pages: siteloom init, siteloom ingest FOLDER_OR_FILE, siteloom cluster,\n"
-        "siteloom sample, siteloom learn --examples FILE."
+        "siteloom sample, siteloom learn --examples FILE, siteloom extract -o records.jsonl."
     )
 
 
@@ -150,89 +166,99 @@ def _kinds(
     return Counter(kind_of[pages[member].url] for member in cluster.members).most_common()
 
 
-class _Trial(NamedTuple):
-    """A wrapper of one template, and how right it is on pages that it was not learned from."""
+class _Kind(NamedTuple):
+    """The pages of one template, and what is told of a few of them."""
 
     name: str
-    examples: str
-    wrapper: Wrapper
-    pages: int
-    values: int
-    right: int
-    seconds: float
+    pages: Sequence[BuiltinPage]
+    examples: Sequence[ExampleLine]
+
+    @property
+    def others(self) -> list[BuiltinPage]:
+        """The pages of which nothing or, of a list, not all is told."""
+        known = {line.url for line in self.examples if not line.records}
+        return [page for page in self.pages if page.page.url not in known]
 
 
-def _show_learning(shell: Shell, guide: Sequence[BuiltinPage], directory: Sequence[BuiltinPage]) -> None:
-    restaurants = _of_kind(guide, "restaurant")
-    first, examples = _try_details("guide: restaurants", restaurants)
-    trials = [
-        first,
-        _try_details("guide: events", _of_kind(guide, "event"))[0],
-        _try_list("guide: lists", _of_kind(guide, "list")),
-        _try_details("directory: restaurants", _of_kind(directory, "restaurant"))[0],
-    ]
-    shell.show(
-        "Wrappers, tested on so many pages",
-        ("template", "examples", "attributes", "tested", "right", "time"),
-        (
-            (
-                trial.name,
-                trial.examples,
-                len(trial.wrapper.attributes),
-                trial.pages,
-                f"{trial.right / trial.values:.1%}".replace("%", " %"),
-                f"{trial.seconds:.1f} s",
-            )
-            for trial in trials
-        ),
+def _annotated(
+    store: Store, guide: Iterable[BuiltinPage], directory: Iterable[BuiltinPage]
+) -> tuple[_Kind, ...]:
+    """Kinds of pages, of each of which some are annotated in the workspace."""
+    from siteloom.pipeline import annotate
+
+    kinds = (
+        _details("guide: restaurants", _of_kind(guide, "restaurant")),
+        _details("guide: events", _of_kind(guide, "event")),
+        _lists("guide: lists", _of_kind(guide, "list")),
+        _details("directory: restaurants", _of_kind(directory, "restaurant")),
     )
-    right, values = sum(trial.right for trial in trials), sum(trial.values for trial in trials)
-    shell.say(f"   In all, {right:,} of {values:,} values are right.")
-    _show_wrapper(shell, first.wrapper, next(page for page in restaurants if page not in examples))
+    for kind in kinds:
+        annotate(store, kind.examples)
+    return kinds
 
 
 def _of_kind(site: Iterable[BuiltinPage], kind: str) -> list[BuiltinPage]:
     return [page for page in site if page.kind == kind]
 
 
-def _try_details(name: str, site: Sequence[BuiltinPage]) -> tuple[_Trial, list[BuiltinPage]]:
-    """Learn from a few pages and try the others; the few are returned, too."""
-    from siteloom.learning import learn
-    from siteloom.model import Example
+def _details(name: str, pages: Sequence[BuiltinPage]) -> _Kind:
+    """Pages of single records, with the values of a few that show much of what differs."""
+    from siteloom.examples_file import ExampleLine
     from siteloom.sampling import sample
 
-    start = time.perf_counter()
-    pages = [page.page for page in site]
-    known = [site[number] for number in sample(pages, _EXAMPLES)]
-    wrapper = learn([Example(page.page, page.truth) for page in known], pages)
-    seconds = time.perf_counter() - start
-    others = [page for page in site if page not in known]
-    results = [
-        is_right for page in others for is_right in _compared(wrapper.extract(page.page).values, page.truth)
-    ]
-    trial = _Trial(name, f"{len(known)} pages", wrapper, len(others), len(results), sum(results), seconds)
-    return trial, known
+    known = [pages[number] for number in sample([page.page for page in pages], _EXAMPLES)]
+    return _Kind(name, pages, [ExampleLine(page.page.url, page.truth, (), {}) for page in known])
 
 
-def _try_list(name: str, site: Sequence[BuiltinPage]) -> _Trial:
-    """Learn from a few records of one page, and try all others of all pages."""
-    from siteloom.learning import learn
-    from siteloom.model import Example
+def _lists(name: str, pages: Sequence[BuiltinPage]) -> _Kind:
+    """List pages, with a few records of the first."""
+    from siteloom.examples_file import ExampleLine
 
-    start = time.perf_counter()
-    pages = [page.page for page in site]
-    wrapper = learn([Example(pages[0], records=site[0].records[:_EXAMPLE_RECORDS])], pages)
-    seconds = time.perf_counter() - start
+    return _Kind(name, pages, [ExampleLine(pages[0].page.url, {}, pages[0].records[:_EXAMPLE_RECORDS], {})])
+
+
+def _show_learning(shell: Shell, store: Store, kinds: Sequence[_Kind]) -> None:
+    from siteloom.pipeline import annotated_templates, learn_template
+
+    rows = []
+    wrappers: list[Wrapper] = []
     results: list[bool] = []
-    for number, page in enumerate(site):
+    templates = annotated_templates(store)
+    template_of = {example.page.url: found for found in templates for example in found.examples}
+    for kind in kinds:
+        start = time.perf_counter()
+        wrapper = learn_template(store, template_of[kind.examples[0].url]).learned.wrapper
+        seconds = time.perf_counter() - start
+        tried = _tried(wrapper, kind)
+        records = sum(len(line.records) for line in kind.examples)
+        rows.append(
+            (
+                kind.name,
+                f"{records} records" if records else f"{len(kind.examples)} pages",
+                len(wrapper.attributes),
+                len(kind.others),
+                f"{sum(tried) / len(tried):.1%}".replace("%", " %"),
+                f"{seconds:.1f} s",
+            )
+        )
+        wrappers.append(wrapper)
+        results += tried
+    columns = ("template", "examples", "attributes", "tested", "right", "time")
+    shell.show("Wrappers, tested on so many pages", columns, rows)
+    shell.say(f"   In all, {sum(results):,} of {len(results):,} values are right.")
+    _show_rules(shell, wrappers[0])
+
+
+def _tried(wrapper: Wrapper, kind: _Kind) -> list[bool]:
+    """Of each attribute of what is no example, whether it is right."""
+    results: list[bool] = []
+    known = {line.url: len(line.records) for line in kind.examples}
+    for page in kind.others:
         found: list[Truth] = [record.values for record in wrapper.extract_all(page.page)]
-        known = 0 if number else _EXAMPLE_RECORDS
-        pairs: Iterable[tuple[Truth, Truth]] = zip_longest(found, page.records, fillvalue={})
-        for values, truth in islice(pairs, known, None):
+        pairs: Iterable[tuple[Truth, Truth]] = zip_longest(found, page.records or [page.truth], fillvalue={})
+        for values, truth in islice(pairs, known.get(page.page.url, 0), None):
             results += _compared(values, truth)
-    return _Trial(
-        name, f"{_EXAMPLE_RECORDS} records", wrapper, len(site), len(results), sum(results), seconds
-    )
+    return results
 
 
 def _compared(found: Truth, truth: Truth) -> list[bool]:
@@ -241,7 +267,7 @@ def _compared(found: Truth, truth: Truth) -> list[bool]:
     return [set(found.get(name, ())) == set(truth.get(name, ())) for name in names]
 
 
-def _show_wrapper(shell: Shell, wrapper: Wrapper, other: BuiltinPage) -> None:
+def _show_rules(shell: Shell, wrapper: Wrapper) -> None:
     from siteloom.wrapper.explain import rule_words
 
     shell.say("\n   How some values of the guide's restaurants are found now:")
@@ -249,13 +275,3 @@ def _show_wrapper(shell: Shell, wrapper: Wrapper, other: BuiltinPage) -> None:
         attribute = wrapper.attributes[name]
         multi = bool(attribute.attribute.multi)
         shell.say(f"   {name}: {rule_words(attribute.rules[0], multi=multi)}")
-    shell.say(f"\n   One of the other pages, {other.page.url}:")
-    _show_record(shell, wrapper.extract(other.page))
-
-
-def _show_record(shell: Shell, record: Record) -> None:
-    rows = (
-        (name, ", ".join(texts), f"{min(record.confidence[name]):.3f}")
-        for name, texts in record.values.items()
-    )
-    shell.show("", ("attribute", "values", "confidence"), rows)

@@ -106,7 +106,7 @@ def _nested(attributes: Sequence[str], with_pages: bool) -> _Shape:
         "values": "texts",
         "typed": "texts",
         "confidence": ListOf("number"),
-        "provenance": ListOf(Fields((Column("rule"), Column("xpath"), Column("node"), *url))),
+        "provenance": ListOf(Fields((Column("rule"), Column("node"), *url))),
         "withheld": ListOf(Fields((Column("text"), Column("reason"), Column("node"), *url))),
     }
     columns = [Column("url"), Column("wrapper"), Column("version", "integer")]

@@ -167,7 +167,8 @@ class Wrapper:
                 )
                 if types is not None:
                     typed[name] = types
-            elif refused:
+            # Where there is one value to be had and it was found, nothing was lost.
+            if refused and (not found or attribute.attribute.multi):
                 withheld[name] = tuple(_withheld(value, attribute) for value in refused)
         return Record(url, values, typed, provenance, withheld)
 
