@@ -39,7 +39,7 @@ _MANY_NODES = 50_000
 _GENERATED = ("attributes", "nodes")
 
 
-class _Task(NamedTuple):
+class Task(NamedTuple):
     """What a wrapper is learned from."""
 
     examples: list[Example]
@@ -85,14 +85,14 @@ def figures(data: Path) -> list[Figure]:
     ]
 
 
-def _site_task(site: SwdeSite) -> _Task:
+def site_task(site: SwdeSite, unlabelled: int, attributes: int) -> Task:
     """The pages of a site, of which those that `sample` names are annotated."""
-    numbers = site.evenly_spaced(_UNLABELLED + _EXAMPLES)
+    numbers = site.evenly_spaced(unlabelled + _EXAMPLES)
     pages = [site.page(number) for number in numbers]
     names = sorted({name for truth in site.truth.values() for name, values in truth.items() if values})
     chosen = siteloom.sample(pages, k=_EXAMPLES)
-    examples = [_example(pages[index], site.truth[numbers[index]], names[:_ATTRIBUTES]) for index in chosen]
-    return _Task(examples, [page for index, page in enumerate(pages) if index not in chosen])
+    examples = [_example(pages[index], site.truth[numbers[index]], names[:attributes]) for index in chosen]
+    return Task(examples, [page for index, page in enumerate(pages) if index not in chosen])
 
 
 def _example(page: Page, truth: Mapping[str, tuple[str, ...]], names: Sequence[str]) -> Example:
@@ -107,7 +107,7 @@ def _example(page: Page, truth: Mapping[str, tuple[str, ...]], names: Sequence[s
 
 
 def _costs(site: SwdeSite) -> _Costs:
-    examples, unlabelled = task = _site_task(site)
+    examples, unlabelled = task = site_task(site, _UNLABELLED, _ATTRIBUTES)
     wrapper = siteloom.learn(examples, unlabelled)
     seconds = cpu_seconds(
         {
@@ -143,7 +143,7 @@ def _in_own_process(what: str) -> str:
     return f"{seconds:.1f} s, peak {megabytes:,.0f} MB, {found:,} of the values found"
 
 
-def _generated_task(what: str) -> _Task:
+def _generated_task(what: str) -> Task:
     """One example with many attributes, or of many nodes."""
     if what == "attributes":
         pages = [_definitions(number) for number in range(21)]
@@ -151,7 +151,7 @@ def _generated_task(what: str) -> _Task:
     else:
         pages = [_table(number) for number in range(6)]
         values = {f"a{column}": [_value(0, column)] for column in range(_ATTRIBUTES)}
-    return _Task([Example(pages[0], values)], pages[1:])
+    return Task([Example(pages[0], values)], pages[1:])
 
 
 def _value(page: int, number: int) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.dom import attribute_words, elements_with_id, normalize, text_nodes, visible_text
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # What a rule is looked for by, the rarest on a page first. A position counts with its tag.
 _TRIGGERS = (
-    *("id", "text-before", "before", "first-text", "prefix", "attribute", "high position"),
+    *("id", "root", "text-before", "before", "first-text", "prefix", "attribute", "high position"),
     *("high text-number", "class", "class-word", "position", "tag", "text-number"),
 )
 _ORDER = {kind: number for number, kind in enumerate(_TRIGGERS)}
@@ -107,11 +107,22 @@ class WantedNames(dict[str, tuple[tuple[str, str], ...]]):
         return found
 
 
+class Step(NamedTuple):
+    """A step from an element to its children: to all, to those of a tag, or to one of those by its number."""
+
+    tag: str = "*"
+    position: int | None = None
+
+
 class Search(NamedTuple):
-    """How the nodes that a rule means are looked for: by one feature, the trigger, and then by what is left."""
+    """How the nodes that a rule means are looked for: by one feature, the trigger, and then by what is left.
+
+    From an element that has the trigger, the steps lead down to the nodes.
+    """
 
     target: str
     trigger: Feature | None
+    steps: tuple[Step, ...]
     features_left: tuple[Feature, ...]
 
 
@@ -146,8 +157,8 @@ def triggers(rules: Iterable[Rule]) -> Triggers:
     """What the rules are to be looked for by."""
     searches = {rule: _search(rule) for rule in rules}
     values: defaultdict[str, set[str]] = defaultdict(set)
-    for _, feature, _ in searches.values():
-        if feature is not None:
+    for search in searches.values():
+        if (feature := search.trigger) is not None:
             values["text" if feature.kind in _BY_TEXT else feature.kind].add(feature.value)
     attributes: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
     for value in values["attribute"]:
@@ -182,6 +193,8 @@ def _search(rule: Rule) -> Search:
         kind: str = feature.kind
         if kind in ("position", "text-number") and int(feature.value) > _HIGH_NUMBER:
             kind = f"high {kind}"
+        if kind == "tag" and feature.value == "html":
+            kind = "root"
         if feature.kind == "position":
             if feature.distance in tags:
                 with_tag = replace(feature, value=f"{tags[feature.distance]} {feature.value}")
@@ -190,13 +203,21 @@ def _search(rule: Rule) -> Search:
         elif kind in _ORDER and not (kind == "prefix" and len(feature.value) < 2):
             known.append((_ORDER[kind], feature, feature))
     if not known:
-        return Search(rule.target, None, rule.features)
+        return Search(rule.target, None, (), rule.features)
     _, trigger, its_feature = min(known)
-    # What is found by a feature has it; but a first text must be another than that of the node.
-    left = tuple(
-        feature for feature in rule.features if feature != its_feature or feature.kind == "first-text"
+    below = [feature for feature in rule.features if feature.distance < trigger.distance]
+    positions = {
+        feature.distance: int(feature.value)
+        for feature in below
+        if feature.kind == "position" and feature.distance in tags
+    }
+    steps = tuple(
+        Step(tags.get(distance, "*"), positions.get(distance)) for distance in reversed(range(trigger.distance))
     )
-    return Search(rule.target, trigger, left)
+    # What is found by features has them; but a first text must be another than that of the node.
+    had = {its_feature} if trigger.kind != "first-text" else set()
+    had |= {one for one in below if one.kind == "tag" or (one.kind == "position" and one.distance in tags)}
+    return Search(rule.target, trigger, steps, tuple(one for one in rule.features if one not in had))
 
 
 def occurrences(root: Element, wanted: Triggers) -> Occurrences:
@@ -266,13 +287,13 @@ def _note_text_numbers(root: Element, wanted: Triggers, texts: dict[tuple[str, s
 
 def select(search: Search, found: Occurrences) -> list[Node]:
     """The nodes of a page that a rule means, in document order."""
-    target, trigger, features = search
+    target, trigger, steps, features = search
     if trigger is None or trigger.kind in TEXT_KINDS:
         candidates = _candidates_by_text(search, found)
         is_in_order = trigger is None
     else:
         elements = _elements_with(trigger, found)
-        candidates = _below(elements, trigger.distance, target)
+        candidates = _below(elements, steps, target)
         is_in_order = len(elements) <= 1
     # Of what is in the head, elements count although nothing is shown there: meta, title.
     hidden = HIDDEN if target == "text" else NOT_CONTENT
@@ -472,7 +493,7 @@ def _node(
 
 def _candidates_by_text(search: Search, found: Occurrences) -> Iterable[Spot | Element]:
     """The nodes that have a trigger of texts, in the order of the walk; or all, in document order."""
-    target, trigger, _ = search
+    target, trigger = search.target, search.trigger
     if trigger is None:
         return texts_from(Spot(found.root, None)) if target == "text" else found.root.iter("*")
     if trigger.kind != "text-before":
@@ -515,10 +536,17 @@ def _begun_by(spot: Spot) -> Iterator[Element]:
         above = above.getparent()
 
 
-def _below(elements: Sequence[Element], depth: int, target: str) -> Sequence[Spot | Element]:
-    """The nodes whose ancestor at a distance is one of these; of texts those that are not blank."""
-    for _ in range(depth):
-        elements = [child for parent in elements for child in parent.iterchildren("*")]
+def _below(elements: Sequence[Element], steps: Iterable[Step], target: str) -> Sequence[Spot | Element]:
+    """The nodes to which the steps lead from these elements; of texts those that are not blank."""
+    for tag, number in steps:
+        if number is None:
+            elements = [child for parent in elements for child in parent.iterchildren(tag)]
+        else:
+            elements = [
+                child
+                for parent in elements
+                for child in islice(parent.iterchildren(tag), number - 1, number)
+            ]
     if target != "text":
         return elements
     spots: list[Spot | Element] = []
