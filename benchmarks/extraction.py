@@ -1,4 +1,4 @@
-"""What it costs to find the wrapper of a page and to extract its record. P is as in `parsing`, over the same pages."""
+"""What it costs to find the wrapper of a page and to extract its record. P is as in `parsing`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _FEW_PAGES, _MANY_PAGES = 1_000, 100_000
 
 
 class _Site(NamedTuple):
-    """A site, its wrapper as learned and one by ids and paths, with that as XPaths, and pages to extract from."""
+    """A site: its wrapper as learned, one by ids and paths, that as XPaths, and pages to extract from."""
 
     name: str
     learned: NamedWrapper
@@ -124,7 +124,7 @@ def _site(site: SwdeSite) -> _Site:
 
 
 def _path_wrapper(wrapper: Wrapper, page: Page) -> tuple[Wrapper, tuple[str, ...]]:
-    """The wrapper with one rule an attribute, by its way from the nearest id as on one page; and the XPaths."""
+    """The wrapper with one rule an attribute, by its way from the nearest id; and the XPaths."""
     root = parse(page)
     assert not isinstance(root, Failure)
     attributes, xpaths = {}, []
@@ -147,12 +147,13 @@ def _way(element: Element) -> tuple[tuple[Feature, ...], str]:
     distance = 0
     above: Element | None = element
     while above is not None:
+        tag = str(above.tag)
         if found := above.get("id"):
             features.append(Feature("id", distance, found))
             return tuple(features), "/".join([f'//*[@id="{found}"]', *reversed(steps)])
-        position = 1 + sum(1 for _ in above.itersiblings(str(above.tag), preceding=True))
-        features += [Feature("tag", distance, str(above.tag)), Feature("position", distance, str(position))]
-        steps.append(f"{above.tag}[{position}]")
+        position = 1 + sum(1 for _ in above.itersiblings(tag, preceding=True))
+        features += [Feature("tag", distance, tag), Feature("position", distance, str(position))]
+        steps.append(f"{tag}[{position}]")
         above = above.getparent()
         distance += 1
     return tuple(features), "/" + "/".join(reversed(steps))
@@ -225,9 +226,9 @@ def _wrappers_of_many_sites(sites: Sequence[_Site]) -> Iterator[NamedWrapper]:
     for number, site in enumerate(cycle(sites)):
         wrapper = site.learned.wrapper
         name = f"shop{number % _MANY_SITES}.example"
+        host = "^https?://" + name.replace(".", "[.]")
         patterns = tuple(
-            re.sub(r"^\^https\?://[^/]*", lambda _, host=name: "^https?://" + re.escape(host), pattern)
-            for pattern in wrapper.footprint.url_patterns
+            re.sub(r"^\^https\?://[^/]*", host, pattern) for pattern in wrapper.footprint.url_patterns
         )
         footprint = Footprint((name,), patterns, wrapper.footprint.masks, wrapper.footprint.accepted)
         yield NamedWrapper(f"{name}-{number}", None, replace(wrapper, footprint=footprint))

@@ -1,4 +1,4 @@
-"""Which site an address belongs to."""
+"""Which site an address belongs to, and what it looks like."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from siteloom.urls import LOCAL_SITE, site_of
+from siteloom.urls import LOCAL_SITE, site_of, url_shape
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,32 @@ def test_a_site_is_its_own_site(host: str) -> None:
     site = site_of(f"http://{host}/")
     assert host.endswith(site)
     assert site_of(f"http://{site}/") == site
+
+
+@pytest.mark.parametrize(
+    ("url", "shape"),
+    [
+        ("https://a.example/item/a-lamp-12.html", "a.example/item/*.html"),
+        ("http://a.example/item/12", "a.example/item/*"),
+        ("https://a.example/2024/05/news/", "a.example/#/#/news/"),
+        ("https://a.example/about", "a.example/about"),
+        ("https://a.example/page12", "a.example/page#"),
+        ("https://a.example/", "a.example/"),
+        ("https://a.example", "a.example"),
+        ("https://a.example:8080/x/y", "a.example:#/x/*"),
+        ("https://a.example/find?q=lamp&page=2#top", "a.example/find?page&q"),
+        ("https://a.example/find?page=3&q=http://b.example/c", "a.example/find?page&q"),
+        ("https://a.example/?a=1&a=2", "a.example/?a"),
+        ("https://a.example/x?", "a.example/x"),
+        ("file:///home/me/pages/12.html", "/home/me/pages/*.html"),
+        ("crawl.jsonl:12", "crawl.jsonl:#"),
+        ("", ""),
+    ],
+)
+def test_what_differs_between_pages_of_a_kind_is_not_part_of_their_shape(url: str, shape: str) -> None:
+    assert url_shape(url) == shape
+
+
+@given(st.text())
+def test_any_text_has_a_shape_that_numbers_do_not_change(url: str) -> None:
+    assert url_shape(url) == url_shape(url.replace("7", "123"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import warnings
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -31,14 +32,15 @@ LACKING = "most mandatory attributes missing"
 LOST = "process lost"
 BROKEN = "extraction failed"
 
-# So many shapes of URLs are told apart in a shard; there are few unless each URL has one of its own.
+# So many shapes of URLs are told apart; there are few unless each URL has one of its own.
 _MOST_SHAPES = 1_000
 _OTHER_SHAPES = "other URLs"
+_UNMATCHED = "unmatched"
 
 Tally: TypeAlias = Counter[tuple[str, ...]]
 """What was counted, by what: `pages`, `records`, `passed url`, `passed signature`; `failed` and a reason;
-`skipped` and a reason; `unmatched` and a shape of URLs; `records of` and a wrapper; `filled` and `withheld`, a
-wrapper and an attribute; `incomplete` and a wrapper for records without a mandatory attribute."""
+`skipped` and a reason; `unmatched` and a shape of URLs; `records of` and a wrapper; `filled` and `withheld`,
+a wrapper and an attribute; `incomplete` and a wrapper for records without a mandatory attribute."""
 
 
 class WrapperText(NamedTuple):
@@ -92,6 +94,18 @@ def tally_from(rows: Iterable[Sequence[Any]]) -> Tally:
     return Counter({tuple(key): count for *key, count in rows})
 
 
+def add_tally(total: Tally, tally: Tally) -> None:
+    """Add a tally to the total, which stays small even if each URL has a shape of its own."""
+    shapes = sum(key[0] == _UNMATCHED for key in total)
+    for key, count in tally.items():
+        if key[0] == _UNMATCHED and key not in total:
+            if shapes >= _MOST_SHAPES:
+                total[_UNMATCHED, _OTHER_SHAPES] += count
+                continue
+            shapes += 1
+        total[key] += count
+
+
 class Extractor:
     """Wrappers made ready for many pages."""
 
@@ -117,19 +131,21 @@ class Extractor:
             return Extracted(match, None, (), root)
         tried = [(named, tuple(named.wrapper.records(root, page.url))) for named in match.chosen]
         named, records = max(tried, key=lambda one: _mandatory_found(*one)) if len(tried) > 1 else tried[0]
-        return Extracted(match, named, records, _fault(page.url, named, records))
+        is_nearest = match.passed_signature == 0
+        return Extracted(match, named, records, _fault(page.url, named, records, is_nearest=is_nearest))
 
 
-def _fault(url: str, named: NamedWrapper, records: Sequence[Record]) -> Failure | None:
+def _fault(url: str, named: NamedWrapper, records: Sequence[Record], *, is_nearest: bool) -> Failure | None:
     """Why the records of a page are none.
 
-    Values that stand alone where others always stand with them are more likely those of something else.
+    Values that stand alone where others always stand with them are more likely those of something else: half
+    of the mandatory attributes must be there, and more on a page that is merely the nearest to those known.
     """
     if not any(record.values for record in records):
         return Failure(url, NO_VALUES, f"found by {named}")
     mandatory = len(_mandatory(named.wrapper))
     found = _mandatory_found(named, records)
-    if 2 * found < mandatory:
+    if 2 * found < mandatory + is_nearest:
         return Failure(url, LACKING, f"{found} of {mandatory} found by {named}")
     return None
 
@@ -146,11 +162,13 @@ class ShardExtraction:
     """The work of `extract` on one shard of pages, for an engine: see `siteloom.engine.Work`."""
 
     def __init__(self, wrappers: Sequence[WrapperText], limits: ParseSettings) -> None:
-        self._extractor = Extractor([wrapper.loaded() for wrapper in wrappers], limits)
+        with warnings.catch_warnings(action="ignore"):  # whoever planned the work has told them, once
+            self._extractor = Extractor([wrapper.loaded() for wrapper in wrappers], limits)
 
     def __call__(self, shard: PageSource, lost: Lost, step: Callable[[int], None]) -> ShardResult:
         """The records, failures and counts of all pages of a shard."""
         result = ShardResult([], [], Counter())
+        unmatched: Tally = Counter()
         for number, item in enumerate(shard.read()):
             match item:
                 case Page():
@@ -159,18 +177,20 @@ class ShardExtraction:
                     if number in lost.steps:
                         _fail(result, Failure(item.url, LOST, f"the process {lost.steps[number]}"))
                     else:
-                        self._extract(item, result)
+                        self._extract(item, result, unmatched)
                 case Failure():
                     _fail(result, item)
                 case Skipped():
                     result.tally["skipped", item.reason] += 1
                 case _:
                     pass  # a stylesheet or an image
+        result.tally.update(unmatched)
         return result
 
-    def _extract(self, page: Page, result: ShardResult) -> None:
+    def _extract(self, page: Page, result: ShardResult, unmatched: Tally) -> None:
         try:
             found = self._extractor.extract(page)
+            lines = [] if found.failure else [_line(found.wrapper, record) for record in found.records]
         except Exception as error:  # noqa: BLE001 - one page must not end the work on millions
             _log.debug("extraction failed on %s", page.url, exc_info=True)
             _fail(result, Failure(page.url, BROKEN, repr(error)))
@@ -181,17 +201,19 @@ class ShardExtraction:
         if found.failure is not None:
             _fail(result, found.failure)
             if found.wrapper is None and not found.match.chosen:
-                shape = url_shape(page.url)
-                is_new = ("unmatched", shape) not in tally
-                is_one_too_many = is_new and sum(key[0] == "unmatched" for key in tally) >= _MOST_SHAPES
-                tally["unmatched", _OTHER_SHAPES if is_one_too_many else shape] += 1
+                key = (_UNMATCHED, url_shape(page.url))
+                is_one_too_many = key not in unmatched and len(unmatched) >= _MOST_SHAPES
+                unmatched[(_UNMATCHED, _OTHER_SHAPES) if is_one_too_many else key] += 1
             return
         assert found.wrapper is not None
         _count(tally, found.wrapper, found.records)
-        for record in found.records:
-            row = record_row(record, found.wrapper.name, found.wrapper.version)
-            line = json.dumps(row, ensure_ascii=False)
-            result.lines.append(RecordLine(page.url, found.wrapper.name, found.wrapper.version, line))
+        result.lines.extend(lines)
+
+
+def _line(named: NamedWrapper | None, record: Record) -> RecordLine:
+    assert named is not None
+    row = record_row(record, named.name, named.version)
+    return RecordLine(record.url, named.name, named.version, json.dumps(row, ensure_ascii=False))
 
 
 def _fail(result: ShardResult, failure: Failure) -> None:

@@ -7,31 +7,52 @@ fingerprint tells that nothing has changed since, and what is committed is not d
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pickle
+import re
 import shutil
 from collections import Counter
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
+from siteloom import __version__
+from siteloom.dom import PARSER
 from siteloom.engine import run_shards
 from siteloom.errors import OutputError, StoreError, WrapperError
-from siteloom.extraction import ShardExtraction, ShardResult, Tally, WrapperText, tally_from, tally_rows
+from siteloom.extraction import (
+    ShardExtraction,
+    ShardResult,
+    Tally,
+    WrapperText,
+    add_tally,
+    tally_from,
+    tally_rows,
+)
 from siteloom.model import Failure
+from siteloom.pages.folder import HTML_SUFFIXES, INDEX_FILE, Folder
 from siteloom.store import ExtractedRow
+from siteloom.store.interrupts import held_back_interrupt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+    from types import TracebackType
 
     from siteloom.config import ParseSettings
     from siteloom.pages import PageSource
     from siteloom.store import Extraction, Store
 
 _FINGERPRINT_BYTES = 16
+
+# The files of a folder journal.
+_MARK = "run"
+_LOCK = "lock"
+_OWN_FILE = re.compile(r"run|run\.tmp|lock|[0-9]{8,}\.(?:jsonl|tmp)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +63,45 @@ class Plan:
     limits: ParseSettings
     shards: Sequence[PageSource]
 
-    def fingerprint(self, sources: Iterable[str]) -> str:
-        """The same for plans that give the same; `sources` are the files and folders of the pages."""
+    def fingerprint(self, files: Iterable[Path] = ()) -> str:
+        """The same for plans that give the same; `files` are those of the pages, see `source_files`."""
         digest = blake2b(digest_size=_FINGERPRINT_BYTES)
-        digest.update(repr((list(self.wrappers), self.limits)).encode("utf-8", "surrogatepass"))
+        made_by = (__version__, PARSER, list(self.wrappers), self.limits)
+        digest.update(repr(made_by).encode("utf-8", "surrogatepass"))
         for shard in self.shards:
             digest.update(pickle.dumps(shard, protocol=4))
-        for source in sources:
-            state = Path(source).stat()
-            digest.update(repr((str(Path(source).resolve()), state.st_size, state.st_mtime_ns)).encode())
+        for file in files:
+            digest.update(repr((str(file.absolute()), _state(file))).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 
-    def results(self, jobs: int, done: Iterable[int] = ()) -> Iterator[tuple[int, ShardResult]]:
+    def results(self, jobs: int, done: Iterable[int] = ()) -> Generator[tuple[int, ShardResult], None, None]:
         """What comes of each shard that is not done yet, with its number, as soon as it is there."""
         left = sorted(set(range(len(self.shards))).difference(done))
         return run_shards(partial(ShardExtraction, self.wrappers, self.limits), self.shards, left, jobs)
+
+
+def source_files(location: Path, source: PageSource) -> Iterator[Path]:
+    """The files that a source is read from.
+
+    Not the folder itself: that changes when anything is written there, be it our own output.
+    """
+    if not isinstance(source, Folder):
+        yield location
+        return
+    yield location / INDEX_FILE
+    yield from (file for file, _ in source.index)
+    for folder, subfolders, names in os.walk(location):
+        subfolders.sort()
+        yield from (Path(folder, name) for name in sorted(names) if name.lower().endswith(HTML_SUFFIXES))
+
+
+def _state(file: Path) -> tuple[int, int] | None:
+    """What changes when the content of a file does."""
+    try:
+        state = file.stat()
+    except (OSError, ValueError):
+        return None
+    return state.st_size, state.st_mtime_ns
 
 
 def in_order(results: Iterable[tuple[int, ShardResult]]) -> Iterator[ShardResult]:
@@ -97,12 +142,13 @@ def run_extraction(
     """Do all shards that are not in the journal, and put them there; the tally is that of all shards."""
     total: Tally = Counter()
     for tally in journal.done.values():
-        total.update(tally)
+        add_tally(total, tally)
         on_shard(tally)
-    for shard, result in plan.results(jobs, journal.done):
-        journal.commit(shard, result)
-        total.update(result.tally)
-        on_shard(result.tally)
+    with closing(plan.results(jobs, journal.done)) as results:
+        for shard, result in results:
+            journal.commit(shard, result)
+            add_tally(total, result.tally)
+            on_shard(result.tally)
     return total
 
 
@@ -140,29 +186,39 @@ class FolderJournal:
     """A folder beside the output, with a file for each shard that is done.
 
     A file has its numbers in the first line, then the records, then the failures, one a
-    line. It appears complete or not at all.
+    line. It appears complete or not at all. To be used in a `with` block: the folder is gone
+    when that ends well, for what it holds is elsewhere then. Only one process can have it.
     """
 
     def __init__(self, folder: Path, fingerprint: str) -> None:
         self.folder = folder
         self.done: dict[int, Tally] = {}
         try:
-            if self._mark.is_file() and self._mark.read_text() == fingerprint:
-                for file in sorted(folder.glob("*.jsonl")):
+            _check_is_journal(folder)
+            folder.mkdir(exist_ok=True)
+            self._lock = _locked(folder)
+            mark = folder / _MARK
+            files = sorted(folder.glob("*.jsonl"))
+            if mark.is_file() and mark.read_text() == fingerprint:
+                for file in files:
                     with file.open(encoding="utf-8") as lines:
                         self.done[int(file.stem)] = tally_from(json.loads(next(lines))["tally"])
                 return
-            if folder.exists():
-                _check_is_journal(folder)
-                shutil.rmtree(folder)
-            folder.mkdir()
-            _write_whole(self._mark, [fingerprint])
+            for file in files:  # before the mark: they must never stand beside that of another run
+                file.unlink()
+            _write_whole(mark, [fingerprint])
         except OSError as error:
             raise _unwritable(folder, error) from error
 
-    @property
-    def _mark(self) -> Path:
-        return self.folder / "run"
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        os.close(self._lock)
 
     def commit(self, shard: int, result: ShardResult) -> None:
         """Keep a result in a file of its own."""
@@ -170,17 +226,18 @@ class FolderJournal:
         lines = [json.dumps(header), *(line.content for line in result.lines)]
         lines += [json.dumps([one.url, one.reason, one.detail]) for one in result.failures]
         try:
-            _write_whole(self._file(shard), lines)
+            with held_back_interrupt():
+                _write_whole(self._file(shard), lines)
+                self.done[shard] = result.tally
         except OSError as error:
             raise _unwritable(self.folder, error) from error
-        self.done[shard] = result.tally
 
     def lines(self) -> Iterator[str]:
         """The records of all shards in order."""
         for shard in sorted(self.done):
             records, lines = self._read(shard)
             for _ in range(records):
-                yield next(lines)
+                yield next(lines).rstrip("\n")
 
     def failures(self) -> Iterator[Failure]:
         """The failures of all shards in order."""
@@ -189,10 +246,6 @@ class FolderJournal:
             for number, line in enumerate(lines):
                 if number >= records:
                     yield Failure(*json.loads(line))
-
-    def close(self) -> None:
-        """Remove the folder, once what it holds is elsewhere."""
-        shutil.rmtree(self.folder)
 
     def _file(self, shard: int) -> Path:
         return self.folder / f"{shard:08}.jsonl"
@@ -208,11 +261,35 @@ class FolderJournal:
 
 
 def _check_is_journal(folder: Path) -> None:
-    if not (folder / "run").is_file():
+    """Refuse what someone else has put there; of our own, whatever a process left that was killed is fine."""
+    is_there = folder.exists() or folder.is_symlink()
+    if is_there and (
+        not folder.is_dir()
+        or folder.is_symlink()
+        or not all(_OWN_FILE.fullmatch(file.name) for file in folder.iterdir())
+    ):
         raise OutputError(
             f"{folder} is where the results of a run are kept until it is done, but something else is there: "
             "move it away, or give another -o."
         )
+
+
+def _locked(folder: Path) -> int:
+    """An open file that no other process can have; the system gives it back when this one ends."""
+    file = folder / _LOCK
+    handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        is_ours = file.exists() and os.path.samestat(os.fstat(handle), file.stat())
+    except BlockingIOError:
+        is_ours = False
+    if not is_ours:  # or whoever had it has just removed it
+        os.close(handle)
+        raise OutputError(
+            f"Another process is extracting to {folder.with_suffix('')}: try again when it ends, "
+            "or give another -o."
+        )
+    return handle
 
 
 def _write_whole(file: Path, lines: Iterable[str]) -> None:
@@ -229,7 +306,7 @@ def _unwritable(folder: Path, error: OSError) -> OutputError:
 
 
 def wrapper_texts_of_files(files: Sequence[str]) -> list[WrapperText]:
-    """The wrappers of files, each named as its file; where that is not enough to tell them apart, by the path."""
+    """The wrappers of files, each named as its file; those whose files have the same name, by their paths."""
     stems = Counter(Path(file).stem for file in files)
     texts = []
     for file in files:
@@ -250,4 +327,3 @@ def wrapper_texts_of_store(store: Store) -> list[WrapperText]:
     if not found:
         raise StoreError("The workspace has no wrapper: learn one first, or give --wrapper FILE.")
     return found
-

@@ -26,7 +26,11 @@ SECOND = Scorer((("position 2", 4.0),), -2.0)
 
 def everything(target: str, root: Element, record: RecordScope | None = None) -> list[Node]:
     rule = Rule(target, (), Part(), EVIDENCE)
-    return select_in(rule, record) if record else select(Search(rule.target, None, (), rule.features), Occurrences(root, {}, {}))
+    return (
+        select_in(rule, record)
+        if record
+        else select(Search(rule.target, None, (), rule.features), Occurrences(root, {}, {}))
+    )
 
 
 def test_weak_features_of_a_text() -> None:

@@ -48,12 +48,13 @@ def run(
 
     Every wrapper that was considered is shown with what spoke for it and why it won or lost.
     """
+    from siteloom.cli.extraction_summary import load_wrappers
     from siteloom.extraction import Extractor
     from siteloom.extraction_runs import wrapper_texts_of_files
     from siteloom.matching import Matcher
 
     texts, found = _wrappers_and_page(shell, page, url, wrapper_texts_of_files(wrapper) if wrapper else None)
-    wrappers = [text.loaded() for text in texts]
+    wrappers = load_wrappers(shell, texts)
     considered = Matcher(wrappers).explain(found)
     shell.write(output, _COLUMNS, map(_row, considered))
     shell.say(f"{found.url}\n\nWrappers considered:")
@@ -92,7 +93,7 @@ def _wrappers_and_page(
     from siteloom.extraction_runs import wrapper_texts_of_store
     from siteloom.pipeline import find_page
 
-    if Path(page).is_file():
+    if _is_file(page):
         found = _page_of_file(shell, page, url)
         if texts is None:
             with shell.store() as store:
@@ -105,6 +106,13 @@ def _wrappers_and_page(
         if placed is None:
             raise SourceError(f"The workspace has no page {page}, and there is no such file: check it.")
         return texts if texts is not None else wrapper_texts_of_store(store), placed[1]
+
+
+def _is_file(page: str) -> bool:
+    try:
+        return Path(page).is_file()
+    except OSError:  # a URL may be longer than the name of any file
+        return False
 
 
 def _page_of_file(shell: Shell, path: str, url: str | None) -> Page:
@@ -134,7 +142,9 @@ def _show_extracted(shell: Shell, found: Extracted) -> None:
         title = f"By {found.wrapper}" + (f", record {number}" if len(found.records) > 1 else "")
         shell.say(f"\n{title}:")
         for name, rules in found.wrapper.wrapper.attributes.items():
-            for text, origin in zip(record.values.get(name, ()), record.provenance.get(name, ()), strict=True):
+            for text, origin in zip(
+                record.values.get(name, ()), record.provenance.get(name, ()), strict=True
+            ):
                 _, _, number_of_rule = origin.rule.rpartition("#")
                 rule = (*rules.rules, *rules.voters)[int(number_of_rule) - 1]
                 shell.say(f"  {name}: {text}")

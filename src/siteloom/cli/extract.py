@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from siteloom.cli.extraction_summary import show_extracted
+from siteloom.cli.extraction_summary import load_wrappers, show_extracted
 from siteloom.cli.shell import Shell
 from siteloom.cli.sources import SourcesArgument, WrappersOption
-from siteloom.errors import SourceError, UsageError
+from siteloom.errors import SourceError, UsageError, WrapperError
 from siteloom.output import STANDARD_OUTPUT, Column, open_output
 from siteloom.output import check_destination as check_file
 
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 
     from siteloom.extraction import Tally
     from siteloom.extraction_runs import Journal, Plan
+    from siteloom.matching import NamedWrapper
     from siteloom.model import Failure
+    from siteloom.pages import PageSource
     from siteloom.record_rows import JoinKey, Row
+    from siteloom.store import Store
 
 NAME = "extract"
 
@@ -71,7 +74,8 @@ def run(
 
     A page finds its wrapper by its URL and its signature; one that is for no wrapper is a failure with a
     reason, and so is one that gives no record. If this is stopped or killed, the same command goes on where
-    it was. Without a SOURCE the pages are those of the workspace, which keeps records and failures, too.
+    it was; what goes from a SOURCE to standard output or PostgreSQL begins anew. Without a SOURCE the pages
+    are those of the workspace, which keeps records and failures, too.
     """
     from siteloom.record_rows import check_destination, parse_key
 
@@ -80,13 +84,15 @@ def run(
         check_destination(output)
     if failures is not None:
         check_file(failures)
-    if failures == STANDARD_OUTPUT and output == STANDARD_OUTPUT:
-        raise UsageError("Records and failures cannot both go to standard output: give one of them a file.")
     if sources and site is not None:
         raise UsageError("Give a SOURCE or --site, but not both.")
-    with _journal(shell, sources, wrapper, site, output) as (plan, journal):
+    _check_files(sources or (), output, failures)
+    with nullcontext() if sources else shell.store() as store:
+        opened = _opened(shell, sources or ())
+        plan = _plan(shell, store, opened, wrapper, site)
         outlet = _Outlet(shell, plan, key, output, failures)
-        tally = outlet.stream(unordered=unordered) if journal is None else outlet.run(journal)
+        with _journal(plan, store, opened, site, output) as journal:
+            tally = outlet.stream(unordered=unordered) if journal is None else outlet.run(journal)
         show_extracted(shell, tally, duplicates=outlet.duplicates, joined=outlet.written if key else None)
         if output is None:
             shell.say("To have the records as data, give -o FILE.")
@@ -96,41 +102,85 @@ def run(
         raise SourceError("There was no page: see what failed or was skipped above.")
 
 
-@contextmanager
-def _journal(
-    shell: Shell, sources: list[str] | None, files: list[str] | None, site: str | None, output: str | None
-) -> Iterator[tuple[Plan, Journal | None]]:
-    """What is to be done, and where its results are kept meanwhile: nowhere if they are only passed on."""
-    from siteloom.extraction_runs import (
-        FolderJournal,
-        Plan,
-        StoreJournal,
-        wrapper_texts_of_files,
-        wrapper_texts_of_store,
-    )
+class _Source(NamedTuple):
+    location: Path
+    pages: PageSource
 
-    limits = shell.settings.parse
-    if not sources:
-        with shell.store() as store:
-            wrappers = wrapper_texts_of_files(files) if files else wrapper_texts_of_store(store)
-            plan = Plan(wrappers, limits, store.page_shards(site))
-            arguments = {"site": site, "wrappers": [str(one.name) for one in wrappers]}
-            with store.extracting(arguments, plan.fingerprint(())) as extraction:
-                yield plan, StoreJournal(store, extraction)
-        return
+
+def _check_files(sources: Iterable[str], output: str | None, failures: str | None) -> None:
+    """Refuse to write two things to one place, or what is found over what it is found in."""
+    if output == failures == STANDARD_OUTPUT:
+        raise UsageError("Records and failures cannot both go to standard output: give one of them a file.")
+    written = [Path(file).resolve() for file in (output, failures) if file not in (None, STANDARD_OUTPUT)]
+    if len(set(written)) < len(written):
+        raise UsageError(f"Records and failures cannot both go to {output}: give one of them another file.")
+    for source in sources:
+        if Path(source).resolve() in written:
+            raise UsageError(f"{source} would be overwritten, but the pages are read from it.")
+
+
+def _opened(shell: Shell, locations: Iterable[str]) -> list[_Source]:
     from siteloom.pages import open_source
 
-    if not files:
-        raise UsageError("With a SOURCE, extract needs --wrapper FILE: siteloom learn makes one.")
-    opened = [open_source(source, shell.settings.pages) for source in sources]
-    shards = [shard for source in opened for shard in source.shards()]
-    plan = Plan(wrapper_texts_of_files(files), limits, shards)
-    if output is None or output == STANDARD_OUTPUT or "://" in output:
-        yield plan, None
-        return
-    journal = FolderJournal(Path(f"{output}.parts"), plan.fingerprint(sources))
-    yield plan, journal
-    journal.close()
+    return [_Source(Path(one), open_source(one, shell.settings.pages)) for one in locations]
+
+
+def _plan(
+    shell: Shell,
+    store: Store | None,
+    sources: Iterable[_Source],
+    files: list[str] | None,
+    site: str | None,
+) -> Plan:
+    """What is to be done with the pages of the store, or else of the sources."""
+    from siteloom.extraction_runs import Plan, wrapper_texts_of_files, wrapper_texts_of_store
+
+    limits = shell.settings.parse
+    if store is None:
+        if not files:
+            raise UsageError("With a SOURCE, extract needs --wrapper FILE: siteloom learn makes one.")
+        wrappers = wrapper_texts_of_files(files)
+        return Plan(wrappers, limits, [shard for source in sources for shard in source.pages.shards()])
+    if site is not None and site not in (known := [found.name for found in store.sites()]):
+        among = ", ".join(known[:5]) or "none at all"
+        raise UsageError(f"There is no site {site} among the pages: there are {among}.")
+    wrappers = wrapper_texts_of_files(files) if files else wrapper_texts_of_store(store)
+    return Plan(wrappers, limits, store.page_shards(site))
+
+
+@contextmanager
+def _journal(
+    plan: Plan,
+    store: Store | None,
+    sources: Iterable[_Source],
+    site: str | None,
+    output: str | None,
+) -> Iterator[Journal | None]:
+    """Where results are kept meanwhile: nowhere if they are only passed on."""
+    from siteloom.extraction_runs import FolderJournal, StoreJournal, source_files
+
+    if store is not None:
+        arguments = {"site": site, "wrappers": [one.name for one in plan.wrappers]}
+        with store.extracting(arguments, plan.fingerprint()) as extraction:
+            yield StoreJournal(store, extraction)
+    elif (file := _file_of(output)) is not None:
+        files = (one for source in sources for one in source_files(*source))
+        with FolderJournal(Path(f"{file}.parts"), plan.fingerprint(files)) as journal:
+            yield journal
+    else:
+        yield None
+
+
+def _file_of(output: str | None) -> str | None:
+    """The file that an output is, if it is one."""
+    if output is None or output == STANDARD_OUTPUT:
+        return None
+    if "://" not in output:
+        return output
+    from sqlalchemy import make_url
+
+    url = make_url(output)
+    return url.database if url.get_backend_name() == "sqlite" else None
 
 
 class _Outlet:
@@ -146,7 +196,9 @@ class _Outlet:
         self._failures = failures
         self.written = 0
         self.duplicates = 0
-        wrappers = [text.loaded().wrapper for text in plan.wrappers]
+        loaded = load_wrappers(shell, plan.wrappers)
+        _check_footprints(shell, loaded)
+        wrappers = [named.wrapper for named in loaded]
         self._attributes = list(dict.fromkeys(name for one in wrappers for name in one.attributes))
         if key is not None and key.attribute is not None and key.attribute not in self._attributes:
             known = ", ".join(self._attributes)
@@ -171,8 +223,9 @@ class _Outlet:
                     self._plan, journal, self._shell.settings.run.jobs, lambda found: count(found["pages",])
                 )
         except KeyboardInterrupt:
-            self._write_journal(journal)
-            if self._output is not None:
+            if self._output is not None or self._failures is not None:
+                self._write_journal(journal)
+            if self._output not in (None, STANDARD_OUTPUT):
                 self._shell.say(f"{self._output} has the records found so far; the same command goes on.")
             raise
         self._write_journal(journal)
@@ -180,18 +233,19 @@ class _Outlet:
 
     def stream(self, *, unordered: bool) -> Tally:
         """Do all shards, and write what comes of each at once."""
+        from siteloom.extraction import add_tally
         from siteloom.extraction_runs import in_order
 
         tally: Tally = Counter()
         with (
             self._shell.measuring("Extracting", len(self._plan.shards)) as count,
             self._writing_failures() as write_failure,
+            closing(self._plan.results(self._shell.settings.run.jobs)) as results,
         ):
 
             def rows() -> Iterator[Row]:
-                results = self._plan.results(self._shell.settings.run.jobs)
                 for result in (result for _, result in results) if unordered else in_order(results):
-                    tally.update(result.tally)
+                    add_tally(tally, result.tally)
                     count(result.tally["pages",])
                     for failure in result.failures:
                         write_failure(failure)
@@ -229,6 +283,17 @@ class _Outlet:
             return
         with open_output(self._failures, _FAILURE_COLUMNS) as writer:
             yield lambda one: writer.write({"url": one.url, "reason": one.reason, "detail": one.detail})
+
+
+def _check_footprints(shell: Shell, wrappers: Iterable[NamedWrapper]) -> None:
+    """Say which wrappers no page can find, and that nothing will come of it if all are such."""
+    footprints = {str(named): named.wrapper.footprint for named in wrappers}
+    without = [name for name, one in footprints.items() if not (one.sites and one.url_patterns)]
+    told = f"No page can find its way to {', '.join(without)}, for there is no footprint: learn again."
+    if len(without) == len(footprints):
+        raise WrapperError(told)
+    if without:
+        shell.say(told)
 
 
 class _Nowhere:

@@ -1,14 +1,30 @@
-"""What came of an extraction, as tables."""
+"""What is told of wrappers before an extraction, and what came of it, as tables."""
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from siteloom.cli.shell import Shell
-    from siteloom.extraction import Tally
+    from siteloom.extraction import Tally, WrapperText
+    from siteloom.matching import NamedWrapper
 
 _SHAPES_SHOWN = 10
+
+
+def load_wrappers(shell: Shell, texts: Iterable[WrapperText]) -> list[NamedWrapper]:
+    """Wrappers ready for use; what there is to beware of is said once."""
+    wrappers = []
+    for text in texts:
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            named = text.loaded()
+        for warning in caught:
+            shell.say(f"{named}: {warning.message}")
+        wrappers.append(named)
+    return wrappers
 
 
 def show_extracted(shell: Shell, tally: Tally, *, duplicates: int, joined: int | None = None) -> None:
@@ -36,7 +52,8 @@ def show_extracted(shell: Shell, tally: Tally, *, duplicates: int, joined: int |
             ],
         )
     for wrapper, count in _by_name(tally, "incomplete"):
-        shell.say(f"{count:,} records of {wrapper} lack an attribute that all its examples have.")
+        lack = "record of {} lacks" if count == 1 else "records of {} lack"
+        shell.say(f"{count:,} {lack.format(wrapper)} an attribute that all its examples have.")
     if shapes := _by_name(tally, "unmatched"):
         shell.show("Pages without a wrapper", ("URLs like", "pages"), shapes[:_SHAPES_SHOWN])
         if len(shapes) > _SHAPES_SHOWN:

@@ -28,7 +28,7 @@ Element: TypeAlias = etree._Element  # noqa: SLF001 - the only name that lxml ha
 PARSER = "lxml {}.{}.{} / libxml2 {}.{}.{}".format(*etree.LXML_VERSION[:3], *etree.LIBXML_VERSION)
 """The parser that makes the trees; a rule belongs to the parser it was learned with."""
 
-# libxml2 appends each attribute to a linked list that it walks from the start: a tag of n attributes costs n².
+# libxml2 appends each attribute to a linked list that it walks from the start: n attributes cost n².
 _MAX_ATTRIBUTES = 1_024
 
 # A browser reads on after </body> and </html>, and puts what follows into the
@@ -80,9 +80,7 @@ def parse(
     if scan is None or html is not text or not has_plain_markup(page.html):
         scan = scan_page(html, _NO_SEEDS)
     if scan.most_attributes > _MAX_ATTRIBUTES:
-        return Failure(
-            page.url, "too many attributes in one tag", f"at most {_MAX_ATTRIBUTES:,} are read"
-        )
+        return Failure(page.url, "too many attributes in one tag", f"at most {_MAX_ATTRIBUTES:,} are read")
     if scan.may_end_early and _ends_early(html):
         html = _without_document_ends(html, scan_tags(html))
 

@@ -11,18 +11,21 @@ a new process begins it again and leaves out the step at which the first one die
 from __future__ import annotations
 
 import multiprocessing
+import pickle
 import signal
 import threading
+import traceback
 from collections import deque
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from siteloom.errors import EngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
 # New processes, not copies of this one: a copy would hold its locks and its connections to databases.
 _PROCESSES = multiprocessing.get_context("spawn")
@@ -31,6 +34,8 @@ _PROCESSES = multiprocessing.get_context("spawn")
 _AHEAD = 8
 
 _MOST_DEATHS = 10  # of processes in one shard; then it is not the pages that kill them
+_MOST_UNEXPLAINED = 1  # of these, at no step or at one that was left out
+_NO_STEP = -1
 
 Shard_contra = TypeVar("Shard_contra", contravariant=True)
 Result_co = TypeVar("Result_co", covariant=True)
@@ -54,19 +59,22 @@ class Work(Protocol[Shard_contra, Result_co]):
 
 def run_shards(
     start: Callable[[], Work[Shard, Result]], shards: Sequence[Shard], wanted: Sequence[int], jobs: int
-) -> Iterator[tuple[int, Result]]:
+) -> Generator[tuple[int, Result], None, None]:
     """Do the wanted shards, by their numbers, and give what comes of each as soon as it is there.
 
     `start` makes what is done, once a process; with one job, all is done in this process.
+    Close the generator if not all is wanted: the processes end with it.
     """
     if jobs == 1 or len(wanted) <= 1:
         work = start()
         for number in wanted:
             yield number, work(shards[number], Lost({}), lambda _: None)
         return
-    pool = [_Worker[Shard, Result].started(start) for _ in range(min(jobs, len(wanted)))]
+    pool: list[_Worker[Shard, Result]] = []
     waiting = deque(_Task(number, place) for place, number in enumerate(wanted))
     try:
+        for _ in range(min(jobs, len(wanted))):
+            pool.append(_Worker.started(start))  # noqa: PERF401 - each is ended even if the next cannot start
         while True:
             _hand_out(waiting, pool, shards, most_ahead=_AHEAD * jobs)
             busy = [worker for worker in pool if worker.task is not None]
@@ -83,6 +91,7 @@ def run_shards(
                     _note_death(task, answer)
                     waiting.appendleft(task)
                     pool.remove(worker)
+                    worker.end()
                     pool.append(_Worker.started(start))
                 else:
                     yield task.number, answer
@@ -111,6 +120,7 @@ class _Task:
     place: int
     lost: dict[int, str] = field(default_factory=dict)
     deaths: int = 0
+    unexplained: int = 0
 
 
 class _Died(NamedTuple):
@@ -121,13 +131,16 @@ class _Died(NamedTuple):
 
 
 def _note_death(task: _Task, death: _Died) -> None:
+    is_explained = death.step != _NO_STEP and death.step not in task.lost
     task.deaths += 1
-    if task.deaths > _MOST_DEATHS or death.step in task.lost or death.step < 0:
+    task.unexplained += not is_explained
+    if task.deaths > _MOST_DEATHS or task.unexplained > _MOST_UNEXPLAINED:
         raise EngineError(
-            f"A worker process {death.how} and so did others in its place: "
+            f"Worker processes die one after the other, the last of them {death.how}: "
             "see whether there is memory enough, and run the same command again to go on."
         )
-    task.lost[death.step] = death.how
+    if is_explained:
+        task.lost[death.step] = death.how
 
 
 class _Worker(Generic[Shard, Result]):
@@ -142,24 +155,32 @@ class _Worker(Generic[Shard, Result]):
     @classmethod
     def started(cls, start: Callable[[], Work[Shard, Result]]) -> _Worker[Shard, Result]:
         pipe, other_end = _PROCESSES.Pipe()
-        at_step = _PROCESSES.Value("q", -1, lock=False)
+        at_step = _PROCESSES.Value("q", _NO_STEP, lock=False)
         process = _PROCESSES.Process(target=_serve, args=(start, other_end, at_step), daemon=True)
-        process.start()
+        worker = cls(process, pipe, at_step)
+        try:
+            with _interrupts_blocked():
+                process.start()
+        except KeyboardInterrupt:
+            worker.end()
+            raise
         other_end.close()
-        return cls(process, pipe, at_step)
+        return worker
 
     def take(self, task: _Task, shards: Sequence[Shard]) -> None:
         """Begin a shard."""
         self.task = task
-        self._at_step.value = -1
-        with suppress(BrokenPipeError):  # a process that is dead is found so when its answer is awaited
+        self._at_step.value = _NO_STEP
+        with suppress(
+            BrokenPipeError, ConnectionResetError
+        ):  # a process that is dead is found so when its answer is awaited
             self.pipe.send((shards[task.number], Lost(task.lost)))
 
     def answer(self) -> Any:
         """What came of the shard."""
         try:
             result, error = self.pipe.recv()
-        except (EOFError, ConnectionResetError):
+        except (EOFError, OSError):  # the latter if it died while answering
             self.process.join()
             return _Died(self._at_step.value, _ending(self.process.exitcode))
         if error is not None:
@@ -167,8 +188,9 @@ class _Worker(Generic[Shard, Result]):
         return result
 
     def end(self) -> None:
-        self.process.kill()
-        self.process.join()
+        if self.process.pid is not None:  # it is None if Ctrl-C was pressed before it could start
+            self.process.kill()
+            self.process.join()
         self.pipe.close()
 
 
@@ -178,22 +200,48 @@ def _ending(code: int) -> str:
 
 def _serve(start: Callable[[], Work[Any, Any]], pipe: Connection, at_step: Any) -> None:
     """The life of a process: shards in, results out, until there is no one to ask for them."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one decides
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
     def step(number: int) -> None:
         at_step.value = number
 
     work: Work[Any, Any] | None = None
-    with suppress(EOFError, BrokenPipeError):
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
             shard, lost = pipe.recv()
             try:
                 work = work or start()
-                answer = (work(shard, lost, step), None)
+                answer = pickle.dumps((work(shard, lost, step), None))
             except Exception as error:  # noqa: BLE001 - raised where the shards come from
-                answer = (None, error)
-            pipe.send(answer)
+                answer = pickle.dumps((None, _sendable(error)))
+            step(_NO_STEP)
+            pipe.send_bytes(answer)
+
+
+def _sendable(error: Exception) -> Exception:
+    """An error with the place where it happened; another that says the same if it cannot be sent as it is."""
+    error.add_note("In a worker process:\n" + "".join(traceback.format_exception(error)))
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+    except Exception:  # noqa: BLE001 - whatever its class does when it is made again
+        return EngineError(f"A worker process failed with {error!r}.")
+    return error
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Let Ctrl-C, which reaches all processes, wait here, and never be heard by those started meanwhile."""
+    from siteloom.store.interrupts import held_back_interrupt  # noqa: PLC0415 - workers need no database
+
+    resource_tracker.ensure_running()  # or it would be started meanwhile and let interrupts through
+    # What is blocked stays so in new processes, but here another thread may get it: so it is held back, too,
+    # or a process that was only half started would complain.
+    with held_back_interrupt():
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _end_with_parent() -> None:

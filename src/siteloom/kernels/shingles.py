@@ -124,7 +124,7 @@ def _scan_page(data, seeds, least, kept):  # type: ignore[no-untyped-def]
     while True:
         before = position
         start, end, name, is_end, attributes, position = next_tag(data, before)
-        is_document_end = start >= 0 and is_end and (name == _BODY or name == _HTML)
+        is_document_end = start >= 0 and is_end and (name == _BODY or name == _HTML)  # noqa: SIM109 - compiled
         if is_behind_end and not may_end_early:
             next_text = next_without(data, SPACE, before)
             may_end_early = next_text < data.size if start < 0 else next_text < start or not is_document_end

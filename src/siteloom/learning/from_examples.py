@@ -59,7 +59,7 @@ _ANCHORS = frozenset({"text-before", "before", "first-text"})
 
 
 class Learned(NamedTuple):
-    """A wrapper, and what came of learning it; `urls` are those of the pages it is for, among those looked at."""
+    """A wrapper and what came of learning it; `urls` are those of the pages seen that it is for."""
 
     wrapper: Wrapper
     report: LearningReport

@@ -129,7 +129,8 @@ class Search(NamedTuple):
 class Triggers(NamedTuple):
     """What to look for on a page, and the search for each rule.
 
-    `attributes` are by the name of the HTML attribute. A position stands with its tag before it: "li 12" are all `li` that are the twelfth of their parent.
+    `attributes` are by the name of the HTML attribute. A position stands with its tag before it: "li 12" are
+    all `li` that are the twelfth of their parent.
     `heads` are how texts begin that may be one of the `texts` or begin with one of the `prefixes`: their
     first two characters, for all others are to be passed by fast.
     """
@@ -212,7 +213,8 @@ def _search(rule: Rule) -> Search:
         if feature.kind == "position" and feature.distance in tags
     }
     steps = tuple(
-        Step(tags.get(distance, "*"), positions.get(distance)) for distance in reversed(range(trigger.distance))
+        Step(tags.get(distance, "*"), positions.get(distance))
+        for distance in reversed(range(trigger.distance))
     )
     # What is found by features has them; but a first text must be another than that of the node.
     had = {its_feature} if trigger.kind != "first-text" else set()
@@ -543,9 +545,7 @@ def _below(elements: Sequence[Element], steps: Iterable[Step], target: str) -> S
             elements = [child for parent in elements for child in parent.iterchildren(tag)]
         else:
             elements = [
-                child
-                for parent in elements
-                for child in islice(parent.iterchildren(tag), number - 1, number)
+                child for parent in elements for child in islice(parent.iterchildren(tag), number - 1, number)
             ]
     if target != "text":
         return elements
@@ -553,9 +553,7 @@ def _below(elements: Sequence[Element], steps: Iterable[Step], target: str) -> S
     for parent in elements:
         if (text := parent.text) and not text.isspace():
             spots.append(Spot(parent, None))
-        for child in parent:
-            if (text := child.tail) and not text.isspace():
-                spots.append(Spot(parent, child))
+        spots += [Spot(parent, child) for child in parent if (text := child.tail) and not text.isspace()]
     return spots
 
 

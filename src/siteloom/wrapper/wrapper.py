@@ -97,9 +97,7 @@ class Wrapper:
         if scope is not None:
             return self._record(url, _Region(lambda prepared: select_in(prepared.rule, scope), scope))
         occurring = occurrences(root, self._triggers)
-        return self._record(
-            url, _Region(lambda prepared: select(prepared.search, occurring), None)
-        )
+        return self._record(url, _Region(lambda prepared: select(prepared.search, occurring), None))
 
     @property
     def looks_for_ids(self) -> bool:
@@ -259,7 +257,7 @@ def _path(node: Node, target: str) -> str:
 
 
 def _typed(found: Sequence[_Value], rules: AttributeRules, url: str) -> tuple[object, ...] | None:
-    """The values as their type, None for one that cannot be read as it; or None if there is no type to read."""
+    """The values as their type, None for one that cannot be read so; or None if there is no type."""
     kind = rules.attribute.type
     if not found or kind is None or kind == "text":
         return None

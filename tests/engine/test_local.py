@@ -1,0 +1,216 @@
+"""Shards are done in processes, whatever happens to these."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import subprocess
+import sys
+import threading
+import time
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from siteloom.engine import run_shards
+from siteloom.errors import EngineError
+
+from . import works
+from .works import DEADLY, FATAL, POISON
+
+SHARDS = [[number, number + 1] for number in range(0, 12, 2)]
+ALL = range(len(SHARDS))
+
+
+@pytest.fixture(autouse=True)
+def no_process_is_left() -> Iterator[None]:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    yield
+    assert multiprocessing.active_children() == []
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("wanted", [ALL, [1, 4, 5]])
+def test_the_same_comes_of_any_number_of_processes(jobs: int, wanted: list[int]) -> None:
+    found = dict(run_shards(works.squares, SHARDS, wanted, jobs))
+    assert found == {number: [one * one for one in SHARDS[number]] for number in wanted}
+
+
+@pytest.mark.parametrize("wanted", [[], [3]])
+def test_for_nothing_or_a_single_shard_no_process_is_started(wanted: list[int]) -> None:
+    for number, _ in run_shards(works.squares, SHARDS, wanted, 8):
+        assert multiprocessing.active_children() == []
+        assert number == 3
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_error_comes_out_as_it_is(jobs: int) -> None:
+    with pytest.raises(works.Refused) as caught:
+        list(run_shards(works.refuses, [[1], [3], [5]], range(3), jobs))
+    assert str(caught.value) == "3 is refused: no luck."
+    assert caught.value.number == 3
+    if jobs == 2:  # where it happened is told
+        assert "works.py" in "".join(caught.value.__notes__)
+
+
+def test_an_error_that_cannot_be_made_again_is_told() -> None:
+    with pytest.raises(EngineError, match=r"failed with NotForTravel\('4 is stuck'\)\."):
+        list(run_shards(works.refuses, [[1], [4]], range(2), 2))
+
+
+def test_an_error_at_the_start_and_a_result_that_cannot_be_sent_are_told() -> None:
+    with pytest.raises(works.Refused):
+        list(run_shards(works.cannot_start, SHARDS, ALL, 2))
+    with pytest.raises(TypeError, match="pickle"):
+        list(run_shards(works.gives_what_cannot_be_sent, SHARDS, ALL, 2))
+
+
+# ---- processes that die
+
+
+def test_a_process_that_dies_loses_one_step_and_nothing_else() -> None:
+    shards = [[1, 2], [3, DEADLY, 5, FATAL, 7], [8], [DEADLY], [9, 10]]
+    found = dict(run_shards(works.squares, shards, range(5), 2))
+    killed = -len("was ended by SIGKILL")
+    assert found == {
+        0: [1, 4],
+        1: [9, killed, 25, -len("ended with status 3"), 49],
+        2: [64],
+        3: [killed],
+        4: [81, 100],
+    }
+    told = dict(run_shards(works.lost_steps, [[1], [DEADLY, FATAL]], range(2), 2))
+    assert told == {0: {}, 1: {0: "was ended by SIGKILL", 1: "ended with status 3"}}
+
+
+@pytest.mark.parametrize("shard", [[1, POISON], [DEADLY] * 30], ids=["at one step", "at every step"])
+def test_if_processes_die_one_after_the_other_it_is_an_error(shard: list[int]) -> None:
+    with pytest.raises(EngineError) as caught:
+        list(run_shards(works.squares, [[1], shard], range(2), 2))
+    assert str(caught.value) == (
+        "Worker processes die one after the other, the last of them was ended by SIGKILL: "
+        "see whether there is memory enough, and run the same command again to go on."
+    )
+
+
+def test_a_process_that_dies_once_at_no_step_loses_nothing(tmp_path: Path) -> None:
+    found = dict(run_shards(works.dies_once(tmp_path / "marker"), SHARDS, ALL, 2))
+    assert (tmp_path / "marker").exists()
+    assert found == {number: [one * one for one in SHARDS[number]] for number in ALL}
+
+
+def test_a_process_that_dies_in_the_midst_of_its_answer_loses_nothing(tmp_path: Path) -> None:
+    found = {}
+    for number, result in run_shards(works.dies_while_answering(tmp_path / "marker"), [[0], [1]], [0, 1], 2):
+        found[number] = set(result)
+        while not (tmp_path / "marker").exists():
+            time.sleep(0.01)
+        if len(found) == 1:
+            time.sleep(0.6)  # meanwhile the other waits for its answer to be taken, and dies
+    assert found == {0: {0}, 1: {1}}
+
+
+# ---- ends
+
+
+@pytest.mark.parametrize("is_closed", [True, False], ids=["closed", "forgotten"])
+def test_processes_end_with_the_generator(is_closed: bool) -> None:
+    results = run_shards(works.squares, SHARDS, ALL, 2)
+    next(results)
+    assert len(multiprocessing.active_children()) == 2
+    if is_closed:
+        results.close()
+    else:
+        del results
+
+
+def test_ctrl_c_does_not_reach_the_processes() -> None:
+    assert dict(run_shards(works.tells_mask, [[1], [2]], range(2), 2)) == {0: True, 1: True}
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_ctrl_c_while_a_process_is_started_is_just_that(monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
+    def press() -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    if moment == "before":
+        monkeypatch.setattr("multiprocessing.resource_tracker.ensure_running", press)
+    else:
+        process = multiprocessing.get_context("spawn").Process
+        start = process.start
+
+        def pressed_start(self: object) -> None:
+            press()
+            start(self)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(process, "start", pressed_start)
+    with pytest.raises(KeyboardInterrupt):
+        next(run_shards(works.squares, SHARDS, ALL, 2))
+
+
+def is_running(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def test_processes_end_when_the_first_one_is_killed(tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from siteloom.engine import run_shards; "
+        "from tests.engine import works\n"
+        "if __name__ == '__main__':\n"
+        "    list(run_shards(works.waits_for(Path(sys.argv[1])), [[0], [-1]], range(2), 2))\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path)], cwd=Path(__file__).parents[2], stderr=subprocess.PIPE
+    )
+    files = [tmp_path / "0.begun", tmp_path / "-1.begun"]
+    until = time.monotonic() + 30
+    while not all(file.exists() and file.read_text() for file in files) and time.monotonic() < until:
+        time.sleep(0.01)
+    workers = [int(file.read_text()) for file in files]
+    assert all(map(is_running, workers))
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=30)
+    while any(map(is_running, workers)) and time.monotonic() < until:
+        time.sleep(0.01)
+    left = [worker for worker in workers if is_running(worker)]
+    (tmp_path / "go").touch()  # so that those do not stay for ever
+    assert left == []
+
+
+# ---- how much is under way
+
+
+def test_no_shard_is_begun_too_far_ahead_of_one_that_is_not_done(tmp_path: Path) -> None:
+    begun: list[str] = []
+
+    def look_and_let_go() -> None:
+        until = time.monotonic() + 20
+        while len(begun) < 17 and time.monotonic() < until:
+            begun[:] = [file.name for file in tmp_path.iterdir()]
+            time.sleep(0.05)
+        time.sleep(0.3)  # for those that should not begin
+        begun[:] = [file.name for file in tmp_path.iterdir()]
+        (tmp_path / "go").touch()
+
+    threading.Thread(target=look_and_let_go).start()
+    shards = [[number] for number in range(40)]
+    found = [number for number, _ in run_shards(works.waits_for(tmp_path), shards, range(40), 2)]
+    assert sorted(begun) == sorted(f"{number}.begun" for number in range(17))  # 8 for each process
+    assert sorted(found) == list(range(40))
+    assert found.index(0) == 16
+
+
+def test_what_was_given_is_forgotten() -> None:
+    tracemalloc.start()
+    for _, result in run_shards(works.large, [[0]] * 12, range(12), 2):
+        assert len(result) == 8_000_000
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 40_000_000
