@@ -145,7 +145,7 @@ def _fault(url: str, named: NamedWrapper, records: Sequence[Record], *, is_neare
         return Failure(url, NO_VALUES, f"found by {named}")
     mandatory = len(_mandatory(named.wrapper))
     found = _mandatory_found(named, records)
-    if 2 * found < mandatory + is_nearest:
+    if mandatory and 2 * found < mandatory + is_nearest:
         return Failure(url, LACKING, f"{found} of {mandatory} found by {named}")
     return None
 
