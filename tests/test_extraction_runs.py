@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from siteloom import Page, Wrapper
+from siteloom import Page, Wrapper, extraction_runs
 from siteloom.config import PagesSettings, ParseSettings, StoreSettings
 from siteloom.errors import OutputError, StoreError, WrapperError
 from siteloom.extraction import RecordLine, ShardResult, Tally, WrapperText
@@ -24,6 +24,7 @@ from siteloom.extraction_runs import (
     StoreJournal,
     in_order,
     run_extraction,
+    shards_of,
     source_files,
     wrapper_texts_of_files,
     wrapper_texts_of_store,
@@ -166,7 +167,8 @@ def test_what_is_committed_is_there_again_and_gone_in_the_end(tmp_path: Path) ->
             journal.commit(shard, one)
         raise Stopped
     with FolderJournal(folder, "f") as again:
-        assert again.done == {shard: one.tally for shard, one in results.items()}
+        assert again.done == set(results)
+        assert again.tally == sum((one.tally for one in results.values()), Counter())
         assert list(again.lines()) == [
             line.content for shard in sorted(results) for line in results[shard].lines
         ]
@@ -186,7 +188,7 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
     with FolderJournal(folder, "f") as journal:
         assert list(journal.done) == [0, 1]
         assert run_extraction(plan(), journal, 1, told.append) == total
-        assert len(told) == len(plan().shards)
+        assert len(told) == len(plan().shards) - 2
         assert list(journal.lines()) == lines
         # A failure of the source is counted once.
         assert list(journal.failures()) == failures
@@ -202,7 +204,7 @@ def test_another_fingerprint_begins_anew(tmp_path: Path) -> None:
         journal.commit(0, result("old"))
         raise Stopped
     with suppress(Stopped), FolderJournal(folder, "two") as journal:
-        assert journal.done == {}
+        assert journal.done == set()
         journal.commit(1, result("new"))
         raise Stopped
     with FolderJournal(folder, "two") as journal:
@@ -217,7 +219,7 @@ def test_what_a_killed_process_left_is_no_hindrance(tmp_path: Path, left: list[s
     for name in left:
         (folder / name).write_text('{"records": ')
     with FolderJournal(folder, "f") as journal:
-        assert journal.done == {}
+        assert journal.done == set()
         journal.commit(3, result("a"))
         assert list(journal.lines()) == ['{"is": "a"}']
     assert not folder.exists()
@@ -269,6 +271,7 @@ def test_a_result_that_cannot_be_kept_is_told(tmp_path: Path) -> None:
         with pytest.raises(OutputError, match="cannot be written"):
             journal.commit(2, result("a"))
         assert 2 not in journal.done
+        (folder / "00000002.tmp").rmdir()
 
 
 @pytest.mark.parametrize("fingerprint", ["f", "other"])
@@ -339,3 +342,37 @@ def test_the_newest_wrappers_of_a_store_are_taken(sqlite_store: Store) -> None:
     sqlite_store.save_wrapper("shop", "shop.example", old, "learn")
     sqlite_store.save_wrapper("shop", "shop.example", text(shop()).text, "learn")
     assert wrapper_texts_of_store(sqlite_store) == [WrapperText("shop", 2, text(shop()).text)]
+
+
+def test_a_damaged_file_is_done_again(tmp_path: Path) -> None:
+    folder = tmp_path / "out.parts"
+    with suppress(Stopped), FolderJournal(folder, "f") as journal:
+        journal.commit(0, result("a"))
+        journal.commit(1, result("b"))
+        (folder / "00000001.jsonl").write_text("")
+        raise Stopped
+    with FolderJournal(folder, "f") as journal:
+        assert journal.done == {0}
+
+
+def test_what_cannot_be_read_in_parts_is_cut_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream is cut anew when a run goes on, and what was done before is not done again."""
+    monkeypatch.setattr(extraction_runs, "_ITEMS_OF_A_SHARD", 2)
+    parts = plan()
+    items = [item for shard in parts.shards if isinstance(shard, Items) for item in shard.read()]
+    stream = replace(parts, shards=shards_of(Items(tuple(items))))
+    assert stream.shard_count is None
+    with FolderJournal(tmp_path / "whole.parts", "f") as whole:
+        total = run_extraction(parts, whole, 1)
+        lines = list(whole.lines())
+    for jobs in (1, 2):
+        with suppress(Stopped), FolderJournal(tmp_path / "cut.parts", "f") as journal:
+            results = stream.results(jobs)
+            for _, (shard, one) in zip(range(2), results, strict=False):
+                journal.commit(shard, one)
+            results.close()
+            raise Stopped
+        with FolderJournal(tmp_path / "cut.parts", "f") as journal:
+            assert len(journal.done) == 2
+            assert run_extraction(stream, journal, jobs) == total
+            assert list(journal.lines()) == lines

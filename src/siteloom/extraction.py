@@ -169,10 +169,10 @@ class ShardExtraction:
         """The records, failures and counts of all pages of a shard."""
         result = ShardResult([], [], Counter())
         unmatched: Tally = Counter()
+        step(0)
         for number, item in enumerate(shard.read()):
             match item:
                 case Page():
-                    step(number)
                     result.tally["pages",] += 1
                     if number in lost.steps:
                         _fail(result, Failure(item.url, LOST, f"the process {lost.steps[number]}"))
@@ -184,6 +184,7 @@ class ShardExtraction:
                     result.tally["skipped", item.reason] += 1
                 case _:
                     pass  # a stylesheet or an image
+            step(number + 1)  # to read it is part of it
         result.tally.update(unmatched)
         return result
 

@@ -18,6 +18,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -40,14 +41,17 @@ from siteloom.store import ExtractedRow
 from siteloom.store.interrupts import held_back_interrupt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Container, Generator, Iterable, Iterator, Sequence
     from types import TracebackType
 
     from siteloom.config import ParseSettings
-    from siteloom.pages import PageSource
+    from siteloom.pages import PageSource, SourceItem
     from siteloom.store import Extraction, Store
 
 _FINGERPRINT_BYTES = 16
+
+# As many as files of a folder: some seconds of work, and a few megabytes.
+_ITEMS_OF_A_SHARD = 256
 
 # The files of a folder journal.
 _MARK = "run"
@@ -56,12 +60,51 @@ _OWN_FILE = re.compile(r"run|run\.tmp|lock|[0-9]{8,}\.(?:jsonl|tmp)")
 
 
 @dataclass(frozen=True, slots=True)
+class Items:
+    """Some items of a source that were read already."""
+
+    items: tuple[SourceItem, ...]
+
+    def read(self) -> Iterator[SourceItem]:
+        """The items."""
+        return iter(self.items)
+
+    def shards(self) -> tuple[Items]:
+        """They are few."""
+        return (self,)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A source that can only be read from its start, such as a compressed file: it is read here, and cut."""
+
+    source: PageSource
+
+    def cut(self) -> Iterator[Items]:
+        """Its items in shards, the same each time."""
+        items = self.source.read()
+        while some := tuple(islice(items, _ITEMS_OF_A_SHARD)):
+            yield Items(some)
+
+
+def shards_of(source: PageSource) -> Sequence[PageSource | Stream]:
+    """The shards of a source, or else the source as a stream."""
+    shards = source.shards()
+    return shards if len(shards) > 1 else [Stream(source)]
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """All that decides what an extraction gives: wrappers, limits, and the pages in shards."""
 
     wrappers: Sequence[WrapperText]
     limits: ParseSettings
-    shards: Sequence[PageSource]
+    shards: Sequence[PageSource | Stream]
+
+    @property
+    def shard_count(self) -> int | None:
+        """How many shards there are, if that is known before all is read."""
+        return None if any(isinstance(shard, Stream) for shard in self.shards) else len(self.shards)
 
     def fingerprint(self, files: Iterable[Path] = ()) -> str:
         """The same for plans that give the same; `files` are those of the pages, see `source_files`."""
@@ -74,10 +117,17 @@ class Plan:
             digest.update(repr((str(file.absolute()), _state(file))).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 
-    def results(self, jobs: int, done: Iterable[int] = ()) -> Generator[tuple[int, ShardResult], None, None]:
+    def results(self, jobs: int, done: Container[int] = ()) -> Generator[tuple[int, ShardResult], None, None]:
         """What comes of each shard that is not done yet, with its number, as soon as it is there."""
-        left = sorted(set(range(len(self.shards))).difference(done))
-        return run_shards(partial(ShardExtraction, self.wrappers, self.limits), self.shards, left, jobs)
+        left = ((number, shard) for number, shard in enumerate(self._cut()) if number not in done)
+        return run_shards(partial(ShardExtraction, self.wrappers, self.limits), left, jobs)
+
+    def _cut(self) -> Iterator[PageSource]:
+        for shard in self.shards:
+            if isinstance(shard, Stream):
+                yield from shard.cut()
+            else:
+                yield shard
 
 
 def source_files(location: Path, source: PageSource) -> Iterator[Path]:
@@ -119,8 +169,13 @@ class Journal(Protocol):
     """Where the results of shards are kept until all are done."""
 
     @property
-    def done(self) -> Mapping[int, Tally]:
-        """The tally of each shard that is committed."""
+    def done(self) -> Collection[int]:
+        """The numbers of the shards that are committed."""
+        ...
+
+    @property
+    def tally(self) -> Tally:
+        """What was counted in the shards that were committed before."""
         ...
 
     def commit(self, shard: int, result: ShardResult) -> None:
@@ -140,11 +195,8 @@ def run_extraction(
     plan: Plan, journal: Journal, jobs: int, on_shard: Callable[[Tally], object] = lambda _: None
 ) -> Tally:
     """Do all shards that are not in the journal, and put them there; the tally is that of all shards."""
-    total: Tally = Counter()
-    for tally in journal.done.values():
-        add_tally(total, tally)
-        on_shard(tally)
-    with closing(plan.results(jobs, journal.done)) as results:
+    total: Tally = Counter(journal.tally)
+    with closing(plan.results(jobs, frozenset(journal.done))) as results:
         for shard, result in results:
             journal.commit(shard, result)
             add_tally(total, result.tally)
@@ -158,14 +210,17 @@ class StoreJournal:
     def __init__(self, store: Store, extraction: Extraction) -> None:
         self._store = store
         self._extraction = extraction
-        self.done = {shard: tally_from(summary["tally"]) for shard, summary in extraction.done.items()}
-        for tally in self.done.values():
-            self._count(tally)
+        self.done = set(extraction.done)
+        self.tally: Tally = Counter()
+        for summary in extraction.done.values():
+            add_tally(self.tally, tally_from(summary["tally"]))
+        self._count(self.tally)
 
     def commit(self, shard: int, result: ShardResult) -> None:
         """Keep a result in one transaction."""
         rows = [ExtractedRow(*line) for line in result.lines]
         self._extraction.commit(shard, rows, result.failures, {"tally": tally_rows(result.tally)})
+        self.done.add(shard)
         self._count(result.tally)
 
     def _count(self, tally: Tally) -> None:
@@ -192,7 +247,8 @@ class FolderJournal:
 
     def __init__(self, folder: Path, fingerprint: str) -> None:
         self.folder = folder
-        self.done: dict[int, Tally] = {}
+        self.done: set[int] = set()
+        self.tally: Tally = Counter()
         try:
             _check_is_journal(folder)
             folder.mkdir(exist_ok=True)
@@ -201,14 +257,23 @@ class FolderJournal:
             files = sorted(folder.glob("*.jsonl"))
             if mark.is_file() and mark.read_text() == fingerprint:
                 for file in files:
-                    with file.open(encoding="utf-8") as lines:
-                        self.done[int(file.stem)] = tally_from(json.loads(next(lines))["tally"])
+                    self._take_up(file)
                 return
             for file in files:  # before the mark: they must never stand beside that of another run
                 file.unlink()
             _write_whole(mark, [fingerprint])
         except OSError as error:
             raise _unwritable(folder, error) from error
+
+    def _take_up(self, file: Path) -> None:
+        """Count a shard as done, unless its file is damaged: then it is done again."""
+        try:
+            with file.open(encoding="utf-8") as lines:
+                tally = tally_from(json.loads(next(lines))["tally"])
+        except (ValueError, KeyError, TypeError, StopIteration):
+            return
+        self.done.add(int(file.stem))
+        add_tally(self.tally, tally)
 
     def __enter__(self) -> Self:
         return self
@@ -217,6 +282,10 @@ class FolderJournal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None:
+            # The lock last: whoever gets it finds nothing else that is about to go.
+            for file in self.folder.iterdir():
+                if file.name != _LOCK:
+                    file.unlink(missing_ok=True)
             shutil.rmtree(self.folder, ignore_errors=True)
         os.close(self._lock)
 
@@ -228,7 +297,7 @@ class FolderJournal:
         try:
             with held_back_interrupt():
                 _write_whole(self._file(shard), lines)
-                self.done[shard] = result.tally
+                self.done.add(shard)
         except OSError as error:
             raise _unwritable(self.folder, error) from error
 
@@ -299,6 +368,11 @@ def _write_whole(file: Path, lines: Iterable[str]) -> None:
         output.flush()
         os.fsync(output.fileno())
     temporary.replace(file)
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)  # or the file may be gone after a power cut
+    finally:
+        os.close(folder)
 
 
 def _unwritable(folder: Path, error: OSError) -> OutputError:
@@ -315,7 +389,8 @@ def wrapper_texts_of_files(files: Sequence[str]) -> list[WrapperText]:
         except FileNotFoundError as error:
             raise WrapperError(f"There is no wrapper {file}: check the path.") from error
         except (OSError, UnicodeDecodeError) as error:
-            raise WrapperError(f"The wrapper {file} cannot be read: {error}.") from error
+            why = error.strerror if isinstance(error, OSError) else "it is no text"
+            raise WrapperError(f"The wrapper {file} cannot be read: {why}.") from error
         name = Path(file).stem if stems[Path(file).stem] == 1 else file
         texts.append(WrapperText(name, None, text))
     return texts

@@ -65,7 +65,7 @@ def test_a_page_of_the_workspace() -> None:
     for name, texts in record.values.items():
         for value, origin in zip(texts, record.provenance[name], strict=True):
             place = lines.index(f"{name}: {value}")
-            assert lines[place + 1].startswith(f"confidence {origin.confidence:.2f}; {origin.rule}: the text")
+            assert lines[place + 1].startswith(f"confidence {origin.confidence:.2f}; {origin.rule}: ")
             assert lines[place + 2] == f"at {origin.node}"
     assert "gives no record" not in told
 

@@ -9,8 +9,9 @@ import sys
 import threading
 import time
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +25,12 @@ SHARDS = [[number, number + 1] for number in range(0, 12, 2)]
 ALL = range(len(SHARDS))
 
 
+def run(
+    start: Callable[[], Any], shards: Sequence[Any], wanted: Iterable[int], jobs: int
+) -> Generator[tuple[int, Any], None, None]:
+    return run_shards(start, ((number, shards[number]) for number in wanted), jobs)
+
+
 @pytest.fixture(autouse=True)
 def no_process_is_left() -> Iterator[None]:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
@@ -35,21 +42,34 @@ def no_process_is_left() -> Iterator[None]:
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("wanted", [ALL, [1, 4, 5]])
 def test_the_same_comes_of_any_number_of_processes(jobs: int, wanted: list[int]) -> None:
-    found = dict(run_shards(works.squares, SHARDS, wanted, jobs))
+    found = dict(run(works.squares, SHARDS, wanted, jobs))
     assert found == {number: [one * one for one in SHARDS[number]] for number in wanted}
 
 
-@pytest.mark.parametrize("wanted", [[], [3]])
-def test_for_nothing_or_a_single_shard_no_process_is_started(wanted: list[int]) -> None:
-    for number, _ in run_shards(works.squares, SHARDS, wanted, 8):
-        assert multiprocessing.active_children() == []
+def test_for_nothing_no_process_is_started_and_for_a_single_shard_one() -> None:
+    assert list(run(works.squares, SHARDS, [], 8)) == []
+    for number, _ in run(works.squares, SHARDS, [3], 8):
+        assert len(multiprocessing.active_children()) == 1
         assert number == 3
+
+
+def test_shards_are_asked_for_when_a_process_is_free_for_them() -> None:
+    asked: list[int] = []
+
+    def shards() -> Iterator[tuple[int, list[int]]]:
+        for number in range(30):
+            asked.append(number)
+            yield number, [number + 100]
+
+    for done, _ in enumerate(run_shards(works.squares, shards(), 2), 1):
+        assert len(asked) <= done + 3
+    assert asked == list(range(30))
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_error_comes_out_as_it_is(jobs: int) -> None:
     with pytest.raises(works.Refused) as caught:
-        list(run_shards(works.refuses, [[1], [3], [5]], range(3), jobs))
+        list(run(works.refuses, [[1], [3], [5]], range(3), jobs))
     assert str(caught.value) == "3 is refused: no luck."
     assert caught.value.number == 3
     if jobs == 2:  # where it happened is told
@@ -58,14 +78,14 @@ def test_an_error_comes_out_as_it_is(jobs: int) -> None:
 
 def test_an_error_that_cannot_be_made_again_is_told() -> None:
     with pytest.raises(EngineError, match=r"failed with NotForTravel\('4 is stuck'\)\."):
-        list(run_shards(works.refuses, [[1], [4]], range(2), 2))
+        list(run(works.refuses, [[1], [4]], range(2), 2))
 
 
 def test_an_error_at_the_start_and_a_result_that_cannot_be_sent_are_told() -> None:
     with pytest.raises(works.Refused):
-        list(run_shards(works.cannot_start, SHARDS, ALL, 2))
+        list(run(works.cannot_start, SHARDS, ALL, 2))
     with pytest.raises(TypeError, match="pickle"):
-        list(run_shards(works.gives_what_cannot_be_sent, SHARDS, ALL, 2))
+        list(run(works.gives_what_cannot_be_sent, SHARDS, ALL, 2))
 
 
 # ---- processes that die
@@ -73,7 +93,7 @@ def test_an_error_at_the_start_and_a_result_that_cannot_be_sent_are_told() -> No
 
 def test_a_process_that_dies_loses_one_step_and_nothing_else() -> None:
     shards = [[1, 2], [3, DEADLY, 5, FATAL, 7], [8], [DEADLY], [9, 10]]
-    found = dict(run_shards(works.squares, shards, range(5), 2))
+    found = dict(run(works.squares, shards, range(5), 2))
     killed = -len("was ended by SIGKILL")
     assert found == {
         0: [1, 4],
@@ -82,14 +102,14 @@ def test_a_process_that_dies_loses_one_step_and_nothing_else() -> None:
         3: [killed],
         4: [81, 100],
     }
-    told = dict(run_shards(works.lost_steps, [[1], [DEADLY, FATAL]], range(2), 2))
+    told = dict(run(works.lost_steps, [[1], [DEADLY, FATAL]], range(2), 2))
     assert told == {0: {}, 1: {0: "was ended by SIGKILL", 1: "ended with status 3"}}
 
 
 @pytest.mark.parametrize("shard", [[1, POISON], [DEADLY] * 30], ids=["at one step", "at every step"])
 def test_if_processes_die_one_after_the_other_it_is_an_error(shard: list[int]) -> None:
     with pytest.raises(EngineError) as caught:
-        list(run_shards(works.squares, [[1], shard], range(2), 2))
+        list(run(works.squares, [[1], shard], range(2), 2))
     assert str(caught.value) == (
         "Worker processes die one after the other, the last of them was ended by SIGKILL: "
         "see whether there is memory enough, and run the same command again to go on."
@@ -97,14 +117,14 @@ def test_if_processes_die_one_after_the_other_it_is_an_error(shard: list[int]) -
 
 
 def test_a_process_that_dies_once_at_no_step_loses_nothing(tmp_path: Path) -> None:
-    found = dict(run_shards(works.dies_once(tmp_path / "marker"), SHARDS, ALL, 2))
+    found = dict(run(works.dies_once(tmp_path / "marker"), SHARDS, ALL, 2))
     assert (tmp_path / "marker").exists()
     assert found == {number: [one * one for one in SHARDS[number]] for number in ALL}
 
 
 def test_a_process_that_dies_in_the_midst_of_its_answer_loses_nothing(tmp_path: Path) -> None:
     found = {}
-    for number, result in run_shards(works.dies_while_answering(tmp_path / "marker"), [[0], [1]], [0, 1], 2):
+    for number, result in run(works.dies_while_answering(tmp_path / "marker"), [[0], [1]], [0, 1], 2):
         found[number] = set(result)
         while not (tmp_path / "marker").exists():
             time.sleep(0.01)
@@ -118,7 +138,7 @@ def test_a_process_that_dies_in_the_midst_of_its_answer_loses_nothing(tmp_path: 
 
 @pytest.mark.parametrize("is_closed", [True, False], ids=["closed", "forgotten"])
 def test_processes_end_with_the_generator(is_closed: bool) -> None:
-    results = run_shards(works.squares, SHARDS, ALL, 2)
+    results = run(works.squares, SHARDS, ALL, 2)
     next(results)
     assert len(multiprocessing.active_children()) == 2
     if is_closed:
@@ -128,7 +148,7 @@ def test_processes_end_with_the_generator(is_closed: bool) -> None:
 
 
 def test_ctrl_c_does_not_reach_the_processes() -> None:
-    assert dict(run_shards(works.tells_mask, [[1], [2]], range(2), 2)) == {0: True, 1: True}
+    assert dict(run(works.tells_mask, [[1], [2]], range(2), 2)) == {0: True, 1: True}
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -148,7 +168,7 @@ def test_ctrl_c_while_a_process_is_started_is_just_that(monkeypatch: pytest.Monk
 
         monkeypatch.setattr(process, "start", pressed_start)
     with pytest.raises(KeyboardInterrupt):
-        next(run_shards(works.squares, SHARDS, ALL, 2))
+        next(run(works.squares, SHARDS, ALL, 2))
 
 
 def is_running(process: int) -> bool:
@@ -161,10 +181,10 @@ def is_running(process: int) -> bool:
 
 def test_processes_end_when_the_first_one_is_killed(tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from siteloom.engine import run_shards; "
+        "import sys; from pathlib import Path; from tests.engine.test_local import run; "
         "from tests.engine import works\n"
         "if __name__ == '__main__':\n"
-        "    list(run_shards(works.waits_for(Path(sys.argv[1])), [[0], [-1]], range(2), 2))\n"
+        "    list(run(works.waits_for(Path(sys.argv[1])), [[0], [-1]], range(2), 2))\n"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", script, str(tmp_path)], cwd=Path(__file__).parents[2], stderr=subprocess.PIPE
@@ -201,7 +221,7 @@ def test_no_shard_is_begun_too_far_ahead_of_one_that_is_not_done(tmp_path: Path)
 
     threading.Thread(target=look_and_let_go).start()
     shards = [[number] for number in range(40)]
-    found = [number for number, _ in run_shards(works.waits_for(tmp_path), shards, range(40), 2)]
+    found = [number for number, _ in run(works.waits_for(tmp_path), shards, range(40), 2)]
     assert sorted(begun) == sorted(f"{number}.begun" for number in range(17))  # 8 for each process
     assert sorted(found) == list(range(40))
     assert found.index(0) == 16
@@ -209,7 +229,7 @@ def test_no_shard_is_begun_too_far_ahead_of_one_that_is_not_done(tmp_path: Path)
 
 def test_what_was_given_is_forgotten() -> None:
     tracemalloc.start()
-    for _, result in run_shards(works.large, [[0]] * 12, range(12), 2):
+    for _, result in run(works.large, [[0]] * 12, range(12), 2):
         assert len(result) == 8_000_000
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()

@@ -9,7 +9,7 @@ import typer
 
 from siteloom.cli.shell import OutputOption, Shell
 from siteloom.cli.sources import WrappersOption
-from siteloom.errors import SourceError, UsageError
+from siteloom.errors import NoWorkspace, SourceError, UsageError
 from siteloom.output import Column
 
 if TYPE_CHECKING:
@@ -96,11 +96,16 @@ def _wrappers_and_page(
     if _is_file(page):
         found = _page_of_file(shell, page, url)
         if texts is None:
-            with shell.store() as store:
-                texts = wrapper_texts_of_store(store)
+            try:
+                with shell.store() as store:
+                    texts = wrapper_texts_of_store(store)
+            except NoWorkspace as error:
+                raise UsageError("Give --wrapper FILE: there is no workspace with wrappers.") from error
         return texts, found
     if url is not None:
         raise UsageError(f"There is no file {page} that could have the URL {url}: check the path.")
+    if "://" not in page:
+        raise SourceError(f"There is no file {page}, and it is no URL either: check it.")
     with shell.store() as store:
         placed = find_page(store, page)
         if placed is None:
@@ -148,7 +153,9 @@ def _show_extracted(shell: Shell, found: Extracted) -> None:
                 _, _, number_of_rule = origin.rule.rpartition("#")
                 rule = (*rules.rules, *rules.voters)[int(number_of_rule) - 1]
                 shell.say(f"  {name}: {text}")
-                shell.say(f"     confidence {origin.confidence:.2f}; {origin.rule}: {rule_words(rule)}")
+                shell.say(
+                    f"     confidence {origin.confidence:.2f}; {origin.rule}: {rule_words(rule, multi=bool(rules.attribute.multi))}"
+                )
                 shell.say(f"     at {origin.node}")
             for one in record.withheld.get(name, ()):
                 shell.say(f"  {name}: withheld, {one.reason}: {one.text}")

@@ -86,6 +86,8 @@ def run(
         check_file(failures)
     if sources and site is not None:
         raise UsageError("Give a SOURCE or --site, but not both.")
+    if unordered and output != STANDARD_OUTPUT:
+        raise UsageError("--unordered is for -o -: files are written in the order of pages at no cost.")
     _check_files(sources or (), output, failures)
     with nullcontext() if sources else shell.store() as store:
         opened = _opened(shell, sources or ())
@@ -94,7 +96,9 @@ def run(
         with _journal(plan, store, opened, site, output) as journal:
             tally = outlet.stream(unordered=unordered) if journal is None else outlet.run(journal)
         show_extracted(shell, tally, duplicates=outlet.duplicates, joined=outlet.written if key else None)
-        if output is None:
+        if not tally["records",]:
+            shell.say("No page gave a record: siteloom explain tells of a single page why.")
+        elif output is None:
             shell.say("To have the records as data, give -o FILE.")
         elif output != STANDARD_OUTPUT:
             shell.say(f"The records are in {output}.")
@@ -133,14 +137,14 @@ def _plan(
     site: str | None,
 ) -> Plan:
     """What is to be done with the pages of the store, or else of the sources."""
-    from siteloom.extraction_runs import Plan, wrapper_texts_of_files, wrapper_texts_of_store
+    from siteloom.extraction_runs import Plan, shards_of, wrapper_texts_of_files, wrapper_texts_of_store
 
     limits = shell.settings.parse
     if store is None:
         if not files:
             raise UsageError("With a SOURCE, extract needs --wrapper FILE: siteloom learn makes one.")
         wrappers = wrapper_texts_of_files(files)
-        return Plan(wrappers, limits, [shard for source in sources for shard in source.pages.shards()])
+        return Plan(wrappers, limits, [shard for source in sources for shard in shards_of(source.pages)])
     if site is not None and site not in (known := [found.name for found in store.sites()]):
         among = ", ".join(known[:5]) or "none at all"
         raise UsageError(f"There is no site {site} among the pages: there are {among}.")
@@ -202,7 +206,10 @@ class _Outlet:
         self._attributes = list(dict.fromkeys(name for one in wrappers for name in one.attributes))
         if key is not None and key.attribute is not None and key.attribute not in self._attributes:
             known = ", ".join(self._attributes)
-            raise UsageError(f"No wrapper has the attribute {key.attribute} to join by: there are {known}.")
+            raise UsageError(
+                f"No wrapper has the attribute {key.attribute} to join by: there are {known}; "
+                "a pattern of URLs needs a group in parentheses."
+            )
         if key is not None and key.url_pattern is not None and any(one.record_rule for one in wrappers):
             raise UsageError(
                 "Records of a list have the same URL: join them by an attribute instead of a URL pattern."
@@ -212,24 +219,31 @@ class _Outlet:
         """Do all shards with a journal, and write what is in it in the end, also if stopped before."""
         from siteloom.extraction_runs import run_extraction
 
-        shards = len(self._plan.shards)
+        shards = self._plan.shard_count
         if journal.done:
+            of_all = f" of {shards:,}" if shards is not None else ""
             self._shell.say(
-                f"Going on with a run that was stopped: {len(journal.done):,} of {shards:,} shards are done."
+                f"Going on with a run that was stopped: {len(journal.done):,}{of_all} shards are done."
             )
         try:
-            with self._shell.measuring("Extracting", shards) as count:
+            with self._shell.measuring("Extracting", shards, len(journal.done)) as count:
                 tally = run_extraction(
                     self._plan, journal, self._shell.settings.run.jobs, lambda found: count(found["pages",])
                 )
         except KeyboardInterrupt:
-            if self._output is not None or self._failures is not None:
-                self._write_journal(journal)
-            if self._output not in (None, STANDARD_OUTPUT):
-                self._shell.say(f"{self._output} has the records found so far; the same command goes on.")
+            self._write_what_is_there(journal)
             raise
         self._write_journal(journal)
         return tally
+
+    def _write_what_is_there(self, journal: Journal) -> None:
+        """Give what is done so far, but never in the place of what is there already."""
+        file = self._output
+        if not journal.done or file is None or _file_of(file) != file or Path(file).exists():
+            self._shell.say("The same command goes on where this one was stopped.")
+            return
+        self._write_journal(journal)
+        self._shell.say(f"{file} has the records found so far; the same command goes on.")
 
     def stream(self, *, unordered: bool) -> Tally:
         """Do all shards, and write what comes of each at once."""
@@ -238,7 +252,7 @@ class _Outlet:
 
         tally: Tally = Counter()
         with (
-            self._shell.measuring("Extracting", len(self._plan.shards)) as count,
+            self._shell.measuring("Extracting", self._plan.shard_count) as count,
             self._writing_failures() as write_failure,
             closing(self._plan.results(self._shell.settings.run.jobs)) as results,
         ):

@@ -150,12 +150,15 @@ class Shell:
             yield lambda pages: advance(pages, 0)
 
     @contextmanager
-    def measuring(self, description: str, steps: int) -> Iterator[Callable[[int], None]]:
+    def measuring(
+        self, description: str, steps: int | None, done: int = 0
+    ) -> Iterator[Callable[[int], None]]:
         """A line like that of `counting`, which also shows how much of so many steps is left, and how long.
 
-        A step may have any number of pages.
+        A step may have any number of pages. How many steps there are may be unknown.
         """
         with self._progress(description, steps) as advance:
+            advance(0, done)
             yield lambda pages: advance(pages, 1)
 
     @contextmanager

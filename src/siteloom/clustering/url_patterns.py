@@ -51,6 +51,7 @@ _URL = re.compile(
     re.DOTALL,
 )
 _DIGITS = "0123456789"
+_ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*+://[^/?#]*+")
 _TOKEN = re.compile(r"[0-9]+|[^\W\d_]+|.", re.DOTALL)
 # What patterns of one host begin with, where it stands in them as a plain literal.
 _HOST = re.compile(r"\^https\?://[^/?\[(]+(?=/)")
@@ -62,7 +63,7 @@ def url_patterns(urls: Iterable[str]) -> tuple[str, ...]:
 
     They do not depend on the order of the URLs, nor on how often each comes.
     """
-    addresses = [_address(url) for url in sorted({_without_fragment(url) for url in urls})]
+    addresses = [_address(url) for url in sorted({_plain(url) for url in urls})]
     shapes = [_shape(group) for group in _groups(addresses)]
     while len(shapes) > _MAX_PATTERNS:
         first, second = min(combinations(shapes, 2), key=lambda pair: _loss(*pair))
@@ -73,7 +74,7 @@ def url_patterns(urls: Iterable[str]) -> tuple[str, ...]:
 
 def matches(pattern: str, url: str) -> bool:
     """Whether a URL has the form of a pattern."""
-    return re.fullmatch(pattern, _without_fragment(url)) is not None
+    return re.fullmatch(pattern, _plain(url)) is not None
 
 
 class PatternSet:
@@ -94,7 +95,7 @@ class PatternSet:
 
     def matching(self, url: str) -> set[int]:
         """The numbers of the patterns that a URL has the form of."""
-        found = self._all.match(_without_fragment(url))
+        found = self._all.match(_plain(url))
         assert found is not None, "looking ahead for what may be missing succeeds"
         matched = zip(self._numbers, found.groups(), strict=True)
         return {number for number, group in matched if group is not None}
@@ -108,8 +109,10 @@ def _setting_a_group(rest: str) -> str:
     return rf"(?=(?:{rest}\Z())?)"
 
 
-def _without_fragment(url: str) -> str:
-    return url.partition("#")[0]
+def _plain(url: str) -> str:
+    """A URL without its fragment; scheme and host mean the same in capitals."""
+    origin = _ORIGIN.match(url)
+    return (url if origin is None else origin[0].lower() + url[origin.end() :]).partition("#")[0]
 
 
 class _Syntax(NamedTuple):

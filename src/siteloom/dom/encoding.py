@@ -54,7 +54,10 @@ def decode(html: bytes, charset: str | None = None) -> str:
 
 
 def in_utf8(html: bytes, charset: str | None = None) -> bytes:
-    """The text of a page in UTF-8, as `decode` reads it; most pages are in UTF-8 already."""
+    """The text of a page in UTF-8, as most pages are already.
+
+    It is what `decode` reads, except that a page in plain ASCII is taken to be that, whatever it says.
+    """
     if html.isascii() and has_plain_markup(html):
         return html
     body, encoding = _body_and_encoding(html, charset)

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 _BY_ID = etree.XPath("id($value)")
 _BY_ATTRIBUTE = etree.XPath("//*[@id=$value]")
 
+# libxml2 tells no more errors of a page than these (2.14).
+_MOST_ERRORS = 100
+
 
 def elements_with_id(root: Element, value: str) -> list[Element]:
     """All elements of a page that have an id, in document order.
@@ -22,16 +25,16 @@ def elements_with_id(root: Element, value: str) -> list[Element]:
     found = cast("list[Element]", _BY_ID(root, value=value))
     if value.split() != [value] or any(element.get("id") != value for element in found):
         return cast("list[Element]", _BY_ATTRIBUTE(root, value=value))
-    if found and value in _repeated_ids(root):
+    if found and _may_be_repeated(value, root):
         return cast("list[Element]", _BY_ATTRIBUTE(root, value=value))
     return found
 
 
-def _repeated_ids(root: Element) -> set[str]:
-    """The ids that more than one element has, as the parser complained of them."""
+def _may_be_repeated(value: str, root: Element) -> bool:
+    """Whether more than one element may have an id: the parser complains of it, unless of too much else."""
     parser = root.getroottree().parser
-    return {
-        entry.message.removeprefix("ID ").removesuffix(" already defined")
-        for entry in (parser.error_log if parser is not None else ())
-        if entry.type == etree.ErrorTypes.DTD_ID_REDEFINED
-    }
+    errors = [] if parser is None else list(parser.error_log)
+    return len(errors) >= _MOST_ERRORS or any(
+        entry.type == etree.ErrorTypes.DTD_ID_REDEFINED and entry.message == f"ID {value} already defined"
+        for entry in errors
+    )

@@ -1,8 +1,8 @@
 """The local engine: processes of this machine, each doing one shard at a time.
 
-A shard is handed to a process as it is, small, and what comes of it is handed
-back; what it names, the process reads itself. No more shards are under way than
-there are processes, so memory stays flat, and one that is done is forgotten here.
+A shard is handed to a process as it is, and what comes of it is handed back; what
+it names, the process reads itself. Shards are taken one by one, no more are under way
+than there are processes, and one that is done is forgotten, so memory stays flat.
 
 A process that dies, of a page that takes all memory for instance, takes only its own shard down:
 a new process begins it again and leaves out the step at which the first one died.
@@ -18,6 +18,7 @@ import traceback
 from collections import deque
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 from siteloom.errors import EngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
 # New processes, not copies of this one: a copy would hold its locks and its connections to databases.
 _PROCESSES = multiprocessing.get_context("spawn")
@@ -58,25 +59,26 @@ class Work(Protocol[Shard_contra, Result_co]):
 
 
 def run_shards(
-    start: Callable[[], Work[Shard, Result]], shards: Sequence[Shard], wanted: Sequence[int], jobs: int
+    start: Callable[[], Work[Shard, Result]], shards: Iterable[tuple[int, Shard]], jobs: int
 ) -> Generator[tuple[int, Result], None, None]:
-    """Do the wanted shards, by their numbers, and give what comes of each as soon as it is there.
+    """Do shards that come with their numbers, and give what comes of each as soon as it is there.
 
     `start` makes what is done, once a process; with one job, all is done in this process.
     Close the generator if not all is wanted: the processes end with it.
     """
-    if jobs == 1 or len(wanted) <= 1:
+    if jobs == 1:
         work = start()
-        for number in wanted:
-            yield number, work(shards[number], Lost({}), lambda _: None)
+        for number, shard in shards:
+            yield number, work(shard, Lost({}), lambda _: None)
         return
     pool: list[_Worker[Shard, Result]] = []
-    waiting = deque(_Task(number, place) for place, number in enumerate(wanted))
+    waiting = _Waiting(shards)
     try:
-        for _ in range(min(jobs, len(wanted))):
-            pool.append(_Worker.started(start))  # noqa: PERF401 - each is ended even if the next cannot start
         while True:
-            _hand_out(waiting, pool, shards, most_ahead=_AHEAD * jobs)
+            while len(pool) < jobs and waiting.first is not None:
+                pool.append(_Worker.started(start))
+                _hand_out(waiting, pool, most_ahead=_AHEAD * jobs)
+            _hand_out(waiting, pool, most_ahead=_AHEAD * jobs)
             busy = [worker for worker in pool if worker.task is not None]
             if not busy:
                 return
@@ -89,10 +91,9 @@ def run_shards(
                 worker.task = None
                 if isinstance(answer, _Died):
                     _note_death(task, answer)
-                    waiting.appendleft(task)
+                    waiting.put_back(task)
                     pool.remove(worker)
                     worker.end()
-                    pool.append(_Worker.started(start))
                 else:
                     yield task.number, answer
     finally:
@@ -100,27 +101,50 @@ def run_shards(
             worker.end()
 
 
-def _hand_out(
-    waiting: deque[_Task], pool: Sequence[_Worker[Shard, Result]], shards: Sequence[Shard], most_ahead: int
-) -> None:
+def _hand_out(waiting: _Waiting[Shard], pool: Sequence[_Worker[Shard, Result]], most_ahead: int) -> None:
     """Give each idle process a shard, but none that is too far ahead of one that is not done."""
     for worker in pool:
         under_way = [other.task.place for other in pool if other.task is not None]
-        if worker.task is None and waiting:
-            if under_way and waiting[0].place - min(under_way) > most_ahead:
+        if worker.task is None and (task := waiting.first) is not None:
+            if under_way and task.place - min(under_way) > most_ahead:
                 return
-            worker.take(waiting.popleft(), shards)
+            worker.take(task)
+            waiting.drop_first()
 
 
 @dataclass(slots=True)
-class _Task:
-    """A shard by its number and its place in the order, and the steps that killed a process."""
+class _Task(Generic[Shard]):
+    """A shard with its number and its place in the order, and the steps that killed a process."""
 
     number: int
     place: int
+    shard: Shard
     lost: dict[int, str] = field(default_factory=dict)
     deaths: int = 0
     unexplained: int = 0
+
+
+class _Waiting(Generic[Shard]):
+    """The shards that are still to be begun, of which only the first is known, or begun again."""
+
+    def __init__(self, shards: Iterable[tuple[int, Shard]]) -> None:
+        self._coming = (_Task(number, place, shard) for place, (number, shard) in enumerate(shards))
+        self._known: deque[_Task[Shard]] = deque()
+
+    @property
+    def first(self) -> _Task[Shard] | None:
+        """The next one, if there is one."""
+        if not self._known:
+            self._known.extend(islice(self._coming, 1))
+        return self._known[0] if self._known else None
+
+    def drop_first(self) -> None:
+        """Let it go: it is begun."""
+        self._known.popleft()
+
+    def put_back(self, task: _Task[Shard]) -> None:
+        """Take one back that must be begun again, before all others."""
+        self._known.appendleft(task)
 
 
 class _Died(NamedTuple):
@@ -130,7 +154,7 @@ class _Died(NamedTuple):
     how: str
 
 
-def _note_death(task: _Task, death: _Died) -> None:
+def _note_death(task: _Task[Any], death: _Died) -> None:
     is_explained = death.step != _NO_STEP and death.step not in task.lost
     task.deaths += 1
     task.unexplained += not is_explained
@@ -149,7 +173,7 @@ class _Worker(Generic[Shard, Result]):
     def __init__(self, process: Any, pipe: Connection, at_step: Any) -> None:
         self.process = process
         self.pipe = pipe
-        self.task: _Task | None = None
+        self.task: _Task[Shard] | None = None
         self._at_step = at_step
 
     @classmethod
@@ -167,14 +191,13 @@ class _Worker(Generic[Shard, Result]):
         other_end.close()
         return worker
 
-    def take(self, task: _Task, shards: Sequence[Shard]) -> None:
+    def take(self, task: _Task[Shard]) -> None:
         """Begin a shard."""
         self.task = task
         self._at_step.value = _NO_STEP
-        with suppress(
-            BrokenPipeError, ConnectionResetError
-        ):  # a process that is dead is found so when its answer is awaited
-            self.pipe.send((shards[task.number], Lost(task.lost)))
+        # A process that is dead is found so when its answer is awaited.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self.pipe.send((task.shard, Lost(task.lost)))
 
     def answer(self) -> Any:
         """What came of the shard."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _BYTES_PER_CHARACTER = 6
 
 # Some hundred pages: seconds of work for a worker, and enough shards to keep many busy.
-_SHARD_BYTES = 16_000_000
+_SHARD_BYTES = 4_000_000
 
 
 class _Part(NamedTuple):

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 # Batches of this many bytes keep memory flat, and Arrow's overhead per batch vanishes in them.
 _BYTES_AT_A_TIME = 8_000_000
 _MOST_ROWS_AT_A_TIME = 1_000
+# What comes of a part is held until all of it is done; Arrow writes up to a million rows into a group.
+_MOST_ROWS_OF_A_PART = 10_000
 _BUFFER_BYTES = 1 << 20
 
 # Row groups are read together until they have so many rows: Arrow's overhead vanishes in them, and
@@ -70,13 +72,16 @@ class Parquet:
             yield Failure(f"{self.path}, row 1", "truncated or damaged file", str(error))
 
     def shards(self) -> Sequence[Parquet]:
-        """Row groups, small ones together."""
+        """Row groups, small ones together; the file as it is if there are groups of very many rows."""
         if self.part:
             return (self,)
         pyarrow = _pyarrow()
         try:
             metadata = pyarrow.parquet.read_metadata(self.path)
         except (OSError, ValueError, pyarrow.ArrowException):  # told when it is read
+            return (self,)
+        groups = range(metadata.num_row_groups)
+        if max((metadata.row_group(group).num_rows for group in groups), default=0) > _MOST_ROWS_OF_A_PART:
             return (self,)
         return [replace(self, part=part) for part in _parts(metadata)]
 

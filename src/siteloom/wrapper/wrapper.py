@@ -200,8 +200,9 @@ class Wrapper:
         rule = prepared.rule
         nodes = region.select(prepared)
         if rule.scorer is not None:
-            candidates = (node for node in nodes if self._texts(attribute, rule, node))
-            nodes = chosen(rule.scorer, candidates, region.record)
+            candidates = [node for node in nodes if self._texts(attribute, rule, node)]
+            # If none holds a value, the one that should is refused.
+            nodes = chosen(rule.scorer, candidates or nodes, region.record)
         found: list[_Value] = []
         for node in nodes:
             texts = self._texts(attribute, rule, node)

@@ -1,0 +1,38 @@
+"""Elements are found by their id as a search of the whole tree finds them."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from siteloom.dom import elements_with_id, parse
+from siteloom.model import Failure, Page
+
+IDS = ["a", "b", "A", "a b", "", "ä", "a&amp;b"]
+pieces = st.lists(
+    st.sampled_from(
+        [f'<p id="{value}">x' for value in IDS]
+        + [
+            '<a name="a">y</a>',
+            "<div>",
+            "</div>",
+            "</foo>",
+            "<table><tr><td>",
+            "<!-- <p id=a> -->",
+            "<script>",
+        ]
+    ),
+    max_size=12,
+)
+
+
+@given(pieces, st.sampled_from([0, 50, 99, 100, 101, 150]), st.booleans())
+@settings(max_examples=300, deadline=None)
+def test_all_elements_with_an_id_are_found(parts: list[str], errors: int, first: bool) -> None:
+    """The parser tells of repeated ids, but of no more than a hundred errors."""
+    noise = "</nonsense>" * errors
+    html = (noise if first else "") + "".join(parts) + ("" if first else noise) + "<b id=a>"
+    root = parse(Page.from_text("u", html))
+    assert not isinstance(root, Failure)
+    for value in ("a", "b", "A", "a b", "", "ä", "a&b", "missing"):
+        assert elements_with_id(root, value) == [e for e in root.iter("*") if e.get("id") == value]
