@@ -153,9 +153,8 @@ def _show_extracted(shell: Shell, found: Extracted) -> None:
                 _, _, number_of_rule = origin.rule.rpartition("#")
                 rule = (*rules.rules, *rules.voters)[int(number_of_rule) - 1]
                 shell.say(f"  {name}: {text}")
-                shell.say(
-                    f"     confidence {origin.confidence:.2f}; {origin.rule}: {rule_words(rule, multi=bool(rules.attribute.multi))}"
-                )
+                words = rule_words(rule, multi=bool(rules.attribute.multi))
+                shell.say(f"     confidence {origin.confidence:.2f}; {origin.rule}: {words}")
                 shell.say(f"     at {origin.node}")
             for one in record.withheld.get(name, ()):
                 shell.say(f"  {name}: withheld, {one.reason}: {one.text}")

@@ -1,7 +1,7 @@
 """The one way from bytes to a tree, and from a tree to paths and visible text."""
 
 from siteloom.dom.encoding import declared_encoding, decode
-from siteloom.dom.ids import elements_with_id
+from siteloom.dom.ids import elements_with_ids
 from siteloom.dom.paths import find, node_path, tag_path
 from siteloom.dom.text import TextNode, attribute_words, normalize, text_nodes, visible_text
 from siteloom.dom.tree import PARSER, Element, parse
@@ -13,7 +13,7 @@ __all__ = [
     "attribute_words",
     "declared_encoding",
     "decode",
-    "elements_with_id",
+    "elements_with_ids",
     "find",
     "node_path",
     "normalize",

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, cast
 from lxml import etree
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from siteloom.dom.tree import Element
 
 _BY_ID = etree.XPath("id($value)")
@@ -16,25 +18,29 @@ _BY_ATTRIBUTE = etree.XPath("//*[@id=$value]")
 _MOST_ERRORS = 100
 
 
-def elements_with_id(root: Element, value: str) -> list[Element]:
-    """All elements of a page that have an id, in document order.
+def elements_with_ids(root: Element, values: Iterable[str]) -> dict[str, list[Element]]:
+    """All elements of a page that have each of some ids, in document order.
 
     The parser's own table of ids knows the first element of each, and anchors by their names, too; where
     that may not be all, the tree is searched.
     """
-    found = cast("list[Element]", _BY_ID(root, value=value))
-    if value.split() != [value] or any(element.get("id") != value for element in found):
-        return cast("list[Element]", _BY_ATTRIBUTE(root, value=value))
-    if found and _may_be_repeated(value, root):
-        return cast("list[Element]", _BY_ATTRIBUTE(root, value=value))
+    found = {value: cast("list[Element]", _BY_ID(root, value=value)) for value in values}
+    repeated = _repeated_ids(root) if any(found.values()) else frozenset()
+    for value, elements in found.items():
+        is_odd = value.split() != [value] or any(element.get("id") != value for element in elements)
+        if is_odd or (elements and (repeated is None or value in repeated)):
+            found[value] = cast("list[Element]", _BY_ATTRIBUTE(root, value=value))
     return found
 
 
-def _may_be_repeated(value: str, root: Element) -> bool:
-    """Whether more than one element may have an id: the parser complains of it, unless of too much else."""
+def _repeated_ids(root: Element) -> frozenset[str] | None:
+    """The ids that more than one element has, as the parser complains of them; None if of too much else."""
     parser = root.getroottree().parser
     errors = [] if parser is None else list(parser.error_log)
-    return len(errors) >= _MOST_ERRORS or any(
-        entry.type == etree.ErrorTypes.DTD_ID_REDEFINED and entry.message == f"ID {value} already defined"
+    if len(errors) >= _MOST_ERRORS:
+        return None
+    return frozenset(
+        entry.message.removeprefix("ID ").removesuffix(" already defined")
         for entry in errors
+        if entry.type == etree.ErrorTypes.DTD_ID_REDEFINED
     )

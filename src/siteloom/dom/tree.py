@@ -67,7 +67,7 @@ def parse(
     """The root element of a page's tree, or why there is none.
 
     `scan` is what a pass over the very bytes of the page told, if there was one already. Without
-    `collect_ids`, which takes a tenth of the time, `dom.elements_with_id` finds nothing.
+    `collect_ids`, which takes a tenth of the time, `dom.elements_with_ids` finds nothing.
     """
     if len(page.html) > limits.max_bytes:
         detail = f"{len(page.html):,} bytes; at most {limits.max_bytes:,} are read"

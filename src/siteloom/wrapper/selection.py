@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.dom import attribute_words, elements_with_id, normalize, text_nodes, visible_text
+from siteloom.dom import attribute_words, elements_with_ids, normalize, text_nodes, visible_text
 from siteloom.dom.spots import Spot, is_seen, next_spot, previous_spot, spot_before, text_before, texts_from
 from siteloom.dom.text import HIDDEN, NOT_CONTENT
 from siteloom.wrapper.language import TEXT_KINDS, shape
@@ -226,8 +226,8 @@ def occurrences(root: Element, wanted: Triggers) -> Occurrences:
     """Note where the triggers are on a page."""
     elements: defaultdict[tuple[str, str], list[Element]] = defaultdict(list)
     texts: defaultdict[tuple[str, str], list[Spot]] = defaultdict(list)
-    for found in wanted.ids:
-        elements["id", found] = elements_with_id(root, found)
+    for value, with_id in elements_with_ids(root, wanted.ids).items():
+        elements["id", value] = with_id
     for tag in wanted.tags:
         elements["tag", tag] = list(root.iter(tag))
     for tag, number in wanted.positions:
