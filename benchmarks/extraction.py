@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from evals.swde import swde_sites
-from lxml import etree
 from parsel import Selector
 
 import siteloom
-from benchmarks.learning import site_task
+from benchmarks.learning import parse_bare, site_task
 from benchmarks.measure import ROUNDS, Figure, cpu_seconds
 from siteloom.builtin import guide_site
 from siteloom.dom import find, parse
@@ -179,11 +178,11 @@ def _costs(site: _Site, other: _Site) -> _Costs:
     matcher = Matcher([site.learned])
     seconds = cpu_seconds(
         {
-            "P": partial(_parse, site.pages),
+            "P": partial(parse_bare, site.pages),
             "labels": partial(_extract, learned, site.pages),
             "paths": partial(_extract, by_path, site.pages),
             "parsel": partial(_parsel, site.xpaths, site.pages),
-            "P of strangers": partial(_parse, strangers),
+            "P of strangers": partial(parse_bare, strangers),
             "unmatched": lambda: [None for page in strangers if matcher.match(page).chosen],
         }
     )
@@ -195,11 +194,6 @@ def _costs(site: _Site, other: _Site) -> _Costs:
         seconds["P"],
         seconds["P of strangers"],
     )
-
-
-def _parse(pages: Sequence[Page]) -> None:
-    for page in pages:
-        etree.HTML(page.html)
 
 
 def _extract(extractor: Extractor, pages: Sequence[Page]) -> None:

@@ -111,9 +111,9 @@ def _costs(site: SwdeSite) -> _Costs:
     wrapper = siteloom.learn(examples, unlabelled)
     seconds = cpu_seconds(
         {
-            "P": partial(_parse, task.pages),
+            "P": partial(parse_bare, task.pages),
             "learn": lambda: siteloom.learn(examples, unlabelled),
-            "P of others": partial(_parse, unlabelled),
+            "P of others": partial(parse_bare, unlabelled),
             "sample": lambda: siteloom.sample(unlabelled, k=_EXAMPLES),
             "extract": lambda: [None for page in unlabelled if wrapper.extract(page) is None],
         }
@@ -127,7 +127,7 @@ def _costs(site: SwdeSite) -> _Costs:
     )
 
 
-def _parse(pages: Sequence[Page]) -> None:
+def parse_bare(pages: Sequence[Page]) -> None:
     for page in pages:
         etree.HTML(page.html)
 

@@ -35,6 +35,13 @@ class Command:
         return {name: value for name, value in os.environ.items() if not name.startswith("SITELOOM_")}
 
 
+def work_inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Call verbs in this process as from a folder, without settings of whoever runs the tests."""
+    for name in [name for name in os.environ if name.startswith("SITELOOM_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(folder)
+
+
 @pytest.fixture
 def siteloom(tmp_path: Path) -> Command:
     return Command(tmp_path)

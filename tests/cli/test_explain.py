@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from contextlib import closing
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from siteloom.store import open_store
 from ..builtin.sites import guide, of_kind
 from ..store.helpers import Items
 from ..test_extraction import RESTAURANTS, SHOP, lists, restaurants, shop, text
-from .command import one_sentence
+from .command import one_sentence, work_inside
 from .test_learn import within
 
 PAGE = RESTAURANTS[0].page
@@ -42,9 +41,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def inside(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("SITELOOM_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.chdir(place)
+    work_inside(place, monkeypatch)
 
 
 def explained(*arguments: str) -> str:

@@ -29,7 +29,7 @@ from siteloom.store.lock import write_lock
 from ..builtin.sites import guide, of_kind
 from ..store.helpers import Items
 from ..test_extraction import lists, restaurants
-from .command import Command, one_sentence
+from .command import Command, one_sentence, work_inside
 from .test_learn import within
 
 RESTAURANTS = of_kind(guide(), "restaurant")
@@ -77,9 +77,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def inside(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("SITELOOM_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.chdir(place)
+    work_inside(place, monkeypatch)
 
 
 FOOD = ("--wrapper", "food.json")

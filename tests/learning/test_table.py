@@ -18,13 +18,12 @@ from siteloom.wrapper.language import Evidence, Feature, Part, RecordRule, Rule
 from siteloom.wrapper.selection import (
     Node,
     Scope,
-    occurrences,
     records,
     select,
     select_in,
     standing,
-    triggers,
 )
+from siteloom.wrapper.triggers import occurrences, triggers
 
 from ..dom.trees import tree
 from ..wrapper.pages import bodies

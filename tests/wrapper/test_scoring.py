@@ -13,9 +13,10 @@ from siteloom.learning.table import Table, TableBuilder, target_rows
 from siteloom.model import Attribute, Page
 from siteloom.wrapper.language import AttributeRules, Feature, Part, Rule, Scorer
 from siteloom.wrapper.scoring import WEAK_NAME, chosen, probability, score, weak_features, winners
-from siteloom.wrapper.selection import Node, Occurrences, Search, Standing, select, select_in, standing
+from siteloom.wrapper.selection import Node, Standing, select, select_in, standing
 from siteloom.wrapper.selection import Scope as RecordScope
 from siteloom.wrapper.selection import _behind as behind
+from siteloom.wrapper.triggers import Occurrences, Search
 from siteloom.wrapper.wrapper import Wrapper
 from tests.dom.trees import tree
 from tests.wrapper.pages import EVIDENCE, scopes

@@ -15,8 +15,9 @@ from siteloom.errors import UsageError
 from siteloom.wrapper.language import Feature, Kind, Part, RecordRule, Rule
 from siteloom.wrapper.selection import Scope as RecordScope
 from siteloom.wrapper.selection import _behind as behind
-from siteloom.wrapper.selection import occurrences, select, select_in, triggers
 from siteloom.wrapper.selection import records as native_records
+from siteloom.wrapper.selection import select, select_in
+from siteloom.wrapper.triggers import occurrences, triggers
 from siteloom.wrapper.xpath import quote, record_xpath, rule_xpath
 from tests.dom.trees import tree
 from tests.wrapper.pages import EVIDENCE, pages, record_rules, rules, scopes

@@ -12,7 +12,7 @@ import typer
 
 from siteloom.cli.extraction_summary import load_wrappers, show_extracted
 from siteloom.cli.shell import Shell
-from siteloom.cli.sources import SourcesArgument, WrappersOption
+from siteloom.cli.sources import SourcesArgument, WrappersOption, why_no_page
 from siteloom.errors import SourceError, UsageError, WrapperError
 from siteloom.output import STANDARD_OUTPUT, Column, open_output
 from siteloom.output import check_destination as check_file
@@ -103,7 +103,9 @@ def run(
         elif output != STANDARD_OUTPUT:
             shell.say(f"The records are in {output}.")
     if not tally["pages",]:
-        raise SourceError("There was no page: see what failed or was skipped above.")
+        skipped = sum(count for key, count in tally.items() if key[0] == "skipped")
+        why = why_no_page(failed=any(key[0] == "failed" for key in tally), skipped=skipped)
+        raise SourceError(f"No page could be read: {why}.")
 
 
 class _Source(NamedTuple):

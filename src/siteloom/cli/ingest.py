@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siteloom.cli.shell import Shell
+from siteloom.cli.sources import why_no_page
 from siteloom.errors import SourceError
 from siteloom.output import Column
 
@@ -77,7 +78,8 @@ def run(
         shell.write(failures, _FAILURE_COLUMNS, failed)
         _tell(shell, store, report)
     if report.kept == 0:
-        raise SourceError(f"No page could be read: {_why_nothing(report)}.")
+        why = why_no_page(failed=bool(report.failures), skipped=sum(report.skipped.values()))
+        raise SourceError(f"No page could be read: {why}.")
 
 
 def _tell(shell: Shell, store: Store, report: IngestReport) -> None:
@@ -97,11 +99,3 @@ def _tell(shell: Shell, store: Store, report: IngestReport) -> None:
         shell.show(
             "What failed first", ("where", "reason", "detail"), [(f.url, f.reason, f.detail) for f in shown]
         )
-
-
-def _why_nothing(report: IngestReport) -> str:
-    if report.failures:
-        return "all of them failed, as shown above"
-    if report.skipped:
-        return f"all {sum(report.skipped.values()):,} documents in the sources were skipped"
-    return "the sources are empty"

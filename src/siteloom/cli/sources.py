@@ -47,6 +47,15 @@ MethodOption = Annotated[
 ]
 
 
+def why_no_page(*, failed: bool, skipped: int) -> str:
+    """Why nothing could be read."""
+    if failed:
+        return "all of them failed, as shown above"
+    if skipped:
+        return f"all {skipped:,} documents in the sources were skipped"
+    return "the sources are empty"
+
+
 @contextmanager
 def stored_pages(shell: Shell, sources: list[str] | None) -> Iterator[Store]:
     """The workspace's store; or, for sources, one of their pages that is gone in the end.

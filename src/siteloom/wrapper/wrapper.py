@@ -16,7 +16,8 @@ from siteloom.wrapper.format import from_json, to_json
 from siteloom.wrapper.language import shape
 from siteloom.wrapper.parts import part_values
 from siteloom.wrapper.scoring import chosen
-from siteloom.wrapper.selection import occurrences, records, select, select_in, triggers
+from siteloom.wrapper.selection import records, select, select_in
+from siteloom.wrapper.triggers import occurrences, triggers
 from siteloom.wrapper.xpath import rule_xpath
 from siteloom.wrapper.xslt import to_xslt
 
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from siteloom.dom import Element
     from siteloom.model import Page
     from siteloom.wrapper.language import AttributeRules, RecordRule, Rule
-    from siteloom.wrapper.selection import Node, Scope, Search, Triggers
+    from siteloom.wrapper.selection import Node, Scope
+    from siteloom.wrapper.triggers import Search, Triggers
 
 
 class _Prepared(NamedTuple):
