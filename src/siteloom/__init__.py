@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from siteloom.learning import learn
     from siteloom.model import (
         Attribute,
+        Change,
         Cluster,
         Clustering,
+        Evidence,
         Example,
         Failure,
         Footprint,
@@ -26,14 +28,18 @@ if TYPE_CHECKING:
         Template,
         Withheld,
     )
+    from siteloom.monitoring import Watch, monitor, watch
     from siteloom.pages import read_pages
+    from siteloom.relearning import Relearned, relearn
     from siteloom.sampling import sample
     from siteloom.wrapper import Wrapper
 
 __all__ = [
     "Attribute",
+    "Change",
     "Cluster",
     "Clustering",
+    "Evidence",
     "Example",
     "ExampleNotFound",
     "Failure",
@@ -41,23 +47,30 @@ __all__ = [
     "Page",
     "Provenance",
     "Record",
+    "Relearned",
     "Resource",
     "SiteloomError",
     "Template",
+    "Watch",
     "Withheld",
     "Wrapper",
     "cluster",
     "learn",
+    "monitor",
     "read_pages",
+    "relearn",
     "sample",
+    "watch",
 ]
 
 __version__ = "0.1.0"
 
 _HOME = {
     "Attribute": "siteloom.model",
+    "Change": "siteloom.model",
     "Cluster": "siteloom.model",
     "Clustering": "siteloom.model",
+    "Evidence": "siteloom.model",
     "Example": "siteloom.model",
     "ExampleNotFound": "siteloom.errors",
     "Failure": "siteloom.model",
@@ -65,15 +78,20 @@ _HOME = {
     "Page": "siteloom.model",
     "Provenance": "siteloom.model",
     "Record": "siteloom.model",
+    "Relearned": "siteloom.relearning",
     "Resource": "siteloom.model",
     "SiteloomError": "siteloom.errors",
     "Template": "siteloom.model",
+    "Watch": "siteloom.monitoring",
     "Withheld": "siteloom.model",
     "Wrapper": "siteloom.wrapper",
     "cluster": "siteloom.clustering",
     "learn": "siteloom.learning",
+    "monitor": "siteloom.monitoring",
     "read_pages": "siteloom.pages",
+    "relearn": "siteloom.relearning",
     "sample": "siteloom.sampling",
+    "watch": "siteloom.monitoring",
 }
 
 

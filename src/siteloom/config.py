@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 SETTINGS_FILE = "siteloom.toml"
 ENVIRONMENT_PREFIX = "SITELOOM_"
 
-_PASSWORD = re.compile(r"(://[^/@:]*:)[^@]*@")
+# Up to the last @ before the path: people forget to escape one in a password.
+_PASSWORD = re.compile(r"(://[^/@:]*:)[^@]*(?:@[^/@]*)*@")
 
 
 def _setting(default: Any, help_text: str, at_least: int | None = None) -> Any:
@@ -65,6 +66,14 @@ class RunSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class AlarmSettings:
+    """Who is told when sites change."""
+
+    webhook: str = _setting("", "address that changes are posted to as JSON")
+    command: str = _setting("", "command that gets changes as JSON Lines on its standard input")
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings, by stage."""
 
@@ -72,6 +81,7 @@ class Settings:
     parse: ParseSettings = ParseSettings()
     store: StoreSettings = StoreSettings()
     run: RunSettings = RunSettings()
+    alarm: AlarmSettings = AlarmSettings()
 
 
 _STAGES: dict[str, Any] = {stage.name: stage.default for stage in fields(Settings)}
@@ -88,7 +98,12 @@ class ResolvedSetting(NamedTuple):
     @property
     def shown(self) -> str:
         """The value as it may be shown: without the password of an address."""
-        return _PASSWORD.sub(r"\1***@", str(self.value))
+        return without_passwords(str(self.value))
+
+
+def without_passwords(text: str) -> str:
+    """The text with stars in the place of the password of each address in it."""
+    return _PASSWORD.sub(r"\1***@", text)
 
 
 def load_settings(

@@ -258,6 +258,39 @@ class Record:
         }
 
 
+ChangeTest = Literal["shingle", "null", "value"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a test saw on one page: the values of an attribute before and now, and what came of the old ones.
+
+    Without an attribute it is about the page as a whole.
+    """
+
+    url: str
+    attribute: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    finding: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A break that was detected: of which wrapper, by which test, and in which attributes.
+
+    The test is `shingle` if pages are no longer covered by the wrapper, `null` if
+    values are not found any more, and `value` if others are found that are wrong. `share` is that
+    of the pages it was seen on among those that could show it; `evidence` is of some of them.
+    """
+
+    wrapper: str
+    test: ChangeTest
+    attributes: tuple[str, ...]
+    share: float
+    evidence: tuple[Evidence, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class SampledPage:
     """A page worth a person's time: its index, the weight it adds, and the share of weight covered so far."""

@@ -23,6 +23,7 @@ from siteloom.store.clusters import save_clusters
 from siteloom.store.database import connect, postgres_url, sqlite_url
 from siteloom.store.lock import write_lock
 from siteloom.store.migrate import is_up_to_date, upgrade
+from siteloom.store.records import extraction_run
 from siteloom.store.runs import recorded_run
 from siteloom.store.wrappers import save_wrapper
 
@@ -140,6 +141,31 @@ def test_a_workspace_with_wrappers_is_upgraded_to_keep_records(
     with closing(open_store(old_workspace)) as store:
         assert store.backup is None
         assert list(store.records()) == ["{}"]
+        assert_sound(store)
+
+
+def test_a_workspace_with_records_is_upgraded_to_keep_changes(
+    old_workspace: StoreSettings, engine: Engine
+) -> None:
+    upgrade(engine, "0005")
+    save_wrapper(engine, "shop", "a.example", "{}", at=day(1), origin="learn", note="")
+    with extraction_run(engine, lambda: day(2), {}, "f") as extraction:
+        extraction.commit(0, [ExtractedRow(OLD_PAGES[0].url, "shop", 1, "{}")], [], {})
+    with closing(open_store(old_workspace)) as store:
+        step, versions, names = state_in_backup(store)
+        assert (step, versions) == ("0005", len(OLD_PAGES))
+        assert "records" in names
+        assert not names & {"watches", "checks", "repairs"}
+        assert [list(store.records_as_of("shop", day(number))) for number in (1, 2)] == [[], ["{}"]]
+        store.save_watch("shop", "a.example", 1, "{}")
+        with store.recording("check", {}) as run:
+            store.save_check(run.id, "shop", 1, "output", True, {})
+            store.save_repair(run.id, "shop", 1, None, "needs-annotation", "annotation", 0.5, None, {})
+    with closing(open_store(old_workspace)) as store:
+        assert store.backup is None
+        assert [wrapper.name for wrapper in store.wrappers()] == ["shop"]
+        (watch,), (check,), (repair,) = store.watches(), store.checks(), store.repairs()
+        assert watch.wrapper == check.wrapper == repair.wrapper == "shop"
         assert_sound(store)
 
 

@@ -129,7 +129,7 @@ def read(text: str) -> Wrapper:
     """A wrapper, whatever parser it was learned with."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return Wrapper(**from_json(text))
+        return Wrapper.from_json(text)
 
 
 def with_rule(rule: Rule) -> Wrapper:
@@ -174,7 +174,7 @@ def refusal(text: str) -> str:
 @given(wrappers)
 def test_every_wrapper_comes_back_exactly(wrapper: Wrapper) -> None:
     text = to_json(wrapper)
-    found = Wrapper(**from_json(text))
+    found = Wrapper.from_json(text)
     assert found == wrapper
     assert list(found.attributes) == list(wrapper.attributes)
     assert to_json(found) == text
@@ -242,7 +242,7 @@ def test_a_scorer_can_be_reviewed_too() -> None:
 def test_an_empty_wrapper() -> None:
     text = to_json(Wrapper({}))
     assert json.loads(text)["attributes"] == {}
-    assert Wrapper(**from_json(text)) == Wrapper({})
+    assert Wrapper.from_json(text) == Wrapper({})
 
 
 @given(st.text(st.characters(categories=["Cs"]), max_size=6))
@@ -250,13 +250,13 @@ def test_lone_surrogates_stay_and_pairs_become_what_they_mean(text: str) -> None
     written = to_json(Wrapper({}, frozenset({text})))
     written.encode()
     meant = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
-    assert from_json(written)["labels"] == {meant}
+    assert Wrapper.from_json(written).labels == {meant}
 
 
 def test_floats_keep_all_their_digits() -> None:
     share = 0.1 + 0.2
     rule = replace(RULE, evidence=Evidence(1, 0, share, 5e-324))
-    (found,) = from_json(to_json(with_rule(rule)))["attributes"]["phone"].rules
+    (found,) = Wrapper.from_json(to_json(with_rule(rule))).attributes["phone"].rules
     assert found.evidence == Evidence(1, 0, share, 5e-324)
 
 

@@ -22,6 +22,7 @@ from siteloom.model import Attribute, Failure
 from siteloom.signature import signature
 from siteloom.spacing import evenly_spaced
 from siteloom.typed import order_of_dates
+from siteloom.wrapper.contract import learned_contract
 from siteloom.wrapper.language import AttributeRules, possible_shapes
 from siteloom.wrapper.selection import records
 from siteloom.wrapper.wrapper import Wrapper
@@ -376,7 +377,13 @@ def _finished(
             sources={rule.target for rule in rules.rules},
         )
         day_first = order_of_dates(texts) if attribute.type == "date" else None
-        attributes[name] = replace(rules, attribute=attribute, filled=round(filled, 4), day_first=day_first)
+        attributes[name] = replace(
+            rules,
+            attribute=attribute,
+            filled=round(filled, 4),
+            day_first=day_first,
+            contract=learned_contract(texts, attribute.type),
+        )
     wrapper = replace(draft, attributes=attributes)
     alike = [page for page, found in records_of_pages if _does_belong(found, wrapper)]
     pages = [*example_pages, *alike]

@@ -1,5 +1,6 @@
 """What Siteloom keeps: page bytes in pack files, everything else in SQL."""
 
+from siteloom.store.changes import StoredCheck, StoredRepair, StoredWatch
 from siteloom.store.clusters import PageAddress
 from siteloom.store.reading import PackedPages
 from siteloom.store.records import ExtractedRow, Extraction, StoredRecord
@@ -20,8 +21,11 @@ __all__ = [
     "RunRecorder",
     "Site",
     "Store",
+    "StoredCheck",
     "StoredPages",
     "StoredRecord",
+    "StoredRepair",
+    "StoredWatch",
     "StoredWrapper",
     "open_store",
     "workspace_exists",

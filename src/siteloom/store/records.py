@@ -142,21 +142,49 @@ def _done_shards(connection: Connection, run_id: int) -> dict[int, dict[str, Any
     return {row.shard: row.summary for row in connection.execute(query)}
 
 
+def newest_extraction(
+    engine: Engine, before: datetime | None = None, wrapper: str | None = None
+) -> int | None:
+    """The newest run of extract that came to a good end: begun up to a time, with records of a wrapper."""
+    columns = schema.runs.c
+    query = select(columns.id).where(columns.verb == _VERB, columns.status == "done")
+    if before is not None:
+        query = query.where(columns.started_at <= before)
+    if wrapper is not None:
+        found = schema.records.c
+        query = query.where(
+            select(found.id).where(found.run_id == columns.id, found.wrapper == wrapper).exists()
+        )
+    with engine.connect() as connection:
+        run_id: int | None = connection.execute(query.order_by(columns.id.desc()).limit(1)).scalar()
+    return run_id
+
+
 def records_of_run(engine: Engine, run_id: int | None = None) -> Iterator[str]:
     """The JSON of all records of a run, in their order; by default of the newest that came to a good end."""
-    columns = schema.runs.c
-    query = select(columns.id).where(columns.verb == _VERB).order_by(columns.id.desc()).limit(1)
-    query = query.where(columns.status == "done" if run_id is None else columns.id == run_id)
-    with engine.connect() as connection:
-        found: int | None = connection.execute(query).scalar()
-    if found is None and run_id is None:
-        raise StoreError("No records were extracted yet: run siteloom extract.")
-    if found is None:
+    if run_id is None:
+        run_id = newest_extraction(engine)
+        if run_id is None:
+            raise StoreError("No records were extracted yet: run siteloom extract.")
+    elif not _is_extraction(engine, run_id):
         raise StoreError(f"There is no run {run_id} of extract: siteloom status lists the latest runs.")
-    return _records(engine, found)
+    return _records(engine, run_id)
 
 
-def _records(engine: Engine, run_id: int) -> Iterator[str]:
+def _is_extraction(engine: Engine, run_id: int) -> bool:
+    columns = schema.runs.c
+    query = select(columns.id).where(columns.verb == _VERB, columns.id == run_id)
+    with engine.connect() as connection:
+        return connection.execute(query).one_or_none() is not None
+
+
+def records_as_of(engine: Engine, wrapper: str, before: datetime) -> Iterator[str]:
+    """The JSON of the records that any version of a wrapper gave, as they were at a time."""
+    run_id = newest_extraction(engine, before, storable(wrapper))
+    return iter(()) if run_id is None else _records(engine, run_id, storable(wrapper))
+
+
+def _records(engine: Engine, run_id: int, wrapper: str | None = None) -> Iterator[str]:
     """In batches, each found from where the last one ended: no answer is large, and none stays open."""
     columns = schema.records.c
     batch = (
@@ -165,6 +193,8 @@ def _records(engine: Engine, run_id: int) -> Iterator[str]:
         .order_by(columns.shard, columns.place)
         .limit(_RECORDS_AT_A_TIME)
     )
+    if wrapper is not None:
+        batch = batch.where(columns.wrapper == wrapper)
     following = batch
     while True:
         with engine.connect() as connection:

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     DateTime,
     Float,
@@ -200,4 +201,50 @@ wrappers = Table(
     Column("origin", Text, nullable=False),
     Column("note", Text, nullable=False),
     Index("ix_wrappers_name_version", "name", "version", unique=True),
+)
+
+watches = Table(
+    "watches",
+    metadata,
+    Column("wrapper", Text, primary_key=True),
+    Column("site", Text, nullable=False),
+    Column("wrapper_version", Integer),
+    # JSON
+    Column("text", Text, nullable=False),
+    Column("saved_at", UtcTime, nullable=False),
+)
+
+checks = Table(
+    "checks",
+    metadata,
+    Column("id", RowId, primary_key=True),
+    Column("run_id", RowId, ForeignKey("runs.id"), nullable=False),
+    Column("wrapper", Text, nullable=False, index=True),
+    Column("wrapper_version", Integer),
+    Column("at", UtcTime, nullable=False),
+    # bellwethers or output
+    Column("kind", Text, nullable=False),
+    Column("is_healthy", Boolean, nullable=False),
+    Column("content", JSON, nullable=False),
+)
+
+# Of those of a wrapper, only the newest may still wait for a person.
+repairs = Table(
+    "repairs",
+    metadata,
+    Column("id", RowId, primary_key=True),
+    Column("run_id", RowId, ForeignKey("runs.id"), nullable=False),
+    Column("wrapper", Text, nullable=False, index=True),
+    Column("version_before", Integer, nullable=False),
+    # None as long as no version came of it.
+    Column("version_after", Integer),
+    # reused, repaired, needs-annotation
+    Column("outcome", Text, nullable=False),
+    # applied: in force; review, annotation: waits for a yes, for examples; rejected; superseded
+    Column("state", Text, nullable=False),
+    Column("confidence", Float, nullable=False),
+    Column("at", UtcTime, nullable=False),
+    # The JSON of the wrapper that was proposed.
+    Column("text", Text),
+    Column("content", JSON, nullable=False),
 )

@@ -15,6 +15,16 @@ from siteloom.errors import PackError
 from siteloom.model import Example, Failure, Resource
 from siteloom.store import schema
 from siteloom.store.annotations import annotated_pages, newest_annotations, save_annotation
+from siteloom.store.changes import (
+    all_watches,
+    latest_checks,
+    latest_repairs,
+    save_check,
+    save_repair,
+    save_watch,
+    settle_repair,
+    watch_of,
+)
 from siteloom.store.clusters import latest_clusters, save_clusters
 from siteloom.store.keys import content_hash
 from siteloom.store.lock import is_locked, write_lock
@@ -30,7 +40,13 @@ from siteloom.store.reading import (
     select_newest_pages,
     select_places_of,
 )
-from siteloom.store.records import extraction_run, records_of_run, records_of_url
+from siteloom.store.records import (
+    extraction_run,
+    newest_extraction,
+    records_as_of,
+    records_of_run,
+    records_of_url,
+)
 from siteloom.store.runs import Run, RunRecorder, recorded_run
 from siteloom.store.wrappers import newest_wrappers, save_wrapper, wrapper_version, wrapper_versions
 from siteloom.store.writer import HTML, PageWriter
@@ -43,6 +59,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine, Select
 
     from siteloom.model import Cluster, Page
+    from siteloom.store.changes import StoredCheck, StoredRepair, StoredWatch
     from siteloom.store.clusters import PageAddress
     from siteloom.store.records import Extraction, StoredRecord
     from siteloom.store.wrappers import StoredWrapper
@@ -284,6 +301,88 @@ class Store:
     def records_of(self, url: str) -> list[StoredRecord]:
         """What each run of extract found at a URL, the newest run first, even if it was cut short."""
         return records_of_url(self.engine, url)
+
+    def records_as_of(self, wrapper: str, before: datetime) -> Iterator[str]:
+        """The JSON of the records of a wrapper, whatever its version, as they were at a time.
+
+        They are those of the newest run of extract that came to a good end,
+        among those begun up to that time; none if there is no such run.
+        """
+        return records_as_of(self.engine, wrapper, before)
+
+    def last_extract_run(self) -> int | None:
+        """The id of the newest run of extract that came to a good end, if there is one."""
+        return newest_extraction(self.engine)
+
+    def save_watch(self, wrapper: str, site: str, version: int | None, text: str) -> None:
+        """Keep the JSON of what is watched of a wrapper's pages in the place of what was watched before."""
+        save_watch(self.engine, wrapper, site, version, text, at=self.clock())
+
+    def watches(self) -> list[StoredWatch]:
+        """What is watched, by the names of the wrappers."""
+        return all_watches(self.engine)
+
+    def watch(self, wrapper: str) -> StoredWatch | None:
+        """What is watched of a wrapper's pages, if anything is."""
+        return watch_of(self.engine, wrapper)
+
+    def save_check(
+        self,
+        run_id: int,
+        wrapper: str,
+        version: int | None,
+        kind: str,
+        is_healthy: bool,
+        content: Mapping[str, object],
+    ) -> None:
+        """Keep what a run found when it looked after a wrapper, at its `bellwethers` or at its `output`."""
+        now = self.clock()
+        save_check(
+            self.engine, run_id, wrapper, version, kind, is_healthy=is_healthy, content=content, at=now
+        )
+
+    def checks(self, wrapper: str | None = None, limit: int | None = None) -> list[StoredCheck]:
+        """All checks or those of one wrapper, the newest first; no more than the limit, if there is one."""
+        return latest_checks(self.engine, wrapper, limit)
+
+    def save_repair(
+        self,
+        run_id: int,
+        wrapper: str,
+        version_before: int,
+        version_after: int | None,
+        outcome: str,
+        state: str,
+        confidence: float,
+        text: str | None,
+        content: Mapping[str, object],
+    ) -> int:
+        """Keep what became of a wrapper whose site had changed; returns the id of the repair.
+
+        Older repairs of the wrapper that still wait for a person are superseded.
+        What outcomes and states there are, StoredRepair says.
+        """
+        return save_repair(
+            self.engine,
+            run_id,
+            wrapper,
+            version_before,
+            version_after,
+            outcome=outcome,
+            state=state,
+            confidence=confidence,
+            text=text,
+            content=content,
+            at=self.clock(),
+        )
+
+    def repairs(self, wrapper: str | None = None) -> list[StoredRepair]:
+        """All repairs or those of one wrapper, the newest first."""
+        return latest_repairs(self.engine, wrapper)
+
+    def settle_repair(self, repair_id: int, state: str, version_after: int | None = None) -> None:
+        """Put an end to the waiting of a repair: `applied`, with the version it became, or `rejected`."""
+        settle_repair(self.engine, repair_id, state, version_after)
 
     def versions(self, url: str, site: str | None = None) -> tuple[Page, ...]:
         """All versions of a page, the newest last; in the site of its URL unless another is named."""

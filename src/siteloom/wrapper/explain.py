@@ -105,6 +105,15 @@ def _lines(wrapper: Wrapper) -> Iterator[str]:
     if wrapper.labels:
         yield ""
         yield _wrapped(_labels_words(sorted(wrapper.labels)))
+    for number, layout in enumerate(wrapper.earlier, 2):
+        yield ""
+        yield _wrapped(
+            f"Layout {number}, which pages had before. It counts where its rules clearly find more:"
+        )
+        for name, rules in layout.attributes.items():
+            if rules != wrapper.attributes.get(name):
+                yield ""
+                yield from _attribute_lines(name, rules)
     yield ""
     yield _wrapped(f"Learned with {_shown(wrapper.parser)}.")
 

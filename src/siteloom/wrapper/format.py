@@ -8,6 +8,7 @@ need little time are read. Keys that are unknown are refused, for what they mean
 from __future__ import annotations
 
 import json
+import math
 import re
 import warnings
 from dataclasses import asdict
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 from siteloom.dom import PARSER
 from siteloom.errors import WrapperError
 from siteloom.model import Attribute, Footprint, ValueType
+from siteloom.wrapper.contract import CHARACTERS, Contract
 from siteloom.wrapper.language import (
     ELEMENT_KINDS,
     RECORD_KINDS,
@@ -89,29 +91,40 @@ def to_json(wrapper: Wrapper) -> str:
         "format": FORMAT,
         "version": VERSION,
         "parser": wrapper.parser,
-        "attributes": {name: _attribute_content(rules) for name, rules in wrapper.attributes.items()},
+        **_layout_content(wrapper),
     }
-    if wrapper.record_rule is not None:
-        content["record_rule"] = _record_rule_content(wrapper.record_rule)
-    if wrapper.labels:
-        content["labels"] = sorted(wrapper.labels)
     if wrapper.footprint != Footprint():
         content["footprint"] = _footprint_content(wrapper.footprint)
+    if wrapper.earlier:
+        content["earlier"] = [
+            {"parser": layout.parser, **_layout_content(layout)} for layout in wrapper.earlier
+        ]
     text = _rendered(content) + "\n"
     _arguments(text)  # rather no file than one that cannot be read
     return text
 
 
-def from_json(text: str) -> dict[str, Any]:
-    """The keyword arguments of the wrapper that a text describes.
+def _layout_content(wrapper: Wrapper) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "attributes": {name: _attribute_content(rules) for name, rules in wrapper.attributes.items()}
+    }
+    if wrapper.record_rule is not None:
+        content["record_rule"] = _record_rule_content(wrapper.record_rule)
+    if wrapper.labels:
+        content["labels"] = sorted(wrapper.labels)
+    return content
+
+
+def from_json(text: str) -> list[dict[str, Any]]:
+    """The keyword arguments of the wrapper that a text describes, and of those of its earlier layouts.
 
     Warns if the wrapper was learned with another parser. Only the version of
     libxml2 counts: it makes the trees that rules were found in, while lxml
     hands them on as they are.
     """
     arguments = _arguments(text)
-    if _tree_maker(arguments["parser"]) != _tree_maker(PARSER):
-        learned_with = _shortened(arguments["parser"]).strip("'")
+    if _tree_maker(arguments[0]["parser"]) != _tree_maker(PARSER):
+        learned_with = _shortened(arguments[0]["parser"]).strip("'")
         warnings.warn(
             f"This wrapper was learned with {learned_with}, this is {PARSER}: "
             "check its records, or learn it again.",
@@ -182,9 +195,22 @@ def _attribute_content(rules: AttributeRules) -> dict[str, Any]:
     if rules.shapes != SHAPES:
         content["shapes"] = list(rules.shapes)
     content["filled"] = rules.filled
+    if rules.contract is not None:
+        content["contract"] = _contract_content(rules.contract)
     content["rules"] = [_rule_content(rule) for rule in rules.rules]
     if rules.voters:
         content["voters"] = [_rule_content(rule) for rule in rules.voters]
+    return content
+
+
+def _contract_content(contract: Contract) -> dict[str, Any]:
+    content: dict[str, Any] = {}
+    for key, value in asdict(contract).items():
+        if isinstance(value, tuple):
+            if value:
+                content[key] = list(value)
+        elif value is not None:
+            content[key] = value
     return content
 
 
@@ -265,7 +291,7 @@ def _escaped(character: str) -> str:
 # Reading
 
 
-def _arguments(text: str) -> dict[str, Any]:
+def _arguments(text: str) -> list[dict[str, Any]]:
     try:
         content = json.loads(text, object_pairs_hook=_without_repeats)
     except (ValueError, RecursionError) as error:
@@ -281,7 +307,15 @@ def _arguments(text: str) -> dict[str, Any]:
         )
     if not _is_integer(version) or version != VERSION:
         raise _error("the file", f"has no version that is known here, which is {VERSION}")
-    known = _object(content, "the file", "format version parser attributes", "record_rule labels footprint")
+    known = _object(
+        content, "the file", "format version parser attributes", "record_rule labels footprint earlier"
+    )
+    footprint = _footprint(known["footprint"]) if "footprint" in known else Footprint()
+    earlier = _list(known.get("earlier", []), "earlier layout", _earlier_layout)
+    return [{**_layout(known), "footprint": footprint}, *earlier]
+
+
+def _layout(known: dict[str, Any]) -> dict[str, Any]:
     return {
         "attributes": {
             name: _attribute(rules, f"attribute {_shortened(name)}")
@@ -290,8 +324,11 @@ def _arguments(text: str) -> dict[str, Any]:
         "labels": frozenset(_list(known.get("labels", []), "label", _text)),
         "record_rule": _record_rule(known["record_rule"]) if "record_rule" in known else None,
         "parser": _text(known["parser"], "the name of the parser"),
-        "footprint": _footprint(known["footprint"]) if "footprint" in known else Footprint(),
     }
+
+
+def _earlier_layout(value: object, where: str) -> dict[str, Any]:
+    return _layout(_object(value, where, "parser attributes", "record_rule labels"))
 
 
 def _without_repeats(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
@@ -304,7 +341,9 @@ def _without_repeats(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
 
 
 def _attribute(value: object, where: str) -> AttributeRules:
-    known = _object(value, where, "filled rules", "multi mandatory constant type day_first shapes voters")
+    known = _object(
+        value, where, "filled rules", "multi mandatory constant type day_first shapes voters contract"
+    )
     return AttributeRules(
         Attribute(
             _flag(known, "multi", where),
@@ -317,7 +356,29 @@ def _attribute(value: object, where: str) -> AttributeRules:
         _share(known, "filled", where),
         _shapes(known["shapes"], where) if "shapes" in known else SHAPES,
         _flag(known, "day_first", where),
+        _contract(known["contract"], f"{where}, contract") if "contract" in known else None,
     )
+
+
+def _contract(value: object, where: str) -> Contract:
+    known = _object(value, where, "values shortest longest commonest", "always never choices least most")
+    return Contract(
+        _count(known, "values", where),
+        _count(known, "shortest", where),
+        _count(known, "longest", where),
+        _list(known.get("always", []), f"{where}, class of characters", _characters),
+        _list(known.get("never", []), f"{where}, class of characters", _characters),
+        _list(known.get("choices", []), f"{where}, choice", _text),
+        _number(known, "least", where) if "least" in known else None,
+        _number(known, "most", where) if "most" in known else None,
+        _share(known, "commonest", where),
+    )
+
+
+def _characters(value: object, where: str) -> str:
+    if not isinstance(value, str) or value not in CHARACTERS:
+        raise _error(where, f"is {_shortened(value)}, but there are only {', '.join(CHARACTERS)}")
+    return value
 
 
 def _type(known: dict[str, Any], where: str) -> ValueType:
@@ -524,6 +585,13 @@ def _share(known: dict[str, Any], key: str, where: str) -> float:
     value: Any = known[key]
     if not (_is_integer(value) or isinstance(value, float)) or not 0 <= value <= 1:
         raise _error(where, f"must have a number from 0 to 1 as {key!r}")
+    return float(value)
+
+
+def _number(known: dict[str, Any], key: str, where: str) -> float:
+    value: Any = known[key]
+    if not (_is_integer(value) or isinstance(value, float)) or not math.isfinite(value):
+        raise _error(where, f"must have a number as {key!r}")
     return float(value)
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from siteloom.model import Attribute
+    from siteloom.wrapper.contract import Contract
 
 TextKind = Literal[
     "text-before",  # the visible text before this one
@@ -180,6 +181,7 @@ class AttributeRules:
     first values are all the same, that is the value. A text of none of the
     `shapes` is no value. `filled` is the share of unlabelled pages on which the
     rules find a value. `day_first` says how to read dates like 03/04/2011, where it is known.
+    The `contract` says what right values are like; one that breaks it is a value all the same.
     """
 
     attribute: Attribute
@@ -188,6 +190,7 @@ class AttributeRules:
     filled: float
     shapes: tuple[Shape, ...] = SHAPES
     day_first: bool | None = None
+    contract: Contract | None = None
 
     @property
     def do_voters_step_in(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,6 +14,7 @@ from siteloom.wrapper.confidence import confidence, signs
 from siteloom.wrapper.explain import explain
 from siteloom.wrapper.format import from_json, to_json
 from siteloom.wrapper.language import shape
+from siteloom.wrapper.layouts import chosen_layout
 from siteloom.wrapper.parts import part_values
 from siteloom.wrapper.scoring import chosen
 from siteloom.wrapper.selection import records, select, select_in
@@ -63,7 +64,9 @@ class Wrapper:
 
     `labels` are texts of the template that name values and never are values.
     With `record_rule` the pages are lists, and each record is searched by itself. The
-    `footprint` tells which pages it is for.
+    `footprint` tells which pages it is for. `earlier` are wrappers of layouts that the template had
+    before, the newest first: as long as a site still serves some pages in one of them, these come out
+    right as well.
     """
 
     attributes: Mapping[str, AttributeRules]
@@ -71,6 +74,7 @@ class Wrapper:
     record_rule: RecordRule | None = None
     parser: str = PARSER
     footprint: Footprint = Footprint()
+    earlier: tuple[Wrapper, ...] = ()
 
     def extract(self, page: Page) -> Record:
         """The record of a page; of a list page the first one."""
@@ -86,6 +90,9 @@ class Wrapper:
 
     def records(self, root: Element, url: str) -> Iterator[Record]:
         """The records of a page that is parsed already."""
+        if self.earlier:
+            yield from self._records_by_layout(root, url)
+            return
         if self.record_rule is None:
             yield self.record_of(root, url, None)
             return
@@ -101,10 +108,22 @@ class Wrapper:
         occurring = occurrences(root, self._triggers)
         return self._record(url, _Region(lambda prepared: select(prepared.search, occurring), None))
 
+    @cached_property
+    def layouts(self) -> tuple[Wrapper, ...]:
+        """A wrapper for each of the layouts alone, the newest first."""
+        return replace(self, earlier=()), *self.earlier
+
+    def _records_by_layout(self, root: Element, url: str) -> Iterator[Record]:
+        tried = [tuple(layout.records(root, url)) for layout in self.layouts]
+        attributes = [layout.attributes for layout in self.layouts]
+        number = chosen_layout(attributes, tried, are_lists=self.record_rule is not None)
+        for record in tried[number]:
+            yield _with_layout(record, number) if number else record
+
     @property
     def looks_for_ids(self) -> bool:
         """Whether a page must be parsed with its ids collected for the rules to find what they look for."""
-        return bool(self._triggers.ids)
+        return bool(self._triggers.ids) or any(layout.looks_for_ids for layout in self.earlier)
 
     def explain(self) -> str:
         """In plain words, how each attribute is found and why so."""
@@ -117,7 +136,8 @@ class Wrapper:
     @staticmethod
     def from_json(text: str) -> Wrapper:
         """A wrapper from its text."""
-        return Wrapper(**from_json(text))
+        newest, *earlier = from_json(text)
+        return Wrapper(**newest, earlier=tuple(Wrapper(**layout) for layout in earlier))
 
     def to_xslt(self) -> str:
         """An XSLT 1.0 stylesheet that gives the same values."""
@@ -218,6 +238,15 @@ class Wrapper:
         if node.text in self.labels:
             return []
         return [text for text in part_values(rule.part, node.text) if shape(text) in attribute.shapes]
+
+
+def _with_layout(record: Record, number: int) -> Record:
+    """A record whose provenance tells that its rules are those of an earlier layout."""
+    provenance = {
+        name: tuple(replace(origin, rule=f"{origin.rule}@{number + 1}") for origin in origins)
+        for name, origins in record.provenance.items()
+    }
+    return replace(record, provenance=provenance)
 
 
 def _provenance(

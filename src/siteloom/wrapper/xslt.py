@@ -210,6 +210,11 @@ def to_xslt(wrapper: Wrapper) -> str:
 
     It is for our own trees, and for other processors for the XML that `tree_xml` makes of them.
     """
+    if wrapper.earlier:
+        raise UsageError(
+            "Which of several layouts a page has cannot be said in XSLT 1.0: "
+            "render each of the wrapper's layouts by itself."
+        )
     is_list = wrapper.record_rule is not None
     attributes = (
         _attribute_template(number, name, rules, is_list)

@@ -1,0 +1,227 @@
+"""Bellwethers: a few pages of a wrapper, kept as they are, by which changes of the site are noticed."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from siteloom.dom import parse
+from siteloom.errors import UsageError
+from siteloom.model import Failure, Page
+from siteloom.monitoring.comparing import FreshPage, pairs
+from siteloom.sampling import check_count, sample_order
+from siteloom.signature import signature
+from siteloom.spacing import evenly_spaced
+from siteloom.template import page_paths
+from siteloom.wrapper.contract import Contract, learned_contract
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from siteloom.model import Record
+    from siteloom.monitoring.comparing import Pair, Values
+    from siteloom.template import PathSet
+    from siteloom.wrapper import Wrapper
+
+MOST_BELLWETHERS = 20
+"""As many as the paper on Vertex watches for a cluster at most (Gulhane et al., ICDE 2011)."""
+
+# So many pages are looked at to choose some, and to learn what values are like.
+_MOST_LOOKED_AT = 300
+# Of each attribute so many values are watched if there are, for an optional one may be on few pages.
+_LEAST_OF_ATTRIBUTE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Bellwether:
+    """A page that is watched: as it was when it was well, what was found on it, and by which rules."""
+
+    page: Page
+    signature: str
+    records: tuple[Values, ...]
+    rules: tuple[Mapping[str, str], ...]
+
+
+class Past(NamedTuple):
+    """What visits without alarm showed of an attribute.
+
+    Of `filled` values so many were `lost`, and of `compared` ones so many were `mistaken` by their look.
+    """
+
+    filled: int = 0
+    lost: int = 0
+    compared: int = 0
+    mistaken: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """The bellwethers of a wrapper, what its values are like, and what was learned from earlier visits."""
+
+    wrapper: Wrapper
+    bellwethers: tuple[Bellwether, ...]
+    contracts: Mapping[str, Contract] = field(default_factory=dict)
+    past: Mapping[str, Past] = field(default_factory=dict)
+    name: str = ""
+
+
+def watch(wrapper: Wrapper, pages: Iterable[Page], k: int = MOST_BELLWETHERS, *, name: str = "") -> Watch:
+    """Choose up to `k` pages on which a wrapper works, as different from each other as there are.
+
+    Of a page that is given in several versions the last one counts; the others tell which values
+    change from visit to visit.
+    """
+    check_count(k)
+    versions: dict[str, list[Page]] = defaultdict(list)
+    for page in pages:
+        versions[page.url].append(page)
+    urls = evenly_spaced(list(versions), _MOST_LOOKED_AT)
+    looked_at = [one for url in urls if (one := _look(wrapper, versions[url][-1])) is not None]
+    if not looked_at:
+        raise UsageError(
+            f"None of the {len(versions):,} pages can be watched: the wrapper finds nothing on them."
+        )
+    started = Watch(
+        wrapper,
+        tuple(one.bellwether for one in _chosen(looked_at, list(wrapper.attributes), k)),
+        _contracts(wrapper, [record for one in looked_at for record in one.records]),
+        name=name,
+    )
+    older = [pair for url in urls for pair in _pairs_of_versions(wrapper, versions[url])]
+    return replace(started, past=learned_past({}, wrapper, older))
+
+
+def refilled(watch_: Watch, gone: Collection[str], pages: Iterable[Page]) -> Watch:
+    """A watch in which others of some pages take the place of bellwethers that are gone."""
+    left = tuple(one for one in watch_.bellwethers if one.page.url not in gone)
+    known = {one.page.url for one in watch_.bellwethers}
+    others = evenly_spaced([page for page in pages if page.url not in known], _MOST_LOOKED_AT)
+    looked_at = [one for page in others if (one := _look(watch_.wrapper, page)) is not None]
+    wanted = len(watch_.bellwethers) - len(left)
+    if not looked_at or not wanted:
+        return replace(watch_, bellwethers=left)
+    new = _chosen(looked_at, list(watch_.wrapper.attributes), wanted)
+    return replace(watch_, bellwethers=(*left, *(one.bellwether for one in new)))
+
+
+def bellwether(page: Page, records: Sequence[Record]) -> Bellwether:
+    """A page with what was found on it."""
+    found = signature(page.html)
+    return Bellwether(
+        page,
+        found.hex() if found else "",
+        tuple({name: tuple(texts) for name, texts in record.values.items()} for record in records),
+        tuple({name: one[0].rule for name, one in record.provenance.items()} for record in records),
+    )
+
+
+def constant_attributes(wrapper: Wrapper, past: Mapping[str, Past]) -> list[str]:
+    """The attributes whose values stay as they are, as far as is known and as visits have shown."""
+    return [
+        name
+        for name, rules in wrapper.attributes.items()
+        if rules.attribute.constant is not False and not _does_change(past.get(name, Past()))
+    ]
+
+
+def learned_past(past: Mapping[str, Past], wrapper: Wrapper, seen: Sequence[Pair]) -> dict[str, Past]:
+    """What is known of earlier visits, and what another one that was well has shown."""
+    learned = dict(past)
+    for name in wrapper.attributes:
+        filled = [pair for pair in seen if pair.before.get(name)]
+        compared = [pair for pair in filled if not pair.is_lost(name)]
+        before = past.get(name, Past())
+        learned[name] = Past(
+            before.filled + len(filled),
+            before.lost + len(filled) - len(compared),
+            before.compared + len(compared),
+            before.mistaken + sum(pair.is_mistaken(name) for pair in compared),
+        )
+    return learned
+
+
+# Two visits of a cluster's bellwethers at the least.
+_LEAST_COMPARED = 20
+_CHANGING_SHARE = 0.2
+
+
+def _does_change(past: Past) -> bool:
+    return past.compared >= _LEAST_COMPARED and past.mistaken > _CHANGING_SHARE * past.compared
+
+
+class _LookedAt(NamedTuple):
+    bellwether: Bellwether
+    records: tuple[Record, ...]
+    paths: PathSet
+
+
+def _look(wrapper: Wrapper, page: Page) -> _LookedAt | None:
+    """A page if the wrapper works on it."""
+    root = parse(page)
+    if isinstance(root, Failure):
+        return None
+    records = tuple(wrapper.records(root, page.url))
+    if not is_complete(wrapper, records):
+        return None
+    return _LookedAt(bellwether(page, records), records, page_paths(root))
+
+
+def is_complete(wrapper: Wrapper, records: Sequence[Record]) -> bool:
+    """Whether all mandatory attributes were found on a page; if there are none, whether any was."""
+    mandatory = {name for name, rules in wrapper.attributes.items() if rules.attribute.mandatory}
+    if wrapper.record_rule is not None:
+        return bool(records)
+    return any(record.values and mandatory <= record.values.keys() for record in records)
+
+
+def _chosen(looked_at: Sequence[_LookedAt], attributes: Sequence[str], k: int) -> list[_LookedAt]:
+    """Pages that show most of what differs, and among them some with values of each attribute."""
+    order = [looked_at[pick.page] for pick in sample_order([one.paths for one in looked_at], len(looked_at))]
+    chosen = order[: (k + 1) // 2]
+    for name in attributes:
+        having = Counter(_has(one, name) for one in chosen)[True]
+        for one in order:
+            if len(chosen) >= k or having >= _LEAST_OF_ATTRIBUTE:
+                break
+            if one not in chosen and _has(one, name):
+                chosen.append(one)
+                having += 1
+    chosen += [one for one in order if one not in chosen][: k - len(chosen)]
+    return chosen
+
+
+def _has(one: _LookedAt, attribute: str) -> bool:
+    return any(attribute in record.values for record in one.records)
+
+
+def _contracts(wrapper: Wrapper, records: Sequence[Record]) -> dict[str, Contract]:
+    """What values are like: as was learned with the wrapper, or from these records if they are more."""
+    found: dict[str, Contract] = {}
+    for name, rules in wrapper.attributes.items():
+        texts = [text for record in records for text in record.values.get(name, ())]
+        seen = learned_contract(texts, rules.attribute.type)
+        known = rules.contract
+        better = seen if known is None or (seen is not None and seen.values > known.values) else known
+        if better is not None:
+            found[name] = better
+    return found
+
+
+def _pairs_of_versions(wrapper: Wrapper, versions: Sequence[Page]) -> Iterator[Pair]:
+    """What was found on each version of a page, with what was found on the next."""
+    before: Sequence[Record] | None = None
+    if len(versions) < 2:
+        return
+    constant = list(wrapper.attributes)
+    for page in versions:
+        root = parse(page)
+        if isinstance(root, Failure):
+            continue
+        now = FreshPage(page, root, wrapper)
+        if not is_complete(wrapper, now.records):
+            continue
+        if before is not None:
+            values = [record.values for record in before]
+            yield from pairs(values, now, constant, is_list=wrapper.record_rule is not None)
+        before = now.records

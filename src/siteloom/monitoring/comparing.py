@@ -1,0 +1,115 @@
+"""A page that was fetched again, held against what is known of it."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from siteloom.learning.places import PlaceIndex, fold
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from siteloom.dom import Element
+    from siteloom.model import Page, Record
+    from siteloom.wrapper import Wrapper
+
+    Values = Mapping[str, tuple[str, ...]]
+
+_WORD = re.compile(r"\w+")
+# What has at least half of its words or values in common with what was there before was edited, not mistaken.
+_EDITED = 0.5
+
+
+class FreshPage:
+    """A page as it is now: what a wrapper finds on it, and where any text stands on it."""
+
+    def __init__(self, page: Page, root: Element, wrapper: Wrapper) -> None:
+        self.page = page
+        self.root = root
+        self.records = tuple(wrapper.records(root, page.url))
+
+    @cached_property
+    def places(self) -> PlaceIndex:
+        """Where texts stand."""
+        return PlaceIndex(self.root)
+
+    def has(self, text: str) -> bool:
+        """Whether a text stands anywhere on the page."""
+        return bool(fold(text)) and bool(self.places.find(text))
+
+
+class Pair(NamedTuple):
+    """A record as it was known, and as it is found now; `after` is None if a list has it no more."""
+
+    page: FreshPage
+    before: Values
+    after: Record | None
+
+    def now(self, attribute: str) -> tuple[str, ...]:
+        """The values of an attribute as they are found now."""
+        return () if self.after is None else self.after.values.get(attribute, ())
+
+    def is_lost(self, attribute: str) -> bool:
+        """Whether there were values, and none are found now."""
+        return bool(self.before.get(attribute)) and not self.now(attribute)
+
+    def is_kept(self, attribute: str) -> bool:
+        """Whether the values found now are those that were known, or at least half of several."""
+        known, now = (set(map(_comparable, texts)) for texts in (self.before[attribute], self.now(attribute)))
+        return 2 * len(known & now) >= len(known) if len(known) > 1 else known == now
+
+    def is_edited(self, attribute: str) -> bool:
+        """Whether the site itself has other values now: the old are gone, and the new are much like them."""
+        known, now = (_words(texts) for texts in (self.before[attribute], self.now(attribute)))
+        is_alike = len(known & now) >= _EDITED * len(known | now)
+        return is_alike and not any(map(self.page.has, self.before[attribute]))
+
+    def is_mistaken(self, attribute: str) -> bool:
+        """Whether other values are found now than were known."""
+        if not self.before.get(attribute) or not self.now(attribute):
+            return False
+        return not self.is_kept(attribute) and not self.is_edited(attribute)
+
+    def finding(self, attribute: str) -> str:
+        """What came of the old values."""
+        for text in self.before.get(attribute, ()):
+            if places := self.page.places.find(text):
+                return f"{text!r} still stands at {places[0].node}"
+        if self.after is not None and (refused := self.after.withheld.get(attribute)):
+            return f"{refused[0].text!r} was withheld: {refused[0].reason}"
+        return "no longer on the page"
+
+
+def pairs(before: Sequence[Values], page: FreshPage, constant: Sequence[str], *, is_list: bool) -> list[Pair]:
+    """What was known of a page with what is found now, record by record.
+
+    Records of a list are told by the constant attribute that tells most of them apart; those that
+    the page does not have any more are left out.
+    """
+    if not is_list:
+        after = page.records[0] if page.records else None
+        return [Pair(page, known, after) for known in before]
+    distinct = {name: len({known[name] for known in before if known.get(name)}) for name in constant}
+    if not distinct:
+        return []
+    key = max(distinct, key=lambda name: distinct[name])
+    now = {_key(record.values, key): record for record in reversed(page.records)}
+    return [
+        Pair(page, known, after)
+        for known in before
+        if known.get(key) and ((after := now.get(_key(known, key))) or all(map(page.has, known[key])))
+    ]
+
+
+def _key(values: Values, name: str) -> tuple[str, ...]:
+    return tuple(map(_comparable, values.get(name, ())))
+
+
+def _comparable(text: str) -> str:
+    return fold(text).casefold()
+
+
+def _words(texts: Sequence[str]) -> set[str]:
+    return {word for text in texts for word in _WORD.findall(_comparable(text))}

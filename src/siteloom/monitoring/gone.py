@@ -1,0 +1,87 @@
+"""Pages that are gone, whatever their status said: removed, behind a log-in, or sent to the home page.
+
+They are told by structure alone, so that the language of a site does not
+matter: what was known of them is not there, and they tell nothing of their
+own, for the same page is served in the place of many.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from siteloom.dom import normalize, text_nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from siteloom.dom import Element
+    from siteloom.monitoring.comparing import FreshPage, Values
+
+# A page that greets a visitor by the name of what it hides has one of the known values, but not most.
+_KNOWN_SHARE = 0.5
+# What a page in the place of many tells of its own is a fraction of what the pages themselves told: the
+# address that was asked for, or the time of day.
+_OWN_SHARE = 0.2
+# A value that many pages have, such as a city, stands in menus too.
+_TELLING_SHARE = 0.2
+_FEW = 2
+
+
+class Visit(NamedTuple):
+    """A page that is compared: its tree and values as they were, and how it is now."""
+
+    before: Sequence[Values]
+    old_root: Element
+    now: FreshPage
+    is_intact: bool
+
+
+def gone_pages(visits: Sequence[Visit]) -> set[str]:
+    """The URLs of those pages among some that are gone."""
+    telling = _telling_values(visits)
+    suspects = [visit for visit in visits if not visit.is_intact and _is_unknown(visit, telling)]
+    if len(suspects) <= _FEW:
+        # So few raise no alarm either way; that they look alike cannot be seen, but nothing known is on them.
+        return {
+            visit.now.page.url
+            for visit in suspects
+            if not any(map(visit.now.has, _values(visit.before, telling)))
+        }
+    old = _own_characters([visit.old_root for visit in suspects])
+    now = _own_characters([visit.now.root for visit in suspects])
+    return {
+        visit.now.page.url
+        for visit, before, after in zip(suspects, old, now, strict=True)
+        if after <= _OWN_SHARE * before
+    }
+
+
+def _telling_values(visits: Sequence[Visit]) -> set[str]:
+    """The values that tell one page from most others; all of them if none does."""
+    count = Counter(text for visit in visits for text in set(_values(visit.before)))
+    telling = {text for text, pages in count.items() if pages <= max(1, _TELLING_SHARE * len(visits))}
+    return telling or set(count)
+
+
+def _is_unknown(visit: Visit, telling: Collection[str]) -> bool:
+    """Whether most of what is known of a page is not there."""
+    known = _values(visit.before, telling) or _values(visit.before)
+    return sum(map(visit.now.has, known)) <= _KNOWN_SHARE * len(known)
+
+
+def _values(before: Iterable[Values], among: Collection[str] | None = None) -> list[str]:
+    return [
+        text
+        for known in before
+        for texts in known.values()
+        for text in texts
+        if among is None or text in among
+    ]
+
+
+def _own_characters(roots: Sequence[Element]) -> list[int]:
+    """How many characters of text each page has that none of the others has."""
+    texts = [{normalize(node.text) for node in text_nodes(root)} for root in roots]
+    pages = Counter(text for found in texts for text in found)
+    return [sum(len(text) for text in found if pages[text] == 1) for found in texts]

@@ -1,0 +1,123 @@
+"""The field test: does a wrapper find on the new versions of pages what is known of them?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from siteloom.monitoring.bellwethers import constant_attributes
+from siteloom.monitoring.comparing import FreshPage, pairs
+from siteloom.wrapper.contract import breach
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from siteloom.dom import Element
+    from siteloom.model import Page
+    from siteloom.monitoring.comparing import Pair, Values
+    from siteloom.wrapper import Wrapper
+
+TOLERANCE = 0.05
+"""The share of known values that may be missed: records have errors, and pages change meanwhile."""
+
+# Above this share of its values, an attribute does not merely fluctuate.
+_MANY = 0.3
+_LEAST = 2
+
+
+class KnownPage(NamedTuple):
+    """A page as it is now, and the values of its records as they were."""
+
+    page: Page
+    root: Element
+    known: Sequence[Values]
+
+
+class Tested(NamedTuple):
+    """The known records of pages, with what a wrapper finds."""
+
+    wrapper: Wrapper
+    pairs: Sequence[Pair]
+
+    def right(self, name: str) -> list[Pair]:
+        """Where the known values are found, or other values that the site has put in their place."""
+        return [pair for pair in self._filled(name) if pair.now(name) and not pair.is_mistaken(name)]
+
+    def misplaced(self, name: str) -> list[Pair]:
+        """Where the known values stand on the page, but are not found.
+
+        A changing attribute must have lost its value for that: its old one may be on the page by chance.
+        """
+        return [
+            pair
+            for pair in self._filled(name)
+            if self._is_failing(pair, name) and all(map(pair.page.has, pair.before[name]))
+        ]
+
+    def vanished(self, name: str) -> list[Pair]:
+        """Where nothing is found, and the known values do not stand on the page."""
+        return [
+            pair
+            for pair in self._filled(name)
+            if pair.is_lost(name) and not all(map(pair.page.has, pair.before[name]))
+        ]
+
+    def replaced(self, name: str) -> list[Pair]:
+        """Where other values are found, and the known ones do not stand on the page."""
+        return [
+            pair
+            for pair in self._filled(name)
+            if pair.is_mistaken(name) and not all(map(pair.page.has, pair.before[name]))
+        ]
+
+    def is_broken(self, name: str) -> bool:
+        """Whether the rules of an attribute do not find what is there.
+
+        If most of what is not found is not there, the rest may be there by chance.
+        """
+        misplaced = len(self.misplaced(name))
+        absent = len(self.vanished(name)) + len(self.replaced(name))
+        is_much = misplaced > TOLERANCE * (misplaced + len(self.right(name)))
+        return misplaced >= max(_LEAST, absent) and is_much
+
+    def has_vanished(self, name: str) -> bool:
+        """Whether the values of an attribute are not on the pages any more."""
+        gone = len(self.vanished(name))
+        return gone >= _LEAST and gone > _MANY * len(self._filled(name))
+
+    def has_changed(self, name: str) -> bool:
+        """Whether an attribute that was taken to be constant has new values that are like the old ones."""
+        replaced = self.replaced(name)
+        if len(replaced) < _LEAST or len(replaced) <= _MANY * len(self._filled(name)):
+            return False
+        return name in self._constant and sum(
+            self.is_odd(pair, name) for pair in replaced
+        ) <= TOLERANCE * len(replaced)
+
+    def is_odd(self, pair: Pair, name: str) -> bool:
+        """Whether a value is unlike those that were learned from."""
+        contract = self.wrapper.attributes[name].contract
+        return contract is not None and any(breach(contract, text) for text in pair.now(name))
+
+    @property
+    def _constant(self) -> Sequence[str]:
+        return constant_attributes(self.wrapper, {})
+
+    def _filled(self, name: str) -> list[Pair]:
+        return [pair for pair in self.pairs if pair.before.get(name)]
+
+    def _is_failing(self, pair: Pair, name: str) -> bool:
+        return pair.is_lost(name) or (name in self._constant and pair.is_mistaken(name))
+
+
+def field_test(wrapper: Wrapper, pages: Iterable[KnownPage]) -> Tested:
+    """Hold what a wrapper finds on pages against what is known of them.
+
+    Pages on which nothing stands that is known are left out: they are gone, or are about something else.
+    """
+    constant = constant_attributes(wrapper, {})
+    found: list[Pair] = []
+    for page, root, known in pages:
+        now = FreshPage(page, root, wrapper)
+        if any(now.has(text) for values in known for texts in values.values() for text in texts):
+            found += pairs(known, now, constant, is_list=wrapper.record_rule is not None)
+    return Tested(wrapper, found)

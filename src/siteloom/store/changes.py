@@ -1,0 +1,194 @@
+"""What is known of sites that change: what is watched, what checks found, and how wrappers were repaired."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import delete, insert, select, update
+
+from siteloom.errors import StoreError
+from siteloom.store import schema
+from siteloom.store.lock import wait_for_tables
+from siteloom.store.text import storable, storable_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from sqlalchemy import Engine, Select, Table
+
+_OPEN = ("review", "annotation")  # the states of a repair that waits for a person
+_SUPERSEDED = "superseded"
+
+
+# The fields of each of these stand in the order of the columns of its table.
+
+
+class StoredWatch(NamedTuple):
+    """What is watched of the pages of a wrapper, as JSON; no version if the wrapper is not in the store."""
+
+    wrapper: str
+    site: str
+    version: int | None
+    text: str
+    saved_at: datetime
+
+
+class StoredCheck(NamedTuple):
+    """What a run found when it looked after a wrapper; its kind is `bellwethers` or `output`."""
+
+    id: int
+    run_id: int
+    wrapper: str
+    version: int | None
+    at: datetime
+    kind: str
+    is_healthy: bool
+    content: dict[str, Any]
+
+
+class StoredRepair(NamedTuple):
+    """What became of a wrapper whose site had changed.
+
+    The outcome is `reused`, `repaired` or `needs-annotation`. The state is
+    `applied` if the repair is in force, `review` or `annotation` as long as it
+    waits for a person's yes or examples, else `rejected` or `superseded`.
+    `text` is the JSON of the wrapper that was proposed, `content` the report.
+    """
+
+    id: int
+    run_id: int
+    wrapper: str
+    version_before: int
+    version_after: int | None
+    outcome: str
+    state: str
+    confidence: float
+    at: datetime
+    text: str | None
+    content: dict[str, Any]
+
+
+def save_watch(
+    engine: Engine, wrapper: str, site: str, version: int | None, text: str, *, at: datetime
+) -> None:
+    """Keep what is watched of a wrapper's pages in the place of what was watched before."""
+    name = storable(wrapper)
+    outdated = delete(schema.watches).where(schema.watches.c.wrapper == name)
+    watch = insert(schema.watches).values(
+        wrapper=name, site=storable(site), wrapper_version=version, text=storable_json(text), saved_at=at
+    )
+    with engine.begin() as connection:
+        wait_for_tables(connection)  # else two processes could both find the place free
+        connection.execute(outdated)
+        connection.execute(watch)
+
+
+def all_watches(engine: Engine) -> list[StoredWatch]:
+    """What is watched, by the names of the wrappers."""
+    with engine.connect() as connection:
+        found = [StoredWatch(*row) for row in connection.execute(select(schema.watches))]
+    return sorted(found, key=lambda watch: watch.wrapper)  # databases differ in how they sort text
+
+
+def watch_of(engine: Engine, wrapper: str) -> StoredWatch | None:
+    """What is watched of a wrapper's pages, if anything is."""
+    query = select(schema.watches).where(schema.watches.c.wrapper == storable(wrapper))
+    with engine.connect() as connection:
+        row = connection.execute(query).one_or_none()
+    return None if row is None else StoredWatch(*row)
+
+
+def save_check(
+    engine: Engine,
+    run_id: int,
+    wrapper: str,
+    version: int | None,
+    kind: str,
+    *,
+    is_healthy: bool,
+    content: Mapping[str, object],
+    at: datetime,
+) -> None:
+    """Keep what a check found, beside all that were made before."""
+    check = insert(schema.checks).values(
+        run_id=run_id,
+        wrapper=storable(wrapper),
+        wrapper_version=version,
+        at=at,
+        kind=kind,
+        is_healthy=is_healthy,
+        content=dict(content),  # as JSON escapes it, databases take any text
+    )
+    with engine.begin() as connection:
+        connection.execute(check)
+
+
+def latest_checks(engine: Engine, wrapper: str | None = None, limit: int | None = None) -> list[StoredCheck]:
+    """The checks, or those of one wrapper, the newest first."""
+    query = _newest_first(schema.checks, wrapper).limit(limit)
+    with engine.connect() as connection:
+        return [StoredCheck(*row) for row in connection.execute(query)]
+
+
+def save_repair(
+    engine: Engine,
+    run_id: int,
+    wrapper: str,
+    version_before: int,
+    version_after: int | None,
+    *,
+    outcome: str,
+    state: str,
+    confidence: float,
+    text: str | None,
+    content: Mapping[str, object],
+    at: datetime,
+) -> int:
+    """Keep a repair, which puts an end to those of the wrapper that still wait; returns its id."""
+    name, columns = storable(wrapper), schema.repairs.c
+    waiting = update(schema.repairs).where(columns.wrapper == name, columns.state.in_(_OPEN))
+    repair = insert(schema.repairs).values(
+        run_id=run_id,
+        wrapper=name,
+        version_before=version_before,
+        version_after=version_after,
+        outcome=outcome,
+        state=state,
+        confidence=confidence,
+        at=at,
+        text=None if text is None else storable_json(text),
+        content=dict(content),
+    )
+    with engine.begin() as connection:
+        wait_for_tables(connection)  # else two processes could both leave a repair of the wrapper open
+        connection.execute(waiting.values(state=_SUPERSEDED))
+        repair_id: int = connection.execute(repair.returning(columns.id)).scalar_one()
+    return repair_id
+
+
+def latest_repairs(engine: Engine, wrapper: str | None = None) -> list[StoredRepair]:
+    """The repairs, or those of one wrapper, the newest first."""
+    with engine.connect() as connection:
+        return [StoredRepair(*row) for row in connection.execute(_newest_first(schema.repairs, wrapper))]
+
+
+def settle_repair(engine: Engine, repair_id: int, state: str, version_after: int | None = None) -> None:
+    """Put an end to the waiting of a repair; if two try, one of them is told that it came too late."""
+    columns = schema.repairs.c
+    settled = update(schema.repairs).where(columns.id == repair_id, columns.state.in_(_OPEN))
+    settled = settled.values(state=state)
+    if version_after is not None:
+        settled = settled.values(version_after=version_after)
+    with engine.begin() as connection:
+        if connection.execute(settled).rowcount == 1:
+            return
+        found = connection.execute(select(columns.state).where(columns.id == repair_id)).scalar()
+    if found is None:
+        raise StoreError(f"There is no repair {repair_id}.")
+    raise StoreError(f"The repair {repair_id} waits for no one any more: it is {found} already.")
+
+
+def _newest_first(table: Table, wrapper: str | None) -> Select[*tuple[Any, ...]]:
+    query = select(table).order_by(table.c.id.desc())
+    return query if wrapper is None else query.where(table.c.wrapper == storable(wrapper))

@@ -1,0 +1,146 @@
+"""Contracts: what the values of an attribute are like, learned from values that were right.
+
+A contract cannot say that a value is right, but that it is unlike all values
+before. A single such value may be right all the same, so nothing is withheld
+for it; that many values break their contract is a sign that a rule finds
+something else.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from siteloom.errors import MissingExtra
+from siteloom.typed import Price, Rating, typed_value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from siteloom.model import ValueType
+
+# A claim that no value contradicted is wrong about one in n + 2 others (rule of succession): with five
+# values a length says something, but several claims about characters together need more.
+_LEAST_VALUES = 5
+_LEAST_VALUES_FOR_CHARACTERS = 20
+# An odd value or two must not make a claim void.
+_ALMOST_ALL = 0.98
+# Values that come back so often are chosen from a list, such as parties and cuisines.
+_LEAST_REPEATS = 4
+_MOST_CHOICES = 50
+# Prices of one shop differ by some tens, but a phone number is no price.
+_RANGE_FACTOR = 10
+
+_NUMERIC = frozenset({"number", "price", "rating"})
+
+_CLASSES: dict[str, Callable[[str], bool]] = {
+    "digits": str.isdigit,
+    "capitals": str.isupper,
+    "small letters": str.islower,
+    "blanks": str.isspace,
+    "@": "@".__eq__,
+    "/": "/".__eq__,
+    "currency signs": "$€£¥".__contains__,
+}
+CHARACTERS = tuple(_CLASSES)
+"""The classes of characters that claims are made about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """Claims about the values of an attribute, learned from `values` of them.
+
+    They are between `shortest` and `longest` characters long. `always` are classes of characters that
+    each has at least one of, `never` those that none has. `choices`, if any, are all values that there are;
+    `least` and `most` is the range of numbers. `commonest` is the share of the most frequent value.
+    """
+
+    values: int
+    shortest: int
+    longest: int
+    always: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    least: float | None = None
+    most: float | None = None
+    commonest: float = 1.0
+
+
+def learned_contract(texts: Sequence[str], kind: ValueType | None = None) -> Contract | None:
+    """What values of an attribute of some type are like; None if they are too few to tell."""
+    if len(texts) < _LEAST_VALUES:
+        return None
+    amounts = [_amount(_read(text, kind)) for text in texts] if kind in _NUMERIC else []
+    numbers = [amount for amount in amounts if amount is not None]
+    has_range = len(numbers) == len(texts)
+    count = Counter(texts)
+    return Contract(
+        len(texts),
+        min(map(len, texts)),
+        max(map(len, texts)),
+        *_claims(texts),
+        _choices(count, len(texts)),
+        min(numbers) if has_range else None,
+        max(numbers) if has_range else None,
+        round(max(count.values()) / len(texts), 4),
+    )
+
+
+def breach(contract: Contract, text: str, typed: object | None = None) -> str | None:
+    """How a value is unlike those that a contract was learned from; None if it is like them."""
+    if not contract.shortest // 2 <= len(text) <= 2 * contract.longest + _LEAST_VALUES:
+        return f"{len(text)} characters instead of {contract.shortest} to {contract.longest}"
+    if contract.choices and text not in contract.choices:
+        return f"none of the {len(contract.choices)} values known"
+    for name in contract.always:
+        if not any(map(_CLASSES[name], text)):
+            return f"no {name}"
+    for name in contract.never:
+        if any(map(_CLASSES[name], text)):
+            return f"{name}, which no value had"
+    amount = _amount(typed)
+    if amount is not None and contract.least is not None and contract.most is not None:
+        least = min(contract.least / _RANGE_FACTOR, contract.least * _RANGE_FACTOR)  # it may be negative
+        most = max(contract.most / _RANGE_FACTOR, contract.most * _RANGE_FACTOR)
+        if not least <= amount <= most:
+            return f"{amount:g} instead of {contract.least:g} to {contract.most:g}"
+    return None
+
+
+def _claims(texts: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if len(texts) < _LEAST_VALUES_FOR_CHARACTERS:
+        return (), ()
+    shares = {
+        name: sum(any(map(is_one, text)) for text in texts) / len(texts) for name, is_one in _CLASSES.items()
+    }
+    always = tuple(name for name, share in shares.items() if share >= _ALMOST_ALL)
+    never = tuple(name for name, share in shares.items() if share <= 1 - _ALMOST_ALL)
+    return always, never
+
+
+def _choices(count: Counter[str], total: int) -> tuple[str, ...]:
+    """All values, if they are words from a list; dates of the same day and numbers are none."""
+    if total < _LEAST_REPEATS * max(len(count), _LEAST_VALUES) or len(count) > _MOST_CHOICES:
+        return ()
+    if any(character.isdigit() for text in count for character in text):
+        return ()
+    return tuple(sorted(count))
+
+
+def _read(text: str, kind: ValueType | None) -> object | None:
+    try:
+        return None if kind is None else typed_value(text, kind)
+    except MissingExtra:
+        return None
+
+
+def _amount(typed: object | None) -> float | None:
+    match typed:
+        case Price(amount=amount) | Rating(value=amount):
+            return float(amount)
+        case Decimal() | int() | float():
+            return float(typed)
+        case _:
+            return None

@@ -1,0 +1,67 @@
+"""Which of several layouts a page has, told by what the rules of each find on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from siteloom.wrapper.contract import breach
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from siteloom.model import Record
+    from siteloom.wrapper.language import AttributeRules
+
+    Attributes = Mapping[str, AttributeRules]
+
+MOST_EARLIER = 2
+"""So many earlier layouts are kept. A site that is being rebuilt serves two, seldom three, at a time."""
+
+
+def chosen_layout(
+    layouts: Sequence[Attributes], found: Sequence[Sequence[Record]], *, are_lists: bool
+) -> int:
+    """The number of the layout that a page has: the newest, unless the rules of an earlier one find more.
+
+    `found` are the records by each of the layouts. Of lists, the layout counts that gives most values.
+    """
+    if are_lists:
+        counts = [sum(len(record.values) for record in records) for records in found]
+        return counts.index(max(counts))
+    gains = [
+        _gain(newest=(layouts[0], found[0][0]), earlier=(attributes, record))
+        for attributes, (record,) in zip(layouts, found, strict=True)
+    ]
+    return gains.index(max(gains))
+
+
+def _gain(newest: tuple[Attributes, Record], earlier: tuple[Attributes, Record]) -> float:
+    """How many more attributes are probably right by the rules of an earlier layout.
+
+    Where both find values that may be right, the newest is preferred: how sure they are differs for
+    other reasons.
+    """
+    gain = 0.0
+    for name in newest[0].keys() & earlier[0].keys():
+        is_value_new, new = _value(name, *newest)
+        is_value_old, old = _value(name, *earlier)
+        if not (is_value_new and is_value_old):
+            gain += old - new
+    return gain
+
+
+def _value(name: str, attributes: Attributes, record: Record) -> tuple[bool, float]:
+    """Whether there is a value that may be right, and how probable it is that what is found is right.
+
+    That a page has no value is as probable as that others have none. A value that breaks its contract
+    is worth nothing.
+    """
+    rules = attributes[name]
+    texts = record.values.get(name)
+    if texts is None:
+        return False, 1 - rules.filled
+    typed = record.typed.get(name) or (None,) * len(texts)
+    pairs = zip(texts, typed, strict=True)
+    if rules.contract is not None and any(breach(rules.contract, text, kind) for text, kind in pairs):
+        return False, 0.0
+    return True, min(origin.confidence for origin in record.provenance[name])
