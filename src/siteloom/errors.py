@@ -9,6 +9,7 @@
     │   └── ContradictoryExamples two examples say different things of the same page
     ├── UnreadablePage            a page has no tree to extract from
     ├── WrapperError              a wrapper file cannot be read
+    ├── WatchError                a file of bellwethers cannot be read
     ├── SourceError               pages cannot be read from a source
     ├── OutputError               results cannot be written
     ├── EngineError               the processes that do the work keep dying
@@ -93,6 +94,10 @@ class UnreadablePage(SiteloomError):
 
 class WrapperError(SiteloomError):
     """The text of a wrapper is none, is damaged, or is of a newer version of Siteloom."""
+
+
+class WatchError(SiteloomError):
+    """The text of a watch is none, is damaged, or is of another version of Siteloom."""
 
 
 class SourceError(SiteloomError):

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from siteloom.config import ParseSettings
 from siteloom.dom import parse
 from siteloom.errors import WrapperError
-from siteloom.matching import Matcher, NamedWrapper
+from siteloom.matching import NO_WRAPPER_FOR_SITE, Matcher, NamedWrapper
 from siteloom.model import Failure, Page, Skipped
 from siteloom.record_rows import record_row
-from siteloom.urls import url_shape
+from siteloom.urls import site_of, url_shape
 from siteloom.wrapper import Wrapper
+from siteloom.wrapper.layouts import is_breaching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -39,8 +40,10 @@ _UNMATCHED = "unmatched"
 
 Tally: TypeAlias = Counter[tuple[str, ...]]
 """What was counted, by what: `pages`, `records`, `passed url`, `passed signature`; `failed` and a reason;
-`skipped` and a reason; `unmatched` and a shape of URLs; `records of` and a wrapper; `filled` and `withheld`,
-a wrapper and an attribute; `incomplete` and a wrapper for records without a mandatory attribute."""
+`skipped` and a reason; `unmatched` and a shape of URLs; `pages of` a site that has wrappers, and those of
+them that gave no record as `fruitless`; `records of` and a wrapper; `filled`, `withheld` and `breaching` (for
+values that break their contract), a wrapper and an attribute; `incomplete` and a wrapper for records without
+a mandatory attribute."""
 
 
 class WrapperText(NamedTuple):
@@ -197,6 +200,11 @@ class ShardExtraction:
             _fail(result, Failure(page.url, BROKEN, repr(error)))
             return
         tally = result.tally
+        if found.failure is None or found.failure.reason != NO_WRAPPER_FOR_SITE:
+            site = site_of(page.url)
+            tally["pages of", site] += 1
+            if found.failure is not None:
+                tally["fruitless", site] += 1
         tally["passed url",] += found.match.passed_url
         tally["passed signature",] += found.match.passed_signature
         if found.failure is not None:
@@ -229,6 +237,8 @@ def _count(tally: Tally, named: NamedWrapper, records: Sequence[Record]) -> None
     for record in records:
         for attribute in record.values:
             tally["filled", named.name, attribute] += 1
+            if is_breaching(named.wrapper.attributes, record, attribute):
+                tally["breaching", named.name, attribute] += 1
         for attribute in record.withheld:
             tally["withheld", named.name, attribute] += 1
         if not mandatory <= record.values.keys():

@@ -332,6 +332,9 @@ def learn_template(
             version = newest.version
         else:
             version = store.save_wrapper(template.name, template.site, text, "learn")
+            for repair in store.repairs(template.name):
+                if repair.state in ("review", "annotation"):
+                    store.settle_repair(repair.id, "applied", version)
     return NewWrapper(template.name, template.site, version, learned)
 
 

@@ -96,7 +96,7 @@ def _some_features(draw: st.DrawFn, scope: Scope, node: Selected, target: str, m
     chosen = set(draw(st.lists(of_any_kind, max_size=most)))
     # A position says nothing without the tag that is counted.
     tags = {feature.distance: feature for feature in known if feature.kind == "tag"}
-    return chosen | {tags[feature.distance] for feature in chosen if feature.kind == "position"}
+    return chosen | {tags[feature.distance] for feature in chosen if feature.kind.endswith("position")}
 
 
 def _is_hidden(element: Element) -> bool:

@@ -78,7 +78,8 @@ class Scope:
 
     def _element_features(self, element: Element) -> Iterator[Feature]:
         yield Feature("tag", 0, str(element.tag))
-        yield Feature("position", 0, str(self._position(element)))
+        yield Feature("position", 0, str(self._position(element, preceding=True)))
+        yield Feature("last-position", 0, str(self._position(element, preceding=False)))
         before = [spot for number, spot in self.visible if number < self.events.index(element)]
         if before:
             yield Feature("before", 0, normalize(before[-1].text))
@@ -91,10 +92,10 @@ class Scope:
             if words := _words(element.get(name, "")):
                 yield Feature("attribute", 0, f"{name}={' '.join(words)}")
 
-    def _position(self, element: Element) -> int:
+    def _position(self, element: Element, preceding: bool) -> int:
         if self.is_record and element is self.top:
             return 1
-        return 1 + sum(sibling.tag == element.tag for sibling in element.itersiblings(preceding=True))
+        return 1 + sum(sibling.tag == element.tag for sibling in element.itersiblings(preceding=preceding))
 
     def _first_text(self, element: Element) -> str | None:
         inside = (s for _, s in self.visible if element in (s.parent, *s.parent.iterancestors()))

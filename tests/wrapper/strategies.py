@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from siteloom.model import Attribute, ValueType
 from siteloom.wrapper.language import (
     ELEMENT_KINDS,
+    NUMBERED,
     RECORD_KINDS,
     SHAPES,
     TEXT_KINDS,
@@ -46,7 +47,7 @@ def features(draw: st.DrawFn, kinds: tuple[Kind, ...] = get_args(Kind)) -> Featu
     distance = draw(st.integers(0, 2_048)) if kind in ELEMENT_KINDS else 0
     if kind == "shape":
         return Feature(kind, distance, draw(st.sampled_from(get_args(Shape))))
-    if kind in ("text-number", "position"):
+    if kind in NUMBERED:
         return Feature(kind, distance, str(draw(st.integers(1, 999_999_999))))
     if kind == "attribute":
         return Feature(kind, distance, f"{draw(names)}={draw(texts)}")

@@ -40,6 +40,7 @@ _COST = {
     "first-text": 1.2,
     "before": 1.0,
     "position": 3.0,
+    "last-position": 3.5,
 }
 _COST_OF_OTHER_ATTRIBUTES = 1.0
 _COST_OF_DISTANCE = 0.15
@@ -47,7 +48,7 @@ _FAR = 1.2  # a text in another part of the page is a poor label
 _TEXTS = frozenset({"text-before", "prefix", "first-text", "before"})
 _NAMES = frozenset({"id", "class", "class-word"})
 
-_ITEM_FEATURES = frozenset({("text-number", 0), ("position", 0)})
+_ITEM_FEATURES = frozenset({("text-number", 0), ("position", 0), ("last-position", 0)})
 
 # How many points of cost it is worth to find something on all other units instead of none, and all examples
 # instead of none: what one rule does not cover, another will.
@@ -285,7 +286,8 @@ def _ranked_rules(problem: Problem, uncovered: set[int]) -> list[Found]:
     rankings = []
     searched = set()
     for seed in problem.instances[first].rows[:_SEEDS]:
-        for common in (_grow(problem, seed, others), problem.features(seed)):
+        for shared in (_grow(problem, seed, others), problem.features(seed)):
+            common = _counted_once(shared)
             if common not in searched:
                 searched.add(common)
                 rankings.append(_smallest(problem, common, uncovered))
@@ -316,6 +318,18 @@ def _grow(problem: Problem, seed: int, others: list[list[int]]) -> Features:
         else:
             break
     return common
+
+
+def _counted_once(common: Features) -> Features:
+    """Without the places from the end that are the same from the start.
+
+    Only where lists of different lengths are known can it be that the last item is meant. A list
+    always has a last item, so that all pages would support it, also those that lack the value.
+    """
+    counted = {feature.distance for feature in common if feature.column == "position"}
+    return frozenset(
+        feature for feature in common if feature.column != "last-position" or feature.distance not in counted
+    )
 
 
 class _Candidate(NamedTuple):
@@ -396,7 +410,7 @@ def _source(feature: ColumnFeature) -> tuple[str, int]:
         return "text", feature.value
     if feature.column in ("shape", "text-number"):
         return feature.column, 0
-    if feature.column in ("tag", "position"):
+    if feature.column in ("tag", "position", "last-position"):
         return "tag", feature.distance
     return "name", 0  # who renames one class renames all
 

@@ -54,7 +54,7 @@ _KEPT_FLAGS = 50_000_000
 _ATTRIBUTE = "attribute:"
 _ELEMENT_COLUMNS = (
     *("tag", "id", "class", *(_ATTRIBUTE + name for name in TELLING_ATTRIBUTES)),
-    *("position", "before", "first-text"),
+    *("position", "before", "first-text", "last-position"),
 )
 _COLUMN = {name: number for number, name in enumerate(_ELEMENT_COLUMNS)}
 _TEXT_COLUMN: dict[str, int] = {name: number for number, name in enumerate(TEXT_KINDS)}
@@ -175,9 +175,10 @@ class TableBuilder:
     def __init__(self, attributes: frozenset[str] = frozenset(), tags: frozenset[str] = frozenset()) -> None:
         self.words = Words()
         self.units = 0
-        self.elements = array("i")  # one after the other, their columns but first-text
+        self.elements = array("i")  # one after the other, their columns but first-text and last-position
         self.text_spans: list[tuple[int, int]] = []  # of each element: its first text, and the end of them
         self.unit_starts: list[int] = []  # the first text of each unit
+        self.first_elements: list[int] = []  # of each unit
         self.parents: list[int] = []
         self.class_words: dict[int, list[int]] = {}  # of each class that occurs
         self.texts: list[tuple[int, int, int, int]] = []  # unit, parent, value, number in the parent
@@ -191,6 +192,7 @@ class TableBuilder:
         rows = UnitRows({}, {})
         outside = _Open(roots[0].getparent(), NONE, is_hidden=False)
         self.unit_starts.append(len(self.texts))
+        self.first_elements.append(len(self.parents))
         insides = _Insides(self._tags) if self._tags else None
         for root in roots:
             self._add_tree(root, outside, rows, insides)
@@ -308,10 +310,12 @@ class Table:
         self.text_columns = np.stack([before, prefixes[self.text_value], texts[3]])
         spans = np.array(builder.text_spans, np.int32).reshape(-1, 2).T
         padded = np.append(self.text_value, NONE)
+        columns = np.array(builder.elements, np.int32).reshape(-1, len(_ELEMENT_COLUMNS) - 2).T
         self.elements = np.vstack(
             [
-                np.array(builder.elements, np.int32).reshape(-1, len(_ELEMENT_COLUMNS) - 1).T,
+                columns,
                 np.where(spans[1] > spans[0], padded[spans[0]], NONE),
+                _last_positions(columns[_COLUMN["tag"]], builder),
             ]
         ).astype(np.int32)
         self.targets = {target: np.array(rows, np.int32).T.copy() for target, rows in builder.targets.items()}
@@ -474,14 +478,14 @@ class Rows:
         return found & (self.value != value) if name == "first-text" else found
 
     def rule_features(self, found: ColumnFeature) -> list[Feature]:
-        """A feature in the words of the rule language, where a position needs its tag beside it."""
+        """A feature in the words of the rule language, where positions need their tag beside them."""
         column, distance, value = found
         if column == "text-number":
             return [Feature("text-number", distance, str(value))]
         text = self.table.words.texts[value]
-        if column == "position":
+        if column in ("position", "last-position"):
             tag, _, number = text.partition(" ")
-            return [Feature("tag", distance, tag), Feature("position", distance, number)]
+            return [Feature("tag", distance, tag), Feature(cast("Kind", column), distance, number)]
         if column.startswith(_ATTRIBUTE):
             return [Feature("attribute", distance, f"{column.removeprefix(_ATTRIBUTE)}={text}")]
         return [Feature(cast("Kind", column), distance, text)]
@@ -505,6 +509,28 @@ def target_rows(table: Table, target: str) -> Rows:
             rows = Rows(table, unit, element, value, None)
         table.rows[target] = rows
     return table.rows[target]
+
+
+def _last_positions(tags: Ints, builder: TableBuilder) -> Ints:
+    """For each element "tag 1" if it is the last child of its parent that has its tag, else NONE.
+
+    Nothing is said of the others: what is not the last changes its place whenever the list grows.
+    """
+    parents = np.array(builder.parents, np.int64)
+    count = len(parents)
+    if not count:
+        return np.empty(0, np.int32)
+    # The topmost elements of a unit are children of one that is none of its own.
+    units = np.searchsorted(builder.first_elements, np.arange(count), side="right")
+    parents = np.where(parents == NONE, -units, parents)
+    families = parents * len(builder.words.texts) + tags
+    # Of several equal ones `unique` names the first: so it is asked from the end.
+    last = count - 1 - np.unique(families[::-1], return_index=True)[1]
+    found = np.full(count, NONE, np.int32)
+    known, places = np.unique(tags[last], return_inverse=True)
+    texts = [builder.words.number(f"{builder.words.texts[tag]} 1") for tag in known.tolist()]
+    found[last] = np.array(texts, np.int32)[places]
+    return found
 
 
 def _prefix(text: str) -> str:

@@ -36,7 +36,7 @@ _ANCHORS = ("text-before", "prefix", "before", "first-text")
 _PREFERENCE = {
     kind: number for number, kind in enumerate(("id", "", "class", "class-word", *_ANCHORS, "tag"))
 }
-_WEAK = frozenset({"position", "text-number", "shape"})
+_WEAK = frozenset({"position", "last-position", "text-number", "shape"})
 
 _LONGEST_ANCHOR = 50
 _LEAST_ANCHOR_SHARE = 0.5  # of the unlabelled units: a text that fewer have is none of the template

@@ -85,7 +85,7 @@ def watch(wrapper: Wrapper, pages: Iterable[Page], k: int = MOST_BELLWETHERS, *,
     started = Watch(
         wrapper,
         tuple(one.bellwether for one in _chosen(looked_at, list(wrapper.attributes), k)),
-        _contracts(wrapper, [record for one in looked_at for record in one.records]),
+        contracts(wrapper, (record.values for one in looked_at for record in one.records)),
         name=name,
     )
     older = [pair for url in urls for pair in _pairs_of_versions(wrapper, versions[url])]
@@ -176,7 +176,10 @@ def is_complete(wrapper: Wrapper, records: Sequence[Record]) -> bool:
 
 
 def _chosen(looked_at: Sequence[_LookedAt], attributes: Sequence[str], k: int) -> list[_LookedAt]:
-    """Pages that show most of what differs, and among them some with values of each attribute."""
+    """Half of them show most of what differs, some have values of rare attributes, the rest is as pages are.
+
+    Were all as different as can be, a template that most pages have would be seen on few of them.
+    """
     order = [looked_at[pick.page] for pick in sample_order([one.paths for one in looked_at], len(looked_at))]
     chosen = order[: (k + 1) // 2]
     for name in attributes:
@@ -187,19 +190,19 @@ def _chosen(looked_at: Sequence[_LookedAt], attributes: Sequence[str], k: int) -
             if one not in chosen and _has(one, name):
                 chosen.append(one)
                 having += 1
-    chosen += [one for one in order if one not in chosen][: k - len(chosen)]
-    return chosen
+    return chosen + evenly_spaced([one for one in looked_at if one not in chosen], k - len(chosen))
 
 
 def _has(one: _LookedAt, attribute: str) -> bool:
     return any(attribute in record.values for record in one.records)
 
 
-def _contracts(wrapper: Wrapper, records: Sequence[Record]) -> dict[str, Contract]:
+def contracts(wrapper: Wrapper, records: Iterable[Values]) -> dict[str, Contract]:
     """What values are like: as was learned with the wrapper, or from these records if they are more."""
     found: dict[str, Contract] = {}
+    values_of = list(records)
     for name, rules in wrapper.attributes.items():
-        texts = [text for record in records for text in record.values.get(name, ())]
+        texts = [text for values in values_of for text in values.get(name, ())]
         seen = learned_contract(texts, rules.attribute.type)
         known = rules.contract
         better = seen if known is None or (seen is not None and seen.values > known.values) else known

@@ -19,6 +19,7 @@ from siteloom.dom import parse
 from siteloom.errors import ExampleError
 from siteloom.learning import learn_wrapper
 from siteloom.model import Example, Failure
+from siteloom.monitoring.bellwethers import contracts
 from siteloom.relearning.field_test import TOLERANCE, KnownPage, Tested, field_test
 from siteloom.relearning.outcome import AttributeOutcome, Relearned, ValueDiff
 from siteloom.sampling import sample_order
@@ -34,8 +35,9 @@ if TYPE_CHECKING:
     from siteloom.monitoring.comparing import Pair, Values
     from siteloom.wrapper import Wrapper
 
-# More pages than these would tell no more, and each is parsed and searched.
-_MOST_PAGES = 300
+MOST_PAGES = 300
+"""More pages than these would tell no more, and each is parsed and searched."""
+
 # With as many examples rules are as good as with more (docs/evaluation/wrappers.md), and some of them may be
 # mistaken here, as no person has looked at them.
 _MOST_EXAMPLES = 10
@@ -52,6 +54,7 @@ def relearn(wrapper: Wrapper, records: Iterable[Record], fresh_pages: Iterable[P
     The outcome is `reused`, `repaired` or `needs-annotation`.
     """
     pages = _known_pages(records, fresh_pages)
+    wrapper = _with_contracts(wrapper, pages)
     tested = field_test(wrapper, pages)
     if not tested.pairs:
         reason = "none of the pages fetched again has a record that is known, or anything of it"
@@ -69,12 +72,19 @@ def relearn(wrapper: Wrapper, records: Iterable[Record], fresh_pages: Iterable[P
     return Relearned(
         "needs-annotation" if left else "repaired" if broken else "reused",
         repair.wrapper,
-        min(((found.right + 1) / (found.tested + 2) for found in repaired), default=1.0),
+        _confidence(repaired),
         attributes,
         _value_diffs(tested, repair, [*broken, *vanished]),
         tuple(_to_annotate(tested, left)) if left else (),
         "; ".join(f"{name}: {attributes[name].reason}" for name in left),
     )
+
+
+def _confidence(repaired: Sequence[AttributeOutcome]) -> float:
+    """The share of values held back that new rules find, by the rule of succession."""
+    if not repaired:
+        return 1.0
+    return (1 + sum(found.right for found in repaired)) / (2 + sum(found.tested for found in repaired))
 
 
 def _known_pages(records: Iterable[Record], fresh_pages: Iterable[Page]) -> list[KnownPage]:
@@ -83,8 +93,17 @@ def _known_pages(records: Iterable[Record], fresh_pages: Iterable[Page]) -> list
     for record in records:
         known[record.url].append(record.values)
     fresh = {page.url: page for page in fresh_pages if page.url in known}
-    parsed = ((page, parse(page)) for page in evenly_spaced(list(fresh.values()), _MOST_PAGES))
+    parsed = ((page, parse(page)) for page in evenly_spaced(list(fresh.values()), MOST_PAGES))
     return [KnownPage(page, root, known[page.url]) for page, root in parsed if not isinstance(root, Failure)]
+
+
+def _with_contracts(wrapper: Wrapper, pages: Iterable[KnownPage]) -> Wrapper:
+    """The wrapper, knowing what the values of the last good records are like."""
+    learned = contracts(wrapper, (values for page in pages for values in page.known))
+    attributes = {
+        name: replace(rules, contract=learned.get(name)) for name, rules in wrapper.attributes.items()
+    }
+    return replace(wrapper, attributes=attributes)
 
 
 def _with_changing(wrapper: Wrapper, names: Iterable[str]) -> Wrapper:
@@ -155,7 +174,7 @@ def _training(
     """Examples of some pages, so that as many are held back; None if there are too few pages."""
     examples = [_list_example(found) if is_list else _example(found[0], broken) for found in usable.values()]
     roots = [found[0].page.root for found in usable.values()]
-    count = min(_MOST_EXAMPLES, len(examples) - _LEAST_HELD_BACK, max(_LEAST_EXAMPLES, len(examples) // 2))
+    count = min(_MOST_EXAMPLES, len(examples) - _LEAST_HELD_BACK, max(_LEAST_EXAMPLES, len(examples) // 3))
     if count < (1 if is_list else _LEAST_EXAMPLES):
         return None
     order = [pick.page for pick in sample_order([page_paths(root) for root in roots], len(roots))]

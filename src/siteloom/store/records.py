@@ -142,6 +142,12 @@ def _done_shards(connection: Connection, run_id: int) -> dict[int, dict[str, Any
     return {row.shard: row.summary for row in connection.execute(query)}
 
 
+def shard_summaries(engine: Engine, run_id: int) -> list[Mapping[str, Any]]:
+    """The summaries of all shards that a run is done with."""
+    with engine.connect() as connection:
+        return list(_done_shards(connection, run_id).values())
+
+
 def newest_extraction(
     engine: Engine, before: datetime | None = None, wrapper: str | None = None
 ) -> int | None:

@@ -46,6 +46,7 @@ from siteloom.store.records import (
     records_as_of,
     records_of_run,
     records_of_url,
+    shard_summaries,
 )
 from siteloom.store.runs import Run, RunRecorder, recorded_run
 from siteloom.store.wrappers import newest_wrappers, save_wrapper, wrapper_version, wrapper_versions
@@ -309,6 +310,10 @@ class Store:
         among those begun up to that time; none if there is no such run.
         """
         return records_as_of(self.engine, wrapper, before)
+
+    def shard_summaries(self, run_id: int) -> list[Mapping[str, Any]]:
+        """The summaries of all shards that a run of extract is done with."""
+        return shard_summaries(self.engine, run_id)
 
     def last_extract_run(self) -> int | None:
         """The id of the newest run of extract that came to a good end, if there is one."""

@@ -270,6 +270,10 @@ def _element_words(features: Iterable[Feature], is_any: bool) -> str:
             f"that is the {_ordinal(value)} of its kind among its neighbours"
             for value in kinds.get("position", [])
         ),
+        *(
+            f"that is the {_ordinal_from_last(value)} of its kind among its neighbours"
+            for value in kinds.get("last-position", [])
+        ),
         *(f"that comes right after {_quoted(value)}" for value in kinds.get("before", [])),
         *(f"whose first text is {_quoted(value)}" for value in kinds.get("first-text", [])),
     ]
@@ -311,6 +315,10 @@ def _ordinal(number: str) -> str:
     is_teen = number[-2:-1] == "1"
     ending = "th" if is_teen else {"1": "st", "2": "nd", "3": "rd"}.get(number[-1:], "th")
     return f"{_shown(number)}{ending}"
+
+
+def _ordinal_from_last(number: str) -> str:
+    return "last" if number == "1" else f"{_ordinal(number)} last"
 
 
 def _sentence(words: str) -> str:

@@ -20,6 +20,7 @@ from siteloom.model import Attribute, Footprint, ValueType
 from siteloom.wrapper.contract import CHARACTERS, Contract
 from siteloom.wrapper.language import (
     ELEMENT_KINDS,
+    NUMBERED,
     RECORD_KINDS,
     SHAPES,
     TEXT_KINDS,
@@ -443,7 +444,7 @@ def _feature(value: object, where: str) -> Feature:
     text = _text(known["value"], f"{where}, value")
     if kind == "shape":
         _choice(known, "value", get_args(Shape), where)
-    if kind in ("text-number", "position") and not _NUMBERS.fullmatch(text):
+    if kind in NUMBERED and not _NUMBERS.fullmatch(text):
         raise _error(where, f"has the value {_shortened(text)}, which is no number from 1 on")
     if kind == "attribute" and not _HTML_ATTRIBUTE.fullmatch(text.partition("=")[0] if "=" in text else ""):
         raise _error(where, f"has the value {_shortened(text)}, which is not of the form name=value")

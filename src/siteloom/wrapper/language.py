@@ -40,6 +40,7 @@ ElementKind = Literal[
     "first-text",  # the first visible text inside, where the selected node says something else
     "before",  # the visible text before the element
     "position",  # its number among the children of its parent that have its tag
+    "last-position",  # likewise, counted from the last one
 ]
 Kind = Literal[TextKind, "shape", ElementKind]
 
@@ -51,6 +52,9 @@ RECORD_KINDS: tuple[ElementKind, ...] = tuple(kind for kind in ELEMENT_KINDS if 
 
 TEXTUAL = frozenset({"text-before", "before", "first-text", "prefix"})
 """Kinds of features that find a value by a text that names it."""
+
+NUMBERED = frozenset({"text-number", "position", "last-position"})
+"""Kinds of features whose value is a number from 1 on."""
 
 TELLING_ATTRIBUTES = ("itemprop", "property", "rel", "name", "for", "headers", "role", "itemtype")
 """HTML attributes that say what an element is about, besides id and class."""
@@ -94,8 +98,8 @@ def possible_shapes(texts: Iterable[str]) -> tuple[Shape, ...]:
 class Feature:
     """Something that a selected node must have.
 
-    `value` is a text, a number in decimal digits (`text-number`, `position`), a
-    `Shape` of the node's whole text (`shape`), or `name=value` (`attribute`).
+    `value` is a text, a number in decimal digits (those `NUMBERED`), a `Shape` of
+    the node's whole text (`shape`), or `name=value` (`attribute`).
     The distance is 0 for features of texts and for shapes.
     """
 

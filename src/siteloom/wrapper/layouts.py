@@ -56,12 +56,18 @@ def _value(name: str, attributes: Attributes, record: Record) -> tuple[bool, flo
     That a page has no value is as probable as that others have none. A value that breaks its contract
     is worth nothing.
     """
-    rules = attributes[name]
-    texts = record.values.get(name)
-    if texts is None:
-        return False, 1 - rules.filled
-    typed = record.typed.get(name) or (None,) * len(texts)
-    pairs = zip(texts, typed, strict=True)
-    if rules.contract is not None and any(breach(rules.contract, text, kind) for text, kind in pairs):
+    if name not in record.values:
+        return False, 1 - attributes[name].filled
+    if is_breaching(attributes, record, name):
         return False, 0.0
     return True, min(origin.confidence for origin in record.provenance[name])
+
+
+def is_breaching(attributes: Attributes, record: Record, name: str) -> bool:
+    """Whether a value of an attribute breaks the attribute's contract."""
+    contract = attributes[name].contract
+    if contract is None:
+        return False
+    texts = record.values[name]
+    typed = record.typed.get(name) or (None,) * len(texts)
+    return any(breach(contract, text, kind) for text, kind in zip(texts, typed, strict=True))

@@ -186,6 +186,8 @@ def _element_has(element: Element, feature: Feature, node: Node, record: Scope |
             return " ".join(attribute_words(element.get(name, ""))) == expected
         case "position":
             return _position(element, record, int(value)) == int(value)
+        case "last-position":
+            return _last_position(element, record, int(value)) == int(value)
         case "before":
             outside = next(element.iterancestors("head"), element)
             return _says(text_before(spot_before(outside), record.begin if record else None), value)
@@ -227,6 +229,24 @@ def _position(element: Element, record: Scope | None, most: int = sys.maxsize) -
     for sibling in element.itersiblings(None if is_top else str(element.tag), preceding=True):
         position += sibling.tag == element.tag
         if position > most or (record is not None and sibling is record.start):
+            break
+    return position
+
+
+def _last_position(element: Element, record: Scope | None, most: int) -> int:
+    """The number from the last sibling of the same tag; where it is larger than `most`, something larger."""
+    position = 1
+    end = None
+    if record is not None and element.getparent() is record.start.getparent():
+        if record.end == _behind(record.start):  # the record is one element
+            return position
+        end = None if record.end is None else record.end.parent
+    # Among the topmost elements of a record that runs on, the next record is to be met, whatever its tag.
+    for sibling in element.itersiblings(str(element.tag) if end is None else None):
+        if sibling is end:
+            break
+        position += sibling.tag == element.tag
+        if position > most:
             break
     return position
 

@@ -20,7 +20,7 @@ from siteloom.errors import UsageError
 from siteloom.wrapper.language import CURRENCIES, DIGITS, LETTERS, TEXT_KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from siteloom.wrapper.language import Feature, Rule
 
@@ -43,7 +43,7 @@ _ANCHORS = ("text-before", "before", "prefix", "id", "first-text", "attribute", 
 _ANCHORS_OF_ELEMENTS = ("id", "attribute", "class", "class-word", "first-text", "before", "tag")
 
 # In the order of these, a node is asked for its features: what is cheap comes first.
-_CHEAP = ("id", "class", "class-word", "attribute", "tag", "position")
+_CHEAP = ("id", "class", "class-word", "attribute", "tag", "position", "last-position")
 _DEAR = ("shape", "prefix", "text-number", "first-text", "before", "text-before")
 _CHEAP_FIRST = (*_CHEAP, *_DEAR)
 
@@ -133,7 +133,7 @@ class _Expression:
         self._features = sorted(features, key=lambda feature: (_CHEAP_FIRST.index(feature.kind), feature))
         self._tags: dict[int, str] = {}
         self._tests: dict[int, list[str]] = {}
-        self._positions: dict[int, str] = {}
+        self._positions: dict[int, list[str]] = {}
         self._text_number = 0
         for feature in self._features:
             if feature.kind == "tag":
@@ -160,9 +160,10 @@ class _Expression:
             if self._text_number:
                 self.demand(self._leaf, "false()")
             self._text_number = int(feature.value)
-        elif feature.kind == "position":
-            self._positions[feature.distance] = self._position(feature)
-            self.demand(feature.distance, self._positions[feature.distance])
+        elif feature.kind in ("position", "last-position"):
+            test = self._position(feature)
+            self._positions.setdefault(feature.distance, []).append(test)
+            self.demand(feature.distance, test)
         elif feature.kind == "first-text":
             first = self._texts.normal(f"descendant::text()[{self._texts.visible}][1]")
             self.demand(feature.distance, f"{first} = {quote(feature.value)}")
@@ -213,18 +214,15 @@ class _Expression:
         )
 
     def _position(self, feature: Feature) -> str:
-        """So many siblings of the same tag are before it, and not one more; libxml2 looks no further."""
+        """So many siblings of the same tag are beside it, and not one more; libxml2 looks no further."""
         tag = self._tags.get(feature.distance)
         if tag is None:
             raise UsageError(
                 f"XPath 1.0 cannot say that an element is number {feature.value} of its kind "
                 "unless the rule says which tag it has: learn the wrapper again."
             )
-        same = (
-            f"preceding-sibling::{tag}"
-            if _NAME.match(tag)
-            else f"preceding-sibling::*[name() = {quote(tag)}]"
-        )
+        axis = "preceding-sibling" if feature.kind == "position" else "following-sibling"
+        same = f"{axis}::{tag}" if _NAME.match(tag) else f"{axis}::*[name() = {quote(tag)}]"
         number = int(feature.value)
         if number == 1:
             return f"not({same})"
@@ -326,13 +324,13 @@ class _Expression:
         """All steps down from the highest level that a feature speaks of."""
         if top == _LEAF:
             return f"descendant::{self._step(top)}"
-        position = self._positions.get(top)
-        if position is None:
+        positions = self._positions.get(top)
+        if positions is None:
             return f"descendant-or-self::{self._step(top)}{self._below(top)}"
-        # Nothing is beside the record's own element: it is the first of its kind.
+        # Nothing is beside the record's own element: it is the first of its kind, and the last.
         paths = [f"descendant::{self._step(top)}{self._below(top)}"]
-        if position.startswith("not("):
-            paths.append(f"self::{self._step(top, without=position)}{self._below(top)}")
+        if all(test.startswith("not(") for test in positions):
+            paths.append(f"self::{self._step(top, without=positions)}{self._below(top)}")
         return " | ".join(paths)
 
     def _behind_text(self, top: int, feature: Feature) -> str:
@@ -360,12 +358,12 @@ class _Expression:
     def _top(self) -> int:
         return max([*self._tags, *self._tests], default=self._leaf)
 
-    def _step(self, level: int, without: str = "") -> str:
+    def _step(self, level: int, without: Collection[str] = ()) -> str:
         """A node test with all conditions on the nodes of a level."""
         if level == _LEAF:
             return "text()" + _predicate(self._own_tests(is_known_visible=False))
         tag = self._tags.get(level, "*")
-        tests = [test for test in self._tests.get(level, []) if test != without]
+        tests = [test for test in self._tests.get(level, []) if test not in without]
         return (tag if _NAME.match(tag) else "*") + _predicate(tests)
 
     def _own_tests(self, is_known_visible: bool) -> list[str]:
