@@ -19,8 +19,10 @@ from siteloom.dom import parse
 from siteloom.errors import ExampleError
 from siteloom.learning import learn_wrapper
 from siteloom.model import Example, Failure
-from siteloom.monitoring.bellwethers import contracts
+from siteloom.monitoring.bellwethers import constant_attributes, contracts
+from siteloom.relearning.common_places import in_common_places
 from siteloom.relearning.field_test import TOLERANCE, KnownPage, Tested, field_test
+from siteloom.relearning.near_values import near_values
 from siteloom.relearning.outcome import AttributeOutcome, Relearned, ValueDiff
 from siteloom.sampling import sample_order
 from siteloom.signature import signature
@@ -45,6 +47,8 @@ _LEAST_EXAMPLES = 3
 _LEAST_HELD_BACK = 2
 _MOST_RECORDS = 5
 _VALUES_SHOWN = 5
+# That a value is the right one because it is near the old one is a guess that a person should see.
+_MOST_BY_NEARNESS = 0.85
 _ANNOTATED = 5
 
 
@@ -59,6 +63,9 @@ def relearn(wrapper: Wrapper, records: Iterable[Record], fresh_pages: Iterable[P
     if not tested.pairs:
         reason = "none of the pages fetched again has a record that is known, or anything of it"
         return Relearned("needs-annotation", wrapper, 0.0, {}, reason=reason)
+    pages, by_nearness = _with_near_values(wrapper, pages, tested)
+    if by_nearness:
+        tested = field_test(wrapper, pages)
     broken = [name for name in wrapper.attributes if tested.is_broken(name)]
     vanished = [name for name in wrapper.attributes if name not in broken and tested.has_vanished(name)]
     wrapper = _with_changing(wrapper, [name for name in wrapper.attributes if tested.has_changed(name)])
@@ -72,7 +79,7 @@ def relearn(wrapper: Wrapper, records: Iterable[Record], fresh_pages: Iterable[P
     return Relearned(
         "needs-annotation" if left else "repaired" if broken else "reused",
         repair.wrapper,
-        _confidence(repaired),
+        min(_confidence(repaired), _MOST_BY_NEARNESS if by_nearness else 1.0),
         attributes,
         _value_diffs(tested, repair, [*broken, *vanished]),
         tuple(_to_annotate(tested, left)) if left else (),
@@ -104,6 +111,35 @@ def _with_contracts(wrapper: Wrapper, pages: Iterable[KnownPage]) -> Wrapper:
         name: replace(rules, contract=learned.get(name)) for name, rules in wrapper.attributes.items()
     }
     return replace(wrapper, attributes=attributes)
+
+
+def _with_near_values(
+    wrapper: Wrapper, pages: Sequence[KnownPage], tested: Tested
+) -> tuple[list[KnownPage], list[str]]:
+    """The pages with new values of changing attributes in the place of lost ones, where these can be told.
+
+    Also the names of these attributes.
+    """
+    constant = constant_attributes(wrapper, {})
+    found: dict[str, dict[str, str]] = {}
+    for name, rules in wrapper.attributes.items():
+        if name not in constant and wrapper.record_rule is None and not tested.is_broken(name):
+            lost = tested.vanished(name) if tested.has_vanished(name) else []
+            if values := near_values(rules, name, lost):
+                found[name] = values
+    return [_renewed(page, found) for page in pages], list(found)
+
+
+def _renewed(page: KnownPage, found: Mapping[str, Mapping[str, str]]) -> KnownPage:
+    """A page with the new values of attributes; what may be out of date is left out."""
+    known = [
+        {
+            **{name: texts for name, texts in values.items() if name not in found},
+            **{name: (new[page.page.url],) for name, new in found.items() if page.page.url in new},
+        }
+        for values in page.known
+    ]
+    return page._replace(known=known)
 
 
 def _with_changing(wrapper: Wrapper, names: Iterable[str]) -> Wrapper:
@@ -159,25 +195,37 @@ def _repaired(wrapper: Wrapper, broken: Sequence[str], pages: Sequence[KnownPage
     return _Repair(candidate, field_test(candidate, held_back), failed)
 
 
-def _usable_pages(broken: Sequence[str], tested: Tested) -> dict[str, list[Pair]]:
-    """The records, by page, of which something that is broken stands on the page."""
-    usable: dict[str, dict[int, Pair]] = defaultdict(dict)
+class _Usable(NamedTuple):
+    """A record with the attributes whose known values stand where they do on other pages."""
+
+    pair: Pair
+    names: list[str]
+
+    def values(self) -> dict[str, list[str]]:
+        """Those known values."""
+        return {name: list(self.pair.before[name]) for name in self.names}
+
+
+def _usable_pages(broken: Sequence[str], tested: Tested) -> list[list[_Usable]]:
+    """The records of each page from which something that is broken can be learned."""
+    usable: dict[str, dict[int, _Usable]] = defaultdict(dict)
     for name in broken:
-        for pair in tested.misplaced(name):
-            usable[pair.page.page.url][id(pair.before)] = pair
-    return {url: list(found.values()) for url, found in usable.items()}
+        for pair in in_common_places(tested.misplaced(name), name):
+            of_page = usable[pair.page.page.url]
+            of_page.setdefault(id(pair.before), _Usable(pair, [])).names.append(name)
+    return [list(found.values()) for found in usable.values()]
 
 
 def _training(
-    usable: Mapping[str, Sequence[Pair]], broken: Sequence[str], *, is_list: bool
+    usable: Sequence[Sequence[_Usable]], broken: Sequence[str], *, is_list: bool
 ) -> list[Example] | None:
-    """Examples of some pages, so that as many are held back; None if there are too few pages."""
-    examples = [_list_example(found) if is_list else _example(found[0], broken) for found in usable.values()]
-    roots = [found[0].page.root for found in usable.values()]
+    """Examples of some pages, so that twice as many are held back; None if there are too few pages."""
+    examples = [_list_example(found) if is_list else _example(found[0]) for found in usable]
     count = min(_MOST_EXAMPLES, len(examples) - _LEAST_HELD_BACK, max(_LEAST_EXAMPLES, len(examples) // 3))
     if count < (1 if is_list else _LEAST_EXAMPLES):
         return None
-    order = [pick.page for pick in sample_order([page_paths(root) for root in roots], len(roots))]
+    paths = [page_paths(found[0].pair.page.root) for found in usable]
+    order = [pick.page for pick in sample_order(paths, len(paths))]
     order.sort(key=lambda number: -len(examples[number].values))
     chosen = order[:count]
     for name in broken:
@@ -187,16 +235,12 @@ def _training(
     return [examples[number] for number in chosen]
 
 
-def _example(pair: Pair, names: Iterable[str]) -> Example:
-    """A page with those known values that stand on it."""
-    known = {name: pair.before[name] for name in names if pair.before.get(name)}
-    on_page = {name: list(texts) for name, texts in known.items() if all(map(pair.page.has, texts))}
-    return Example(pair.page.page, on_page)
+def _example(found: _Usable) -> Example:
+    return Example(found.pair.page.page, found.values())
 
 
-def _list_example(found: Sequence[Pair]) -> Example:
-    records = [_example(pair, pair.before).values for pair in found[:_MOST_RECORDS]]
-    return Example(found[0].page.page, records=records)
+def _list_example(found: Sequence[_Usable]) -> Example:
+    return Example(found[0].pair.page.page, records=[one.values() for one in found[:_MOST_RECORDS]])
 
 
 def _joined(wrapper: Wrapper, learned: Wrapper, names: Iterable[str]) -> Wrapper:
@@ -273,4 +317,6 @@ def _to_annotate(tested: Tested, names: Sequence[str]) -> Iterable[Example]:
     order = sample_order([page_paths(pair.page.root) for pair in wrong], _ANNOTATED)
     for pick in order:
         pair = wrong[pick.page]
-        yield _example(pair, pair.before)
+        known = {name: list(texts) for name, texts in pair.before.items() if texts}
+        on_page = {name: texts for name, texts in known.items() if all(map(pair.page.has, texts))}
+        yield Example(pair.page.page, on_page)
