@@ -22,6 +22,7 @@ from siteloom.model import Example, Failure
 from siteloom.monitoring.bellwethers import constant_attributes, contracts
 from siteloom.relearning.common_places import in_common_places
 from siteloom.relearning.field_test import TOLERANCE, KnownPage, Tested, field_test
+from siteloom.relearning.list_examples import list_example
 from siteloom.relearning.near_values import near_values
 from siteloom.relearning.outcome import AttributeOutcome, Relearned, ValueDiff
 from siteloom.sampling import sample_order
@@ -31,7 +32,7 @@ from siteloom.template import page_paths
 from siteloom.wrapper.layouts import MOST_EARLIER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from siteloom.model import Footprint, Page, Record
     from siteloom.monitoring.comparing import Pair, Values
@@ -45,7 +46,6 @@ MOST_PAGES = 300
 _MOST_EXAMPLES = 10
 _LEAST_EXAMPLES = 3
 _LEAST_HELD_BACK = 2
-_MOST_RECORDS = 5
 _VALUES_SHOWN = 5
 # That a value is the right one because it is near the old one is a guess that a person should see.
 _MOST_BY_NEARNESS = 0.85
@@ -167,7 +167,8 @@ class _Repair(NamedTuple):
 def _repaired(wrapper: Wrapper, broken: Sequence[str], pages: Sequence[KnownPage], tested: Tested) -> _Repair:
     """The wrapper with new rules for what is broken, as far as they pass the field test."""
     usable = _usable_pages(broken, tested)
-    training = _training(usable, broken, is_list=wrapper.record_rule is not None)
+    constant = constant_attributes(wrapper, {})
+    training = _training(usable, broken, constant, is_list=wrapper.record_rule is not None)
     if training is None:
         return _Repair(
             wrapper, tested, dict.fromkeys(broken, f"only {len(usable)} pages still have known values")
@@ -217,10 +218,14 @@ def _usable_pages(broken: Sequence[str], tested: Tested) -> list[list[_Usable]]:
 
 
 def _training(
-    usable: Sequence[Sequence[_Usable]], broken: Sequence[str], *, is_list: bool
+    usable: Sequence[Sequence[_Usable]], broken: Sequence[str], constant: Collection[str], *, is_list: bool
 ) -> list[Example] | None:
     """Examples of some pages, so that twice as many are held back; None if there are too few pages."""
-    examples = [_list_example(found) if is_list else _example(found[0]) for found in usable]
+    examples = [_example(found[0]) for found in usable]
+    if is_list:
+        of_lists = [(found, list_example([one.pair for one in found], constant)) for found in usable]
+        usable = [found for found, example in of_lists if example is not None]
+        examples = [example for _, example in of_lists if example is not None]
     count = min(_MOST_EXAMPLES, len(examples) - _LEAST_HELD_BACK, max(_LEAST_EXAMPLES, len(examples) // 3))
     if count < (1 if is_list else _LEAST_EXAMPLES):
         return None
@@ -237,10 +242,6 @@ def _training(
 
 def _example(found: _Usable) -> Example:
     return Example(found.pair.page.page, found.values())
-
-
-def _list_example(found: Sequence[_Usable]) -> Example:
-    return Example(found[0].pair.page.page, records=[one.values() for one in found[:_MOST_RECORDS]])
 
 
 def _joined(wrapper: Wrapper, learned: Wrapper, names: Iterable[str]) -> Wrapper:
