@@ -161,7 +161,7 @@ def _look(wrapper: Wrapper, page: Page) -> _LookedAt | None:
     root = parse(page)
     if isinstance(root, Failure):
         return None
-    records = tuple(wrapper.records(root, page.url))
+    records = wrapper.records_of(page, root)
     if not is_complete(wrapper, records):
         return None
     return _LookedAt(bellwether(page, records), records, page_paths(root))

@@ -44,6 +44,9 @@ _HIGHEST_THRESHOLD = 0.9
 _LEAST_PAGES = 2
 _LEAST_PAGES_OF_RULE = 3
 _MOST_EVIDENCE = 5
+# That a site has other values now is one thing; that what a page still shows is not found is another, and
+# needs to be seen on fewer pages.
+_CERTAIN_SHARE = 1 / 3
 # Values that were nearly all different and now are nearly all the same.
 _VARIED, _ALL_THE_SAME = 0.3, 0.7
 
@@ -256,7 +259,11 @@ class _Tests:
         failing = [pair for pair in among if does_fail(pair)]
         if _page_count(failing) < self._least_pages:
             return None
-        if len(failing) > threshold * len(among):
+        misplaced = [pair for pair in failing if pair.still_stands(name)]
+        is_certain = _page_count(misplaced) >= _LEAST_PAGES_OF_RULE and len(
+            misplaced
+        ) > _CERTAIN_SHARE * threshold * len(among)
+        if is_certain or len(failing) > threshold * len(among):
             return _Failing(name, failing, len(failing) / len(among), why)
         of_rule: dict[str, list[Pair]] = defaultdict(list)
         for pair in among:

@@ -28,7 +28,7 @@ class FreshPage:
     def __init__(self, page: Page, root: Element, wrapper: Wrapper) -> None:
         self.page = page
         self.root = root
-        self.records = tuple(wrapper.records(root, page.url))
+        self.records = wrapper.records_of(page, root)
 
     @cached_property
     def places(self) -> PlaceIndex:
@@ -71,6 +71,13 @@ class Pair(NamedTuple):
         if not self.before.get(attribute) or not self.now(attribute):
             return False
         return not self.is_kept(attribute) and not self.is_edited(attribute)
+
+    def still_stands(self, attribute: str) -> bool:
+        """Whether the known values are on the page as they were, each a text or a thing of its own."""
+        known = self.before.get(attribute, ())
+        return bool(known) and all(
+            any(place.is_whole for place in self.page.places.find(text)) for text in known
+        )
 
     def finding(self, attribute: str) -> str:
         """What came of the old values."""

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from siteloom.model import Footprint, Page, Record
     from siteloom.monitoring.comparing import Pair, Values
+    from siteloom.template import PathSet
     from siteloom.wrapper import Wrapper
 
 MOST_PAGES = 300
@@ -46,6 +47,8 @@ MOST_PAGES = 300
 _MOST_EXAMPLES = 10
 _LEAST_EXAMPLES = 3
 _LEAST_HELD_BACK = 2
+_ROUNDS = 3
+_MORE_EXAMPLES = 5
 _VALUES_SHOWN = 5
 # That a value is the right one because it is near the old one is a guess that a person should see.
 _MOST_BY_NEARNESS = 0.85
@@ -69,8 +72,9 @@ def relearn(wrapper: Wrapper, records: Iterable[Record], fresh_pages: Iterable[P
     broken = [name for name in wrapper.attributes if tested.is_broken(name)]
     vanished = [name for name in wrapper.attributes if name not in broken and tested.has_vanished(name)]
     wrapper = _with_changing(wrapper, [name for name in wrapper.attributes if tested.has_changed(name)])
-    wrapper = replace(wrapper, footprint=united([wrapper.footprint, _footprint_of(tested)]))
-    repair = _repaired(wrapper, broken, pages, tested) if broken else _Repair(wrapper, tested, {})
+    seen = _footprint_of(pair.page.page for pair in tested.pairs)
+    reused = replace(wrapper, footprint=united([wrapper.footprint, seen]))
+    repair = _repaired(wrapper, broken, pages, tested) if broken else _Repair(reused, tested, {})
     attributes = {
         name: _attribute_outcome(name, broken, vanished, tested, repair) for name in wrapper.attributes
     }
@@ -151,9 +155,9 @@ def _with_changing(wrapper: Wrapper, names: Iterable[str]) -> Wrapper:
     return replace(wrapper, attributes=attributes)
 
 
-def _footprint_of(tested: Tested) -> Footprint:
-    pages = {pair.page.page.url: pair.page.page for pair in tested.pairs}
-    return footprint([(url, signature(page.html)) for url, page in pages.items()])
+def _footprint_of(pages: Iterable[Page]) -> Footprint:
+    by_url = {page.url: page for page in pages}
+    return footprint([(url, signature(page.html)) for url, page in by_url.items()])
 
 
 class _Repair(NamedTuple):
@@ -165,35 +169,58 @@ class _Repair(NamedTuple):
 
 
 def _repaired(wrapper: Wrapper, broken: Sequence[str], pages: Sequence[KnownPage], tested: Tested) -> _Repair:
-    """The wrapper with new rules for what is broken, as far as they pass the field test."""
+    """The wrapper with new rules for what is broken, as far as they pass the field test.
+
+    Pages on which new rules fail show what the examples did not, so these are learned from in another round.
+    """
     usable = _usable_pages(broken, tested)
     constant = constant_attributes(wrapper, {})
-    training = _training(usable, broken, constant, is_list=wrapper.record_rule is not None)
-    if training is None:
+    examples = _examples(usable, constant, is_list=wrapper.record_rule is not None)
+    training = _training(examples, broken, is_list=wrapper.record_rule is not None)
+    if not training:
         return _Repair(
-            wrapper, tested, dict.fromkeys(broken, f"only {len(usable)} pages still have known values")
+            wrapper, tested, dict.fromkeys(broken, f"only {len(examples)} pages still have known values")
         )
+    for _ in range(_ROUNDS):
+        attempt = _attempt(wrapper, broken, pages, tested, training)
+        missed = {pair.page.page.url for name in attempt.failed for pair in attempt.tested.misplaced(name)}
+        more = [one.example for one in examples if one.example.page.url in missed][:_MORE_EXAMPLES]
+        if not more or len(missed) <= len(more):  # none would be held back
+            break
+        training = [*training, *more]
+    failed = attempt.failed
+    if not failed:
+        return attempt
+    if wrapper.record_rule is not None or len(failed) == len(broken):
+        return _Repair(wrapper, tested, failed)
+    mended = [name for name in broken if name not in failed]
+    return _attempt(wrapper, mended, pages, tested, training)._replace(failed=failed)
+
+
+def _attempt(
+    wrapper: Wrapper,
+    broken: Sequence[str],
+    pages: Sequence[KnownPage],
+    tested: Tested,
+    training: Sequence[Example],
+) -> _Repair:
+    """New rules from some examples, tried on the pages that are held back."""
     taught = {example.page.url for example in training}
     affected = {pair.page.page.url for name in broken for pair in tested.misplaced(name)}
     others = [page.page for page in pages if page.page.url in affected - taught]
-    schema = {name: wrapper.attributes[name].attribute for name in wrapper.attributes}
-    named = {
-        name for example in training for name in (*example.values, *(n for r in example.records for n in r))
-    }
+    names = {name for example in training for record in (example.values, *example.records) for name in record}
+    schema = {name: rules.attribute for name, rules in wrapper.attributes.items() if name in names}
     try:
-        learned = learn_wrapper(
-            training, others, {name: known for name, known in schema.items() if name in named}
-        ).wrapper
+        learned = learn_wrapper(training, others, schema).wrapper
     except ExampleError as error:
         return _Repair(wrapper, tested, dict.fromkeys(broken, str(error)))
-    held_back = [page for page in pages if page.page.url not in taught]
-    candidate = _joined(wrapper, learned, broken)
-    failed = _failures(candidate, broken, held_back)
-    if failed and wrapper.record_rule is None and len(failed) < len(broken):
-        candidate = _joined(wrapper, learned, [name for name in broken if name not in failed])
-    elif failed:
-        return _Repair(wrapper, tested, failed)
-    return _Repair(candidate, field_test(candidate, held_back), failed)
+    seen = [pair.page.page for pair in tested.pairs]
+    intact = _footprint_of(page for page in seen if page.url not in affected)
+    candidate = replace(
+        _joined(wrapper, learned, broken, intact), footprint=united([wrapper.footprint, _footprint_of(seen)])
+    )
+    found = field_test(candidate, [page for page in pages if page.page.url not in taught])
+    return _Repair(candidate, found, _failures(found, broken))
 
 
 class _Usable(NamedTuple):
@@ -217,20 +244,37 @@ def _usable_pages(broken: Sequence[str], tested: Tested) -> list[list[_Usable]]:
     return [list(found.values()) for found in usable.values()]
 
 
-def _training(
-    usable: Sequence[Sequence[_Usable]], broken: Sequence[str], constant: Collection[str], *, is_list: bool
-) -> list[Example] | None:
-    """Examples of some pages, so that twice as many are held back; None if there are too few pages."""
-    examples = [_example(found[0]) for found in usable]
-    if is_list:
-        of_lists = [(found, list_example([one.pair for one in found], constant)) for found in usable]
-        usable = [found for found, example in of_lists if example is not None]
-        examples = [example for _, example in of_lists if example is not None]
+class _Known(NamedTuple):
+    """An example that no person has looked at, and the paths of its page."""
+
+    example: Example
+    paths: PathSet
+
+
+def _examples(
+    usable: Iterable[Sequence[_Usable]], constant: Collection[str], *, is_list: bool
+) -> list[_Known]:
+    """An example of each page that can be one."""
+    examples: list[_Known] = []
+    for found in usable:
+        pair = found[0].pair
+        example = (
+            list_example([one.pair for one in found], constant)
+            if is_list
+            else Example(pair.page.page, found[0].values())
+        )
+        if example is not None:
+            examples.append(_Known(example, page_paths(pair.page.root)))
+    return examples
+
+
+def _training(known: Sequence[_Known], broken: Sequence[str], *, is_list: bool) -> list[Example]:
+    """The examples to learn from, so that twice as many are held back; none if there are too few."""
+    examples = [one.example for one in known]
     count = min(_MOST_EXAMPLES, len(examples) - _LEAST_HELD_BACK, max(_LEAST_EXAMPLES, len(examples) // 3))
     if count < (1 if is_list else _LEAST_EXAMPLES):
-        return None
-    paths = [page_paths(found[0].pair.page.root) for found in usable]
-    order = [pick.page for pick in sample_order(paths, len(paths))]
+        return []
+    order = [pick.page for pick in sample_order([one.paths for one in known], len(known))]
     order.sort(key=lambda number: -len(examples[number].values))
     chosen = order[:count]
     for name in broken:
@@ -240,12 +284,11 @@ def _training(
     return [examples[number] for number in chosen]
 
 
-def _example(found: _Usable) -> Example:
-    return Example(found.pair.page.page, found.values())
+def _joined(wrapper: Wrapper, learned: Wrapper, names: Iterable[str], intact: Footprint) -> Wrapper:
+    """The newly learned rules of some attributes, the old ones of the others; the old layout behind them.
 
-
-def _joined(wrapper: Wrapper, learned: Wrapper, names: Iterable[str]) -> Wrapper:
-    """The newly learned rules of some attributes, the old ones of the others; the old layout behind them."""
+    `intact` is the footprint of fresh pages that still have the old layout.
+    """
     fresh = {
         name: replace(
             learned.attributes[name],
@@ -261,18 +304,26 @@ def _joined(wrapper: Wrapper, learned: Wrapper, names: Iterable[str]) -> Wrapper
         labels=wrapper.labels | learned.labels,
         record_rule=learned.record_rule,
         parser=learned.parser,
-        earlier=wrapper.layouts[:MOST_EARLIER],
+        earlier=(_with_own_signatures(wrapper, intact), *wrapper.earlier)[:MOST_EARLIER],
     )
 
 
-def _failures(candidate: Wrapper, broken: Sequence[str], held_back: Sequence[KnownPage]) -> dict[str, str]:
+def _with_own_signatures(wrapper: Wrapper, intact: Footprint) -> Wrapper:
+    """The newest layout of a wrapper, with the signatures that none of its earlier ones had."""
+    newest = wrapper.layouts[0]
+    footprint = united([newest.footprint, intact])
+    others = {found for layout in wrapper.earlier for found in layout.footprint.accepted}
+    own = tuple(found for found in footprint.accepted if found not in others)
+    return replace(newest, footprint=replace(footprint, accepted=own))
+
+
+def _failures(tested: Tested, broken: Sequence[str]) -> dict[str, str]:
     """Why new rules are not good enough, by attribute."""
-    tested = field_test(candidate, held_back)
     failed: dict[str, str] = {}
     for name in broken:
         right, wrong = tested.right(name), tested.misplaced(name)
         odd = sum(tested.is_odd(pair, name) for pair in right)
-        if not candidate.attributes[name].rules:
+        if not tested.wrapper.attributes[name].rules:
             failed[name] = "no rule finds its known values"
         elif len(right) < _LEAST_HELD_BACK:
             failed[name] = "too few pages are left to test its new rules on"
@@ -306,8 +357,8 @@ def _value_diffs(tested: Tested, repair: _Repair, names: Iterable[str]) -> tuple
     for name in names:
         wrong = [pair for pair in tested.pairs if pair.before.get(name) and not pair.is_kept(name)]
         for pair in wrong[:_VALUES_SHOWN]:
-            now = repair.wrapper.records(pair.page.root, pair.page.page.url)
-            after = next((record.values.get(name, ()) for record in now), ())
+            now = repair.wrapper.records_of(pair.page.page, pair.page.root)
+            after = now[0].values.get(name, ()) if now else ()
             shown.append(ValueDiff(pair.page.page.url, name, tuple(pair.before[name]), pair.now(name), after))
     return tuple(shown)
 

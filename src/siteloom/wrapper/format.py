@@ -98,7 +98,12 @@ def to_json(wrapper: Wrapper) -> str:
         content["footprint"] = _footprint_content(wrapper.footprint)
     if wrapper.earlier:
         content["earlier"] = [
-            {"parser": layout.parser, **_layout_content(layout)} for layout in wrapper.earlier
+            {
+                "parser": layout.parser,
+                **_layout_content(layout),
+                "footprint": _footprint_content(layout.footprint),
+            }
+            for layout in wrapper.earlier
         ]
     text = _rendered(content) + "\n"
     _arguments(text)  # rather no file than one that cannot be read
@@ -329,7 +334,8 @@ def _layout(known: dict[str, Any]) -> dict[str, Any]:
 
 
 def _earlier_layout(value: object, where: str) -> dict[str, Any]:
-    return _layout(_object(value, where, "parser attributes", "record_rule labels"))
+    known = _object(value, where, "parser attributes footprint", "record_rule labels")
+    return {**_layout(known), "footprint": _footprint(known["footprint"])}
 
 
 def _without_repeats(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:

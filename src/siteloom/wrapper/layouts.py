@@ -18,6 +18,25 @@ MOST_EARLIER = 2
 """So many earlier layouts are kept. A site that is being rebuilt serves two, seldom three, at a time."""
 
 
+# So many more bytes of a signature must agree for a page to be of one layout rather than of another. Pages of
+# one template differ by two (the wildcards of its mask).
+_MORE_BYTES = 3
+
+
+def likely_layout(signatures: Sequence[Sequence[bytes]], found: bytes) -> int | None:
+    """The layout whose pages have a signature most like that of a page; None if it cannot be told."""
+    if not all(signatures):
+        return None
+    agreements = [max(_agreeing(one, found) for one in pages) for pages in signatures]
+    best = agreements.index(max(agreements))
+    others = agreements[:best] + agreements[best + 1 :]
+    return best if all(agreements[best] - other >= _MORE_BYTES for other in others) else None
+
+
+def _agreeing(one: bytes, other: bytes) -> int:
+    return sum(a == b for a, b in zip(one, other, strict=True))
+
+
 def chosen_layout(
     layouts: Sequence[Attributes], found: Sequence[Sequence[Record]], *, are_lists: bool
 ) -> int:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from siteloom.dom import PARSER, node_path, parse
 from siteloom.errors import MissingExtra, UnreadablePage
 from siteloom.model import Failure, Footprint, Provenance, Record, Withheld
+from siteloom.signature import signature
 from siteloom.typed import typed_value
 from siteloom.wrapper.confidence import confidence, signs
 from siteloom.wrapper.explain import explain
 from siteloom.wrapper.format import from_json, to_json
 from siteloom.wrapper.language import shape
-from siteloom.wrapper.layouts import chosen_layout
+from siteloom.wrapper.layouts import chosen_layout, likely_layout
 from siteloom.wrapper.parts import part_values
 from siteloom.wrapper.scoring import chosen
 from siteloom.wrapper.selection import records, select, select_in
@@ -86,12 +87,16 @@ class Wrapper:
         root = parse(page, collect_ids=self.looks_for_ids)
         if isinstance(root, Failure):
             raise UnreadablePage(root.url, root.reason)
-        return tuple(self.records(root, page.url))
+        return self.records_of(page, root)
 
-    def records(self, root: Element, url: str) -> Iterator[Record]:
-        """The records of a page that is parsed already."""
+    def records_of(self, page: Page, root: Element) -> tuple[Record, ...]:
+        """All records of a page that is parsed already."""
+        return tuple(self.records(root, page.url, signature(page.html) if self.earlier else None))
+
+    def records(self, root: Element, url: str, page_signature: bytes | None = None) -> Iterator[Record]:
+        """The same, if no more than the tree is there; the page's signature helps to tell layouts apart."""
         if self.earlier:
-            yield from self._records_by_layout(root, url)
+            yield from self._records_by_layout(root, url, page_signature)
             return
         if self.record_rule is None:
             yield self.record_of(root, url, None)
@@ -113,12 +118,21 @@ class Wrapper:
         """A wrapper for each of the layouts alone, the newest first."""
         return replace(self, earlier=()), *self.earlier
 
-    def _records_by_layout(self, root: Element, url: str) -> Iterator[Record]:
+    def _records_by_layout(self, root: Element, url: str, page_signature: bytes | None) -> Iterator[Record]:
         tried = [tuple(layout.records(root, url)) for layout in self.layouts]
-        attributes = [layout.attributes for layout in self.layouts]
-        number = chosen_layout(attributes, tried, are_lists=self.record_rule is not None)
+        number = None if page_signature is None else likely_layout(self._layout_signatures, page_signature)
+        if number is None or not any(record.values for record in tried[number]):
+            attributes = [layout.attributes for layout in self.layouts]
+            number = chosen_layout(attributes, tried, are_lists=self.record_rule is not None)
         for record in tried[number]:
             yield _with_layout(record, number) if number else record
+
+    @cached_property
+    def _layout_signatures(self) -> list[list[bytes]]:
+        """The signatures of pages of each layout, the newest first; the whole footprint has all of them."""
+        before = [set(layout.footprint.accepted) for layout in self.earlier]
+        new = set(self.footprint.accepted).difference(*before)
+        return [[bytes.fromhex(text) for text in accepted] for accepted in (new, *before)]
 
     @property
     def looks_for_ids(self) -> bool:
