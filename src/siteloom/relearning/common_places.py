@@ -23,27 +23,25 @@ _LEAST_PAGES = 3
 
 
 def in_common_places(found: Sequence[Pair], name: str) -> list[Pair]:
-    """Those records whose known values of an attribute stand at places that many pages have in common.
+    """Those records all of whose known values of an attribute stand at places that many pages have in common.
 
-    The place of most pages counts first, then that of most of those that do not have it, and so on.
+    The place of most values counts first, then that of most of those that do not have it, and so on.
     """
-    left = [(pair, _places(pair, name)) for pair in found]
-    needed = min(max(_LEAST_PAGES, _COMMON_SHARE * len(found)), len(found))
-    common: list[Pair] = []
-    while left:
-        pages = Counter(place for _, places in left for place in places)
-        if not pages or max(pages.values()) < needed:
-            break
-        best = max(pages, key=lambda place: (pages[place], place))
-        common += [pair for pair, places in left if best in places]
-        left = [(pair, places) for pair, places in left if best not in places]
-    return common
-
-
-def _places(pair: Pair, name: str) -> set[tuple[str, str, bool]]:
-    """Where the values of an attribute all may stand: the tags that lead there, and how they stand there."""
-    of_values = [
-        {(tag_path(place.element), place.target, place.is_whole) for place in pair.page.places.find(text)}
-        for text in pair.before[name]
+    values = [
+        (number, _places(pair, text)) for number, pair in enumerate(found) for text in pair.before[name]
     ]
-    return set.intersection(*of_values) if of_values else set()
+    needed = min(max(_LEAST_PAGES, _COMMON_SHARE * len(found)), len(found))
+    left = values
+    while left:
+        records = Counter(place for _, place in {(number, place) for number, one in left for place in one})
+        if not records or max(records.values()) < needed:
+            break
+        best = max(records, key=lambda place: (records[place], place))
+        left = [(number, places) for number, places in left if best not in places]
+    by_chance = {number for number, _ in left}
+    return [pair for number, pair in enumerate(found) if number not in by_chance]
+
+
+def _places(pair: Pair, text: str) -> set[tuple[str, str, bool]]:
+    """Where a value stands: the tags that lead there, and how it stands there."""
+    return {(tag_path(place.element), place.target, place.is_whole) for place in pair.page.places.find(text)}

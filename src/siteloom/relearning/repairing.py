@@ -184,8 +184,9 @@ def _repaired(wrapper: Wrapper, broken: Sequence[str], pages: Sequence[KnownPage
     for _ in range(_ROUNDS):
         attempt = _attempt(wrapper, broken, pages, tested, training)
         missed = {pair.page.page.url for name in attempt.failed for pair in attempt.tested.misplaced(name)}
-        more = [one.example for one in examples if one.example.page.url in missed][:_MORE_EXAMPLES]
-        if not more or len(missed) <= len(more):  # none would be held back
+        usable_missed = [one.example for one in examples if one.example.page.url in missed]
+        more = usable_missed[: min(_MORE_EXAMPLES, (len(usable_missed) + 1) // 2)]  # the others are held back
+        if not more:
             break
         training = [*training, *more]
     failed = attempt.failed
