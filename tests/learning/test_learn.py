@@ -178,6 +178,28 @@ def contact(phone: str | None, fax: str | None) -> str:
     return f"<h1>Name</h1><dl>{line('Phone', phone)}{line('Fax', fax)}</dl><p>Write to us</p>"
 
 
+def test_the_current_value_may_be_the_last_of_a_history() -> None:
+    def member(*seats: str) -> str:
+        rows = "".join(
+            f"<tr><td>{seat}</td><td>{1990 + 3 * number}</td></tr>" for number, seat in enumerate(seats)
+        )
+        return frame(f"<h1>Member</h1><table><tr><th>Seat</th><th>Since</th></tr>{rows}</table>")
+
+    known = pages(member, ["Ilam"], ["Tasman", "Nelson"], ["List", "Otago", "Rangitata"])
+    others = [
+        page(member(*seats), 10 + number)
+        for number, seats in enumerate([["Napier"], ["Onslow", "Mana"], ["Tainui", "List", "Kelston"]])
+    ]
+    examples = [
+        Example(one, {"seat": [seat]})
+        for one, seat in zip(known, ("Ilam", "Nelson", "Rangitata"), strict=True)
+    ]
+    wrapper = learn(examples, others)
+    assert [wrapper.extract(one).values["seat"] for one in others] == [("Napier",), ("Mana",), ("Kelston",)]
+    assert "`tr` that is the last of its kind" in " ".join(wrapper.explain().split())
+    assert Wrapper.from_json(wrapper.to_json()) == wrapper
+
+
 def test_an_absent_value_is_told_and_no_other_is_taken_for_it() -> None:
     wrapper = learn(
         [

@@ -105,7 +105,7 @@ def test_names_made_of_digits_and_texts_of_none_but_signs_are_trusted_less() -> 
 
     assert cost("class", "item7") > cost("class", "item")
     assert cost("text-before", "|") > cost("text-before", "Price:")
-    assert cost("position", "b 1") > cost("tag", "b")
+    assert cost("last-position", "b 1") > cost("position", "b 1") > cost("tag", "b")
 
 
 def test_nodes_of_one_page_only_have_features_that_belong_to_their_record() -> None:
@@ -121,6 +121,37 @@ def test_nodes_of_one_page_only_have_features_that_belong_to_their_record() -> N
         for feature in words(found, rule.features)
     )
     assert selected(found, result, 3) == ["N4"]
+
+
+# ---- what is counted from the end
+
+
+def history(*seats: str) -> str:
+    """Where a member has sat, the current seat last."""
+    rows = "".join(f"<tr><td>{seat}</td><td>seat of {seat}</td></tr>" for seat in seats)
+    return f"<h1>Member</h1><table>{rows}</table><p>more</p>"
+
+
+def test_what_is_current_stands_in_the_last_row_however_many_there_are() -> None:
+    found = problem(
+        [(history("A"), ["A"]), (history("B", "C", "D"), ["D"]), (history("E", "F"), ["F"])],
+        [history("G"), history("H", "I"), history("J", "K", "L"), history("M", "N", "O", "P")],
+    )
+    result = cover(found)
+    assert len(result.rules) == 1
+    assert Feature("last-position", 1, "1") in words(found, result.rules[0].features)
+    assert [selected(found, result, unit) for unit in range(3, 7)] == [["G"], ["I"], ["L"], ["P"]]
+
+
+def test_where_lists_are_of_one_length_it_is_counted_from_the_start() -> None:
+    # A longer list has a second item as well, and a shorter one a last item that is no second.
+    found = problem(
+        [(history("A", "B"), ["B"]), (history("C", "D"), ["D"])],
+        [history("E"), history("F", "G", "H"), history("I", "J"), history("K", "L")],
+    )
+    result = cover(found)
+    assert "last-position" not in kinds(found, result)
+    assert [selected(found, result, unit) for unit in range(2, 5)] == [[], ["G"], ["J"]]
 
 
 # ---- several rules
@@ -171,7 +202,7 @@ def test_values_of_a_list_are_united_without_saying_which_one() -> None:
         feature
         for rule in result.rules
         for feature in words(found, rule.features)
-        if feature.kind in ("position", "text-number") and feature.distance == 0
+        if feature.kind in ("position", "last-position", "text-number") and feature.distance == 0
     ]
     assert items == []
 
@@ -279,7 +310,7 @@ def _source(feature: Feature) -> Readable:
     """What must not be shared: a text, the names of an element, its tag and number."""
     if feature.kind in ("text-before", "prefix", "first-text", "before"):
         return "text", 0, feature.value
-    if feature.kind in ("tag", "position"):
+    if feature.kind in ("tag", "position", "last-position"):
         return "tag", feature.distance, ""
     if feature.kind in ("shape", "text-number"):
         return feature.kind, 0, ""

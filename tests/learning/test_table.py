@@ -184,6 +184,33 @@ def test_in_a_flat_record_nothing_before_it_counts() -> None:
     check([Unit(page, scope, runs_on=True) for scope in records(rule, page)])
 
 
+def test_in_a_flat_record_nothing_behind_it_counts() -> None:
+    page = tree("<div><h3>One</h3><p>1</p><p>2</p><b>3</b><h3>Two</h3><p>4</p><b>5</b><p>6</p></div><p>7</p>")
+    rule = RecordRule((Feature("tag", 0, "h3"),), runs_on=True)
+    taken = check([Unit(page, scope, runs_on=True) for scope in records(rule, page)])
+    assert having(taken, "text", "last-position", 0, "p 1") == ["2", "6"]
+    assert having(taken, "text", "last-position", 0, "h3 1") == ["One", "Two"]
+
+
+@pytest.mark.parametrize(
+    ("number", "found"),
+    [
+        ("1", [["4"], ["3"], ["4"]]),
+        ("2", [["3"], ["2"], []]),
+        ("3", [["2"], ["1"], []]),
+        ("4", [["1"], [], []]),
+    ],
+)
+def test_rules_may_count_farther_from_the_end_than_the_table_does(
+    number: str, found: list[list[str]]
+) -> None:
+    page = tree("<div><h3>One</h3><p>1</p><p>2</p><b>x</b><p>3</p><h3>Two</h3><p>4</p></div>")
+    features = (Feature("tag", 0, "p"), Feature("last-position", 0, number))
+    starts = RecordRule((Feature("tag", 0, "h3"),), runs_on=True)
+    units = [Unit(page), *(Unit(page, scope, runs_on=True) for scope in records(starts, page))]
+    assert [[node.text for node in selected(unit, "text", features).values()] for unit in units] == found
+
+
 # ---- pages that have been a trap
 
 
@@ -221,6 +248,8 @@ def test_nested_tables_have_positions_of_their_own() -> None:
         <tr><td>3<td>4</table>"""
     taken = check([Unit(tree(html))])
     assert having(taken, "text", "position", 0, "td 2") == ["2", "in 2", "4"]
+    assert having(taken, "text", "last-position", 0, "td 1") == ["in 2", "tail", "4"]
+    assert having(taken, "text", "last-position", 1, "tr 1") == ["in 1", "in 2", "3", "4"]
     assert having(taken, "text", "first-text", 0, "in 1") == ["tail"]
     assert having(taken, "text", "before", 0, "2") == ["in 1", "tail"]
 

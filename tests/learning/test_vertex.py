@@ -126,6 +126,9 @@ def test_positions_shapes_and_rare_or_long_texts_are_no_features_of_a_rule() -> 
     (rule,), _ = cover(found)
     assert {kind for kind, _, _ in readable(found, rule.features)} <= {"tag"}
     assert rule.scorer is not None
+    last = problem([(page("1", "a"), ["a"]), (page("2", "b"), ["b"])], [page("3", "c")])
+    (rule,), _ = cover(last)
+    assert {kind for kind, _, _ in readable(last, rule.features)} <= {"tag"}
 
 
 def test_several_values_of_a_page_are_found_by_one_rule() -> None:

@@ -119,6 +119,20 @@ def said(feature: Feature) -> str:
             rule(("position", 0, "112")),
             "the text inside the element that is the 112th of its kind among its neighbours",
         ),
+        (
+            rule(("tag", 0, "td"), ("position", 0, "1"), ("tag", 1, "tr"), ("last-position", 1, "1")),
+            (
+                "the text inside the table cell `td` that is the 1st of its kind among its neighbours, "
+                "which is inside the table row `tr` that is the last of its kind among its neighbours"
+            ),
+        ),
+        (
+            rule(("last-position", 0, "2"), ("before", 0, "Fax:")),
+            (
+                "the text inside the element that is the 2nd last of its kind among its neighbours "
+                "and that comes right after 'Fax:'"
+            ),
+        ),
         (rule(("id", 0, "\x1b[31m\ud800é")), "the text inside the element with id `\\x1b[31m\\ud800é`"),
     ],
 )

@@ -431,6 +431,10 @@ IN_FEATURE = f"{IN_RULE}, feature 1"
             f"{IN_FEATURE} has the value '0', which is no number from 1 on",
         ),
         (
+            lambda w: feature_of(w).update(kind="last-position", value="last"),
+            f"{IN_FEATURE} has the value 'last', which is no number from 1 on",
+        ),
+        (
             lambda w: feature_of(w).update(kind="shape", value="round"),
             f"{IN_FEATURE} has the unknown value 'round', for there are price, digits, mixed, words",
         ),
@@ -480,7 +484,7 @@ IN_FEATURE = f"{IN_RULE}, feature 1"
             "the footprint, accepted signature 1 is '0102030405060708\\n', not eight bytes",
         ),
     ],
-    ids=range(57),
+    ids=range(58),
 )
 def test_what_is_wrong_is_said_with_its_place(
     change: Callable[[dict[str, Any]], object], message: str

@@ -136,6 +136,10 @@ LIST = """
         ([" home "], [("first-text", 0, "555-1")]),
         ([" home "], [("text-number", 0, "1"), ("position", 0, "2"), ("tag", 0, "dd")]),
         ([" home "], [("shape", 0, "words"), ("tag", 0, "dd"), ("position", 0, "2")]),
+        (["Fax:"], [("tag", 0, "dt"), ("last-position", 0, "1")]),
+        ([" home "], [("tag", 0, "dd"), ("last-position", 0, "2")]),
+        (["Blue Fern"], [("tag", 0, "dd"), ("position", 0, "1"), ("last-position", 0, "3")]),
+        ([], [("tag", 0, "dd"), ("last-position", 0, "4")]),
     ],
 )
 def test_features_of_texts(selected: list[str], features: list[tuple[Kind, int, str]]) -> None:
@@ -175,6 +179,7 @@ def test_texts_of_the_head_are_not_before_anything() -> None:
 def test_tags_and_attributes_with_odd_names() -> None:
     page = '<p><o:p>A</o:p><o:p xml:lang=de>B</o:p><a"b>C</a"b>'
     assert texts(rule("text", ("tag", 0, "o:p"), ("position", 0, "2")), page) == ["B"]
+    assert texts(rule("text", ("tag", 0, "o:p"), ("last-position", 0, "2")), page) == ["A"]
     assert texts(rule("text", ("tag", 0, 'a"b')), page) == ["C"]
     assert texts(rule("@xml:lang", ("tag", 0, "o:p")), page) == ["de"]
 
@@ -188,9 +193,38 @@ def test_characters_that_xml_forbids_are_no_error() -> None:
     assert texts(rule("text", ("text-before", 0, "A\x01"), ("id", 0, "\x0c")), "<p>A<b id=1>B</b>") == []
 
 
-def test_a_position_without_a_tag_is_refused() -> None:
+@pytest.mark.parametrize("kind", ["position", "last-position"])
+def test_a_position_without_a_tag_is_refused(kind: Kind) -> None:
     with pytest.raises(UsageError, match="which tag"):
-        rule_xpath(rule("text", ("position", 0, "2")))
+        rule_xpath(rule("text", (kind, 0, "2")))
+
+
+def test_that_an_element_is_the_last_is_said_by_what_does_not_follow() -> None:
+    last, last_but_two = (
+        rule_xpath(rule("element", ("tag", 0, "tr"), ("last-position", 0, number))) for number in "13"
+    )
+    assert "not(following-sibling::tr)" in last
+    assert "following-sibling::tr[2] and not(following-sibling::tr[3])" in last_but_two
+
+
+@pytest.mark.parametrize(
+    ("selected", "positions"),
+    [
+        (["1", "2"], [("last-position", "1")]),
+        (["1", "2"], [("position", "1"), ("last-position", "1")]),
+        ([], [("position", "1"), ("last-position", "2")]),
+        ([], [("last-position", "2")]),
+    ],
+)
+def test_the_element_of_a_record_is_the_only_one_of_its_kind_in_it(
+    selected: list[str], positions: list[tuple[Kind, str]]
+) -> None:
+    root = tree("<ul><li>1</li><li>2</li></ul>")
+    found = rule("text", ("tag", 0, "li"), *((kind, 0, number) for kind, number in positions))
+    scopes = [Scope(element, is_record=True) for element in root.iter("li")]
+    assert [str(text) for scope in scopes for text in scope.top.xpath(rule_xpath(found, True))] == selected
+    for scope in scopes:
+        assert by_native_selection(found, scope) == by_xpath(found, scope)
 
 
 def test_an_expression_begins_at_what_is_rare_and_looks_back_only_from_there() -> None:

@@ -374,7 +374,14 @@ class Rows:
     """The nodes that one kind of rule chooses from, with their features."""
 
     def __init__(
-        self, table: Table, unit: Ints, element: Ints, value: Ints, text_columns: Ints | None
+        self,
+        table: Table,
+        unit: Ints,
+        element: Ints,
+        value: Ints,
+        text_columns: Ints | None,
+        *,
+        is_element: bool = False,
     ) -> None:
         """`element` is the one that a text stands in or that is the node itself, `value` its whole text."""
         self.table = table
@@ -385,14 +392,18 @@ class Rows:
         for _ in range(DEPTH - 1):
             self._ancestors.append(table.parents[self._ancestors[-1]])
         self._having: dict[ColumnFeature, Flags] = {}
+        # What a node says in one text. An element may say it in several, of which none is the whole.
+        first_texts = np.append(table.elements[_COLUMN["first-text"]], NONE)[element]
+        is_in_several = is_element & (first_texts != NONE) & (first_texts != value)
+        self._said = np.where(is_in_several, NONE, value)
 
     def __len__(self) -> int:
         return len(self.unit)
 
     def features(self, row: int) -> list[ColumnFeature]:
         """All features of a node."""
-        own = int(self.value[row])
-        found = [ColumnFeature("shape", 0, int(self.table.shapes[own]))]
+        said = int(self._said[row])
+        found = [ColumnFeature("shape", 0, int(self.table.shapes[self.value[row]]))]
         if self._text_columns is not None:
             text_columns = zip(TEXT_KINDS, self._text_columns[:, row].tolist(), strict=True)
             found += [ColumnFeature(name, 0, value) for name, value in text_columns if value != NONE]
@@ -404,7 +415,7 @@ class Rows:
             found += [
                 ColumnFeature(name, distance, value)
                 for name, value in columns
-                if value != NONE and (name != "first-text" or value != own)
+                if value != NONE and (name != "first-text" or value != said)
             ]
             class_ = int(self.table.elements[_COLUMN["class"], element])
             found += [ColumnFeature("class-word", distance, word) for word in self.table.class_words[class_]]
@@ -475,7 +486,7 @@ class Rows:
             classes = np.append(self.table.elements[_COLUMN["class"]], NONE)
             return np.isin(classes, self.table.classes_with[value])[elements]
         found = np.append(self.table.elements[_COLUMN[name]], NONE)[elements] == value
-        return found & (self.value != value) if name == "first-text" else found
+        return found & (self._said != value) if name == "first-text" else found
 
     def rule_features(self, found: ColumnFeature) -> list[Feature]:
         """A feature in the words of the rule language, where positions need their tag beside them."""
@@ -506,7 +517,7 @@ def target_rows(table: Table, target: str) -> Rows:
             rows = Rows(table, table.text_unit, table.text_parent, table.text_value, table.text_columns)
         else:
             unit, element, value = table.targets[target]
-            rows = Rows(table, unit, element, value, None)
+            rows = Rows(table, unit, element, value, None, is_element=target == "element")
         table.rows[target] = rows
     return table.rows[target]
 

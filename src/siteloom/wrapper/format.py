@@ -597,9 +597,13 @@ def _share(known: dict[str, Any], key: str, where: str) -> float:
 
 def _number(known: dict[str, Any], key: str, where: str) -> float:
     value: Any = known[key]
-    if not (_is_integer(value) or isinstance(value, float)) or not math.isfinite(value):
+    try:
+        number = float(value) if _is_integer(value) or isinstance(value, float) else math.nan
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
         raise _error(where, f"must have a number as {key!r}")
-    return float(value)
+    return number
 
 
 def _is_integer(value: object) -> bool:

@@ -82,6 +82,13 @@ def _value(name: str, attributes: Attributes, record: Record) -> tuple[bool, flo
     return True, min(origin.confidence for origin in record.provenance[name])
 
 
+def is_plausible(attributes: Attributes, records: Sequence[Record]) -> bool:
+    """Whether the rules of a layout have found something, and nothing that breaks a contract."""
+    return any(record.values for record in records) and not any(
+        is_breaching(attributes, record, name) for record in records for name in record.values
+    )
+
+
 def is_breaching(attributes: Attributes, record: Record, name: str) -> bool:
     """Whether a value of an attribute breaks the attribute's contract."""
     contract = attributes[name].contract

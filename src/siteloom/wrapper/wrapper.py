@@ -15,7 +15,7 @@ from siteloom.wrapper.confidence import confidence, signs
 from siteloom.wrapper.explain import explain
 from siteloom.wrapper.format import from_json, to_json
 from siteloom.wrapper.language import shape
-from siteloom.wrapper.layouts import chosen_layout, likely_layout
+from siteloom.wrapper.layouts import chosen_layout, is_plausible, likely_layout
 from siteloom.wrapper.parts import part_values
 from siteloom.wrapper.scoring import chosen
 from siteloom.wrapper.selection import records, select, select_in
@@ -121,9 +121,10 @@ class Wrapper:
     def _records_by_layout(self, root: Element, url: str, page_signature: bytes | None) -> Iterator[Record]:
         tried = [tuple(layout.records(root, url)) for layout in self.layouts]
         number = None if page_signature is None else likely_layout(self._layout_signatures, page_signature)
-        if number is None or not any(record.values for record in tried[number]):
-            attributes = [layout.attributes for layout in self.layouts]
-            number = chosen_layout(attributes, tried, are_lists=self.record_rule is not None)
+        attributes = [layout.attributes for layout in self.layouts]
+        if number is None or not is_plausible(attributes[number], tried[number]):
+            are_lists = any(layout.record_rule is not None for layout in self.layouts)
+            number = chosen_layout(attributes, tried, are_lists=are_lists)
         for record in tried[number]:
             yield _with_layout(record, number) if number else record
 
