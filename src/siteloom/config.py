@@ -28,9 +28,9 @@ ENVIRONMENT_PREFIX = "SITELOOM_"
 _PASSWORD = re.compile(r"(://[^/@:]*:)[^@]*(?:@[^/@]*)*@")
 
 
-def _setting(default: Any, help_text: str, at_least: int | None = None) -> Any:
-    """A field with its default, its one line of documentation and its lower bound."""
-    return field(default=default, metadata={"help": help_text, "at_least": at_least})
+def _setting(default: Any, help_text: str, at_least: int | None = None, at_most: int | None = None) -> Any:
+    """A field with its default, its one line of documentation and its bounds."""
+    return field(default=default, metadata={"help": help_text, "at_least": at_least, "at_most": at_most})
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,18 @@ class AlarmSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeSettings:
+    """When a site counts as changed, and what is repaired without a person."""
+
+    threshold: int = _setting(
+        30, "share of pages in percent above which something is a change", at_least=1, at_most=100
+    )
+    accept: int = _setting(
+        90, "confidence in percent from which a repair is put in force by itself", at_least=1, at_most=100
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings, by stage."""
 
@@ -81,6 +93,7 @@ class Settings:
     parse: ParseSettings = ParseSettings()
     store: StoreSettings = StoreSettings()
     run: RunSettings = RunSettings()
+    change: ChangeSettings = ChangeSettings()
     alarm: AlarmSettings = AlarmSettings()
 
 
@@ -133,7 +146,9 @@ def load_settings(
         for setting in fields(defaults):
             name = f"{stage}.{setting.name}"
             value, origin = given.get(name, (setting.default, "default"))
-            checked = _checked(value, setting.default, setting.metadata["at_least"])
+            checked = _checked(
+                value, setting.default, setting.metadata["at_least"], setting.metadata["at_most"]
+            )
             if isinstance(checked, _Problem):
                 problems.append(f"{name} {checked.text}, but is {value!r} ({origin})")
                 continue
@@ -215,11 +230,15 @@ class _Problem(NamedTuple):
     text: str
 
 
-def _checked(value: object, default: object, at_least: int | None) -> int | str | _Problem:
+def _checked(
+    value: object, default: object, at_least: int | None, at_most: int | None
+) -> int | str | _Problem:
     if isinstance(default, str):
         return value if isinstance(value, str) else _Problem("must be a text")
     if not isinstance(value, int) or isinstance(value, bool):
         return _Problem("must be a whole number")
     if at_least is not None and value < at_least:
         return _Problem(f"must be at least {at_least}")
+    if at_most is not None and value > at_most:
+        return _Problem(f"must be at most {at_most}")
     return value

@@ -132,7 +132,9 @@ class Extractor:
         )
         if isinstance(root, Failure):
             return Extracted(match, None, (), root)
-        tried = [(named, tuple(named.wrapper.records(root, page.url, match.signature))) for named in match.chosen]
+        tried = [
+            (named, tuple(named.wrapper.records(root, page.url, match.signature))) for named in match.chosen
+        ]
         named, records = max(tried, key=lambda one: _mandatory_found(*one)) if len(tried) > 1 else tried[0]
         is_nearest = match.passed_signature == 0
         return Extracted(match, named, records, _fault(page.url, named, records, is_nearest=is_nearest))

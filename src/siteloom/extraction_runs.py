@@ -210,6 +210,7 @@ class StoreJournal:
     def __init__(self, store: Store, extraction: Extraction) -> None:
         self._store = store
         self._extraction = extraction
+        self.run_id = extraction.run_id
         self.done = set(extraction.done)
         self.tally: Tally = Counter()
         for summary in extraction.done.values():

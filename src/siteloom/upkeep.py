@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import asdict, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siteloom.clustering import cluster, cluster_footprint, united
 from siteloom.errors import StoreError, UsageError
-from siteloom.extraction import WrapperText
+from siteloom.extraction import WrapperText, add_tally, tally_from
 from siteloom.matching import Matcher
 from siteloom.model import Record
 from siteloom.monitoring import MOST_BELLWETHERS, THRESHOLD, check, refilled, watch
@@ -20,20 +21,23 @@ from siteloom.spacing import evenly_spaced
 from siteloom.wrapper.layouts import MOST_EARLIER
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
+    from siteloom.extraction import Tally
     from siteloom.matching import NamedWrapper
     from siteloom.model import Change, Cluster, Page
     from siteloom.monitoring import Checkup, Watch
     from siteloom.relearning import Relearned
-    from siteloom.store import Store, StoredCheck, StoredWrapper
+    from siteloom.store import Store, StoredCheck, StoredRepair, StoredWrapper
 
 ACCEPTED_FROM = 0.9
 """A repair is put in force by itself if its confidence is at least this: nine values held back, all right."""
 
 # Of a large site so many shards of some hundred pages are looked at to choose bellwethers.
 _MOST_SHARDS = 20
+# So many runs are looked through for one in which all was well.
+_MOST_RUNS = 100
 # Of so many pages all versions are looked at, to see which values change.
 _PAGES_WITH_HISTORY = 100
 
@@ -69,8 +73,16 @@ class Mended(NamedTuple):
     row: Mapping[str, Any]
 
 
-def watch_wrappers(store: Store, names: Collection[str] = (), k: int = MOST_BELLWETHERS) -> list[Watched]:
-    """Choose and keep the bellwethers of wrappers, of all unless some are named."""
+def watch_wrappers(
+    store: Store,
+    names: Collection[str] = (),
+    k: int = MOST_BELLWETHERS,
+    on_wrapper: Callable[[int], object] = lambda _: None,
+) -> list[Watched]:
+    """Choose and keep the bellwethers of wrappers, of all unless some are named.
+
+    `on_wrapper` is called when one is done, with the number of pages that were looked at.
+    """
     chosen = _stored_wrappers(store, names)
     watched: list[Watched] = []
     with store.recording("watch", {"wrappers": [one.name for one in chosen], "k": k}) as run:
@@ -79,6 +91,7 @@ def watch_wrappers(store: Store, names: Collection[str] = (), k: int = MOST_BELL
             for stored in (one for one in chosen if one.site == site):
                 found = _watched(store, stored, pages.get(stored.name, []), k)
                 watched.append(found)
+                on_wrapper(len(pages.get(stored.name, [])))
                 run.counts["bellwethers"] += len(found.watch.bellwethers) if found.watch else 0
         run.counts["wrappers"] += len(chosen)
     return watched
@@ -104,10 +117,12 @@ def check_watches(
     names: Collection[str] = (),
     fresh: Iterable[Page] | None = None,
     threshold: float = THRESHOLD,
+    on_wrapper: Callable[[int], object] = lambda _: None,
 ) -> list[Checked]:
     """Hold the bellwethers of wrappers against their pages as they are now, and keep what came of it.
 
-    With `fresh` pages given they are compared instead of the stored ones, and nothing is kept.
+    With `fresh` pages given they are compared instead of the stored ones, and nothing is kept. `on_wrapper`
+    is called when a wrapper is done, with the number of pages that were compared.
     """
     watches = [one for one in store.watches() if not names or one.wrapper in names]
     if unknown := sorted(set(names) - {one.wrapper for one in watches}):
@@ -126,6 +141,7 @@ def check_watches(
             pages = list(_newest(store, stored.site, (one.page.url for one in found.bellwethers)))
             checkup = check(found, pages, threshold)
             checked.append(Checked(stored.wrapper, checkup))
+            on_wrapper(len(checkup.compared))
             content = {**checkup_row(checkup), "changes": [change_row(one) for one in checkup.changes]}
             store.save_check(
                 run.id, stored.wrapper, stored.version, "bellwethers", not checkup.changes, content
@@ -172,18 +188,17 @@ def mend_wrappers(
     *,
     accept: float = ACCEPTED_FROM,
     dry_run: bool = False,
+    on_wrapper: Callable[[int], object] = lambda _: None,
 ) -> list[Mended]:
     """Reuse or repair wrappers after a change: those named, or all that a change was noticed of.
 
-    A dry run keeps nothing.
+    A dry run keeps nothing. `on_wrapper` is called when one is relearned, with the number of its pages.
     """
-    chosen = _stored_wrappers(store, names)
-    if not names:
-        changed = _changed_wrappers(store)
-        chosen = [one for one in chosen if one.name in changed]
+    chosen = _stored_wrappers(store, names) if names else changed_wrappers(store)
     mended: list[Mended] = []
     for stored in chosen:
         found, fresh = _relearned(store, stored)
+        on_wrapper(len(fresh))
         state = _state(stored, found, accept)
         if dry_run or state == "unchanged":
             mended.append(_mended(stored, found, None, state))
@@ -209,12 +224,24 @@ def mend_wrappers(
     return mended
 
 
-def _changed_wrappers(store: Store) -> set[str]:
-    """The wrappers whose newest check saw a change, or pages that look different but give what they gave."""
-    newest: dict[str, StoredCheck] = {}
+def changed_wrappers(store: Store) -> list[StoredWrapper]:
+    """The wrappers of which a change was noticed, or pages that look different but give what they gave.
+
+    Of each wrapper the newest check of its bellwethers and the newest of its output count, if they were
+    made since its newest version is in force: if either saw a change, the other does not make up for it.
+    """
+    newest: dict[tuple[str, str], StoredCheck] = {}
     for one in store.checks():
-        newest.setdefault(one.wrapper, one)
-    return {name for name, one in newest.items() if not one.is_healthy or one.content.get("drifted")}
+        newest.setdefault((one.wrapper, one.kind), one)
+    since = {one.name: one for one in _stored_wrappers(store, ())}
+    ill = {
+        one.wrapper
+        for one in newest.values()
+        if one.wrapper in since
+        and one.at >= since[one.wrapper].created_at
+        and (not one.is_healthy or one.content.get("drifted"))
+    }
+    return [one for name, one in since.items() if name in ill]
 
 
 def _state(stored: StoredWrapper, found: Relearned, accept: float) -> str:
@@ -314,8 +341,11 @@ def _record(row: Mapping[str, Any]) -> Record:
 
 
 def settle_review(store: Store, name: str, *, accept: bool) -> int | None:
-    """Put the repair of a wrapper that waits for review in force, or reject it; returns the new version."""
-    waiting = next((one for one in store.repairs(name) if one.state == "review"), None)
+    """Put the repair of a wrapper that waits for review in force, or reject it; returns the new version.
+
+    Of one that needs examples, what could be repaired may be put in force so.
+    """
+    waiting = next((one for one in store.repairs(name) if is_acceptable(one)), None)
     if waiting is None:
         raise StoreError(
             f"No repair of the wrapper {name} waits for review: siteloom history tells what is there."
@@ -337,6 +367,13 @@ def settle_review(store: Store, name: str, *, accept: bool) -> int | None:
     if version is not None:
         _watch_again(store, name)
     return version
+
+
+def is_acceptable(repair: StoredRepair) -> bool:
+    """Whether a repair waits for a person to say yes: as a whole, or to what could be repaired in part."""
+    if repair.state == "annotation" and repair.version_after is None:
+        return any(one["state"] == "repaired" for one in repair.content["attributes"].values())
+    return repair.state == "review"
 
 
 def roll_back(store: Store, name: str, version: int | None = None) -> tuple[int, int]:
@@ -364,12 +401,49 @@ def _watch_again(store: Store, name: str) -> None:
         watch_wrappers(store, [name])
 
 
+def output_before(store: Store) -> Tally | None:
+    """What runs of extract counted while all was well, to hold the next one against.
+
+    Of each wrapper and of each site the last run counts in whose output nothing was wrong with it: else
+    what was lost once would not be missed the next time.
+    """
+    checks: dict[int, list[StoredCheck]] = defaultdict(list)  # the newest run first
+    for one in store.checks():
+        if one.kind == "output":
+            checks[one.run_id].append(one)
+    if not checks:
+        last = store.last_extract_run()
+        return None if last is None else _tally_of_run(store, last)
+    total: Tally = Counter()
+    left = {one.wrapper for found in checks.values() for one in found}
+    for run_id, found in islice(checks.items(), _MOST_RUNS):
+        if not left:
+            break
+        known = {key[1] for key in total}
+        healthy = {one.wrapper for one in found if one.is_healthy} & left
+        ill = {change["wrapper"] for one in found for change in one.content["changes"]}
+        for key, count in _tally_of_run(store, run_id).items():
+            is_of_wrapper = key[0] in ("records of", "filled") and key[1] in healthy
+            is_of_site = key[0] in ("pages of", "fruitless") and key[1] not in ill | known
+            if is_of_wrapper or is_of_site:
+                total[key] = count
+        left -= healthy
+    return total
+
+
+def _tally_of_run(store: Store, run_id: int) -> Tally:
+    total: Tally = Counter()
+    for summary in store.shard_summaries(run_id):
+        add_tally(total, tally_from(summary["tally"]))
+    return total
+
+
 def keep_output_checks(
-    store: Store, run_id: int, versions: Mapping[str, int | None], changes: Sequence[Change]
+    store: Store, run_id: int, wrappers: Iterable[NamedWrapper], changes: Sequence[Change]
 ) -> None:
-    """Keep what the output of a run has shown of each wrapper."""
-    for name, version in versions.items():
-        found = [change_row(one) for one in changes if one.wrapper == name]
+    """Keep what the output of a run has shown of each wrapper; what is seen of a site is of all of them."""
+    for name, version, wrapper in wrappers:
+        found = [change_row(one) for one in changes if one.wrapper in (name, *wrapper.footprint.sites)]
         store.save_check(run_id, name, version, "output", not found, {"changes": found})
 
 

@@ -122,6 +122,7 @@ def test_a_database_that_does_not_answer_and_no_password_in_the_message(siteloom
         ("[parse]\nmax_byts = 5\n", "perhaps parse.max_bytes is meant"),
         ("[parse]\nmax_bytes = 'many'\n", "whole number"),
         ("[run]\njobs = 0\n", "at least 1"),
+        ("[change]\naccept = 101\n", "change.accept must be at most 100"),
         ("not toml at all", "cannot be read"),
     ],
 )

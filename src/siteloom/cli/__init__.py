@@ -28,6 +28,13 @@ VERBS = {
     "learn": "Learn wrappers from pages whose values are known.",
     "extract": "Extract the records of pages, each by the wrapper that it is for.",
     "explain": "Show which wrapper a page is for and why, and where each value came from.",
+    "watch": "Choose the pages of each wrapper by which changes of its site are noticed.",
+    "monitor": (
+        "Compare pages with how they were when they were chosen to be watched, and tell what changed."
+    ),
+    "relearn": "Reuse or repair wrappers after a change, from the records that are known.",
+    "history": "Show the versions of wrappers, why each was made, and what checks found.",
+    "rollback": "Put an earlier version of a wrapper in force again.",
     "doctor": "Check the installation and, if there is a workspace, every page in it.",
     "config": "Show each setting, its value, and where the value comes from.",
 }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from siteloom.cli.extraction_summary import load_wrappers, show_extracted
+from siteloom.cli.output_health import OutputHealth
 from siteloom.cli.shell import Shell
 from siteloom.cli.sources import SourcesArgument, WrappersOption, why_no_page
 from siteloom.errors import SourceError, UsageError, WrapperError
@@ -75,7 +76,8 @@ def run(
     A page finds its wrapper by its URL and its signature; one that is for no wrapper is a failure with a
     reason, and so is one that gives no record. If this is stopped or killed, the same command goes on where
     it was; what goes from a SOURCE to standard output or PostgreSQL begins anew. Without a SOURCE the pages
-    are those of the workspace, which keeps records and failures, too.
+    are those of the workspace, which keeps records and failures, too. In the end all is held against what
+    is usual: that far fewer records have a value, or that values are odd, is told as a change.
     """
     from siteloom.record_rows import check_destination, parse_key
 
@@ -93,8 +95,10 @@ def run(
         opened = _opened(shell, sources or ())
         plan = _plan(shell, store, opened, wrapper, site)
         outlet = _Outlet(shell, plan, key, output, failures)
+        health = OutputHealth(shell, store, outlet.wrappers)
         with _journal(plan, store, opened, site, output) as journal:
             tally = outlet.stream(unordered=unordered) if journal is None else outlet.run(journal)
+            health.check(tally, journal)
         show_extracted(shell, tally, duplicates=outlet.duplicates, joined=outlet.written if key else None)
         if not tally["records",]:
             shell.say("No page gave a record: siteloom explain tells of a single page why.")
@@ -102,6 +106,7 @@ def run(
             shell.say("To have the records as data, give -o FILE.")
         elif output != STANDARD_OUTPUT:
             shell.say(f"The records are in {output}.")
+    health.tell()
     if not tally["pages",]:
         skipped = sum(count for key, count in tally.items() if key[0] == "skipped")
         why = why_no_page(failed=any(key[0] == "failed" for key in tally), skipped=skipped)
@@ -202,9 +207,9 @@ class _Outlet:
         self._failures = failures
         self.written = 0
         self.duplicates = 0
-        loaded = load_wrappers(shell, plan.wrappers)
-        _check_footprints(shell, loaded)
-        wrappers = [named.wrapper for named in loaded]
+        self.wrappers = load_wrappers(shell, plan.wrappers)
+        _check_footprints(shell, self.wrappers)
+        wrappers = [named.wrapper for named in self.wrappers]
         self._attributes = list(dict.fromkeys(name for one in wrappers for name in one.attributes))
         if key is not None and key.attribute is not None and key.attribute not in self._attributes:
             known = ", ".join(self._attributes)

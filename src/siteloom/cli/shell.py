@@ -86,6 +86,11 @@ class Shell:
             # As text, because a path may look like rich's markup; unwrapped, so that it can be copied.
             self._console().print(Text(text), soft_wrap=True)
 
+    def warn(self, text: str) -> None:
+        """Print what went wrong beside the work itself, even to those who want to hear of nothing else."""
+        logging.getLogger(PROGRAM).error(text)
+        typer.echo(f"{PROGRAM}: {text}", err=True)
+
     def show(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Print a table; numbers stand to the right."""
         if self.quiet:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from siteloom.cli.shell import Shell
-from siteloom.errors import UsageError
+from siteloom.errors import SourceError, UsageError
+from siteloom.model import Failure, Page, Skipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,6 +83,30 @@ def stored_pages(shell: Shell, sources: list[str] | None) -> Iterator[Store]:
             yield store
         finally:
             store.close()
+
+
+def pages_of(shell: Shell, sources: list[str], description: str) -> Iterator[Page]:
+    """The pages of sources one after the other; what could not be read is said in the end."""
+    from siteloom.pages import open_source
+
+    opened = [open_source(source, shell.settings.pages) for source in sources]
+    count = skipped = 0
+    failures: Counter[str] = Counter()
+    with shell.counting(description) as advance:
+        for item in (item for source in opened for item in source.read()):
+            match item:
+                case Page():
+                    count += 1
+                    advance(1)
+                    yield item
+                case Failure():
+                    failures[item.reason] += 1
+                case Skipped():
+                    skipped += 1
+    for reason, number in failures.items():
+        shell.say(f"{number:,} pages could not be read: {reason}.")
+    if not count:
+        raise SourceError(f"No page could be read: {why_no_page(failed=bool(failures), skipped=skipped)}.")
 
 
 def stored_clusters(store: Store, name: str | None) -> tuple[tuple[Cluster, ...], tuple[PageAddress, ...]]:

@@ -1,0 +1,200 @@
+"""`siteloom monitor`: has a site changed?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from siteloom.cli.change_words import named, plural, raise_alarm, say_wrapped, show_changes, write_changes
+from siteloom.cli.shell import OutputOption, Shell
+from siteloom.cli.sources import SourcesArgument, pages_of
+from siteloom.errors import SourceError, UsageError, WatchError
+from siteloom.output import check_destination
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from siteloom.monitoring import Watch
+    from siteloom.store import Store
+    from siteloom.upkeep import Checked
+
+NAME = "monitor"
+
+
+def run(
+    shell: Shell,
+    sources: SourcesArgument = None,
+    watch: Annotated[
+        str | None,
+        typer.Option("--watch", metavar="FILE", help="What siteloom watch has written, for a SOURCE."),
+    ] = None,
+    wrapper: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--wrapper",
+            metavar="NAME",
+            help="Only the pages of this wrapper; may be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    threshold: Annotated[
+        int | None,
+        typer.Option(
+            "--threshold",
+            metavar="PERCENT",
+            help="What stands on more than this share of the pages is a change [30].",
+        ),
+    ] = None,
+    output: OutputOption = None,
+) -> None:
+    """Compare pages with how they were when they were chosen to be watched, and tell what changed.
+
+    Without a SOURCE the newest versions in the workspace are compared, and what came of it is kept there.
+    With one its pages are, and nothing is kept. A change is no failure: the exit status is 0.
+    """
+    share = _share(shell, threshold)
+    if output is not None:
+        check_destination(output)
+    names = wrapper or []
+    if watch is not None:
+        if not sources:
+            raise UsageError("--watch FILE is for the pages of a SOURCE: give one, or leave it out.")
+        checked = _check_file(shell, sources, _read_watches(watch, names), share)
+    else:
+        with shell.store() as store:
+            checked = _check_store(shell, store, sources, names, share)
+            _tell_outdated(shell, store, [one.wrapper for one in checked])
+    changes = [change for one in checked for change in one.checkup.changes]
+    write_changes(shell, output, changes)
+    _show(shell, checked, is_kept=not sources)
+    raise_alarm(shell, changes)
+
+
+def _share(shell: Shell, threshold: int | None) -> float:
+    percent = shell.settings.change.threshold if threshold is None else threshold
+    if not 1 <= percent <= 100:
+        raise UsageError(f"--threshold is a share of the pages from 1 to 100 percent, not {percent}.")
+    return percent / 100
+
+
+def _check_store(
+    shell: Shell, store: Store, sources: list[str] | None, names: Collection[str], share: float
+) -> list[Checked]:
+    from siteloom.upkeep import check_watches
+
+    if not sources:
+        count = len(names) or len(store.watches())
+        with shell.measuring("Comparing", count) as advance:
+            return check_watches(store, names, threshold=share, on_wrapper=advance)
+    checked = check_watches(store, names, pages_of(shell, sources, "Reading"), share)
+    _check_compared(checked)
+    return checked
+
+
+def _check_file(shell: Shell, sources: list[str], watches: Sequence[Watch], share: float) -> list[Checked]:
+    from siteloom.monitoring import check
+    from siteloom.upkeep import Checked
+
+    wanted = {one.page.url for watch in watches for one in watch.bellwethers}
+    fresh = [page for page in pages_of(shell, sources, "Reading") if page.url in wanted]
+    checked = [Checked(watch.name, check(watch, fresh, share)) for watch in watches]
+    _check_compared(checked)
+    return checked
+
+
+def _check_compared(checked: Sequence[Checked]) -> None:
+    """Refuse pages that have nothing to do with those that are watched."""
+    if all(len(one.checkup.missing) == len(one.checkup.watch.bellwethers) for one in checked):
+        count = sum(len(one.checkup.missing) for one in checked)
+        raise SourceError(
+            f"None of the {plural(count, 'page')} that are watched is in the SOURCE: "
+            "it must have the same URLs, fetched again."
+        )
+
+
+def _read_watches(file: str, names: Collection[str]) -> list[Watch]:
+    from siteloom.monitoring.watch_format import watch_from_json
+
+    try:
+        lines = Path(file).read_bytes().splitlines()
+    except OSError as error:
+        raise WatchError(f"The watch {file} cannot be read: {error.strerror}.") from error
+    watches = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                watches.append(watch_from_json(line.decode("utf-8", "replace")))
+            except WatchError as error:
+                raise WatchError(f"Line {number} of {file}: {error}") from error
+    if not watches:
+        raise WatchError(f"There is no watch in {file}: make it with siteloom watch.")
+    known = [watch.name for watch in watches]
+    if unknown := sorted(set(names) - set(known)):
+        raise UsageError(
+            f"No page of the wrapper {unknown[0]} is watched in {file}: there are {named(known)}."
+        )
+    return [watch for watch in watches if not names or watch.name in names]
+
+
+def _tell_outdated(shell: Shell, store: Store, names: Collection[str]) -> None:
+    """Say which watches are of an older version of their wrapper."""
+    versions = {one.name: one.version for one in store.wrappers()}
+    for one in store.watches():
+        newest = versions.get(one.wrapper)
+        if one.wrapper in names and one.version is not None and newest is not None and one.version < newest:
+            say_wrapped(
+                shell,
+                f"{one.wrapper} is watched with its version {one.version}, but version {newest} is in force: "
+                f"siteloom watch --wrapper {one.wrapper} chooses its pages anew.",
+            )
+
+
+def _show(shell: Shell, checked: Sequence[Checked], *, is_kept: bool) -> None:
+    rows = [
+        (
+            one.wrapper,
+            len(one.checkup.compared),
+            len(one.checkup.gone),
+            len(one.checkup.drifted),
+            _result(one),
+        )
+        for one in checked
+    ]
+    shell.show("Pages compared", ("wrapper", "compared", "gone", "drifted", "result"), rows)
+    for one in checked:
+        _show_pages(shell, one, is_kept=is_kept)
+    show_changes(shell, [change for one in checked for change in one.checkup.changes])
+
+
+def _result(one: Checked) -> str:
+    if one.checkup.changes:
+        return f"changed: {', '.join(change.test for change in one.checkup.changes)}"
+    if one.checkup.compared:
+        return "healthy"
+    return "all gone" if one.checkup.gone else "nothing to compare"
+
+
+def _show_pages(shell: Shell, one: Checked, *, is_kept: bool) -> None:
+    """Say what became of pages that could not be compared, or that look different."""
+    checkup = one.checkup
+    watched = len(checkup.watch.bellwethers)
+    told = []
+    if checkup.gone:
+        others = "; others take their place" if is_kept and not checkup.changes else ""
+        told.append(
+            f"{len(checkup.gone)} of {watched} pages are gone: removed, behind a log-in, or sent "
+            f"elsewhere{others}."
+        )
+    if checkup.missing:
+        told.append(f"{len(checkup.missing)} of {watched} pages were not fetched again.")
+    if checkup.unread:
+        told.append(f"{len(checkup.unread)} of {watched} pages could not be read.")
+    if checkup.drifted and not checkup.changes:
+        told.append(
+            f"{len(checkup.drifted)} of {watched} pages look different but give the same values: siteloom "
+            "relearn lets the wrapper know them."
+        )
+    for sentence in told:
+        say_wrapped(shell, f"{one.wrapper}: {sentence}")

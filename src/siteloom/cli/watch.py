@@ -1,0 +1,158 @@
+"""`siteloom watch`: the pages by which changes of a site are noticed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from siteloom.cli.change_words import named
+from siteloom.cli.extraction_summary import load_wrappers
+from siteloom.cli.files import check_text_file, write_text
+from siteloom.cli.shell import Shell
+from siteloom.cli.sources import SourcesArgument, stored_pages
+from siteloom.errors import UsageError
+from siteloom.output import STANDARD_OUTPUT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from siteloom.matching import NamedWrapper
+    from siteloom.monitoring import Watch
+    from siteloom.store import Store
+
+NAME = "watch"
+
+_PAGES = 20
+# So many pages of a source are tried for each wrapper.
+_MOST_TRIED = 300
+
+
+def run(
+    shell: Shell,
+    sources: SourcesArgument = None,
+    wrapper: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--wrapper",
+            metavar="NAME|FILE",
+            help="A wrapper of the workspace by its name, or of a file for a SOURCE; may be given several "
+            "times [all those of the workspace].",
+            show_default=False,
+        ),
+    ] = None,
+    k: Annotated[
+        int, typer.Option("-k", metavar="N", help="How many pages of each wrapper to watch.")
+    ] = _PAGES,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write what is watched here, a line of JSON a wrapper."
+        ),
+    ] = None,
+) -> None:
+    """Choose the pages of each wrapper by which changes of its site are noticed.
+
+    They are kept as they are now, with the values found on them; siteloom monitor compares them with what
+    comes later. Without a SOURCE they are chosen among the pages of the workspace and kept there.
+    """
+    if k < 1:
+        raise UsageError(f"-k is the number of pages to watch, at least 1, not {k}.")
+    if output is not None:
+        check_text_file(output, "What is watched is", ".jsonl")
+    if sources:
+        if not wrapper or output is None:
+            raise UsageError("With a SOURCE, watch needs --wrapper FILE and -o FILE.")
+        chosen = _watch_sources(shell, sources, wrapper, k)
+    else:
+        chosen = _watch_workspace(shell, wrapper or [], k)
+    rows = [
+        (
+            one.name,
+            one.version,
+            len(one.watch.bellwethers),
+            len(one.watch.wrapper.attributes),
+            _note(one.watch),
+        )
+        if one.watch
+        else (one.name, one.version, 0, None, one.reason)
+        for one in chosen
+    ]
+    shell.show("Watched", ("wrapper", "version", "bellwethers", "attributes", "note"), rows)
+    watches = [one.watch for one in chosen if one.watch]
+    if not watches:
+        raise UsageError("Nothing is watched: no wrapper finds what it should on any of the pages.")
+    if output is not None:
+        _write(output, watches)
+        if output != STANDARD_OUTPUT:
+            shell.say(f"What is watched is in {output}{'' if sources else ', too'}.")
+    if not sources:
+        shell.say("When the pages were fetched and ingested again: siteloom monitor")
+
+
+class _Chosen(NamedTuple):
+    name: str
+    version: int | None
+    watch: Watch | None
+    reason: str
+
+
+def _watch_workspace(shell: Shell, names: list[str], k: int) -> list[_Chosen]:
+    from siteloom.upkeep import watch_wrappers
+
+    with shell.store() as store:
+        count = len(names) or len(store.wrappers())
+        with shell.measuring("Choosing", count) as advance:
+            return [_Chosen(*one) for one in watch_wrappers(store, names, k, advance)]
+
+
+def _watch_sources(shell: Shell, sources: list[str], files: list[str], k: int) -> list[_Chosen]:
+    from siteloom.extraction_runs import wrapper_texts_of_files
+
+    wrappers = load_wrappers(shell, wrapper_texts_of_files(files))
+    with stored_pages(shell, sources) as store:
+        urls = _urls_by_wrapper(shell, store, wrappers)
+        return [_watched(store, one, urls[one.name], k) for one in wrappers]
+
+
+def _urls_by_wrapper(shell: Shell, store: Store, wrappers: Sequence[NamedWrapper]) -> dict[str, list[str]]:
+    """The pages that each wrapper is for; all of them for one that has no footprint."""
+    from siteloom.matching import Matcher
+    from siteloom.model import Footprint
+
+    matcher = Matcher(wrappers)
+    for_all = [one.name for one in wrappers if one.wrapper.footprint == Footprint()]
+    found: dict[str, list[str]] = {one.name: [] for one in wrappers}
+    with shell.counting("Matching") as advance:
+        for page in store.pages():
+            advance(1)
+            for name in [*(one.name for one in matcher.match(page).chosen), *for_all]:
+                found[name].append(page.url)
+    return found
+
+
+def _watched(store: Store, one: NamedWrapper, urls: Sequence[str], k: int) -> _Chosen:
+    from siteloom.monitoring import watch
+    from siteloom.spacing import evenly_spaced
+
+    if not urls:
+        return _Chosen(one.name, one.version, None, "no page is for this wrapper")
+    tried = (page for url in evenly_spaced(urls, _MOST_TRIED) for page in store.versions(url))
+    try:
+        return _Chosen(one.name, one.version, watch(one.wrapper, tried, k, name=one.name), "")
+    except UsageError as error:
+        return _Chosen(one.name, one.version, None, str(error))
+
+
+def _note(watch: Watch) -> str:
+    from siteloom.monitoring.bellwethers import constant_attributes
+
+    constant = constant_attributes(watch.wrapper, watch.past)
+    changing = [name for name in watch.wrapper.attributes if name not in constant]
+    return f"{named(changing)} may change" if changing else ""
+
+
+def _write(output: str, watches: Sequence[Watch]) -> None:
+    from siteloom.monitoring.watch_format import watch_to_json
+
+    write_text(output, "".join(f"{watch_to_json(watch)}\n" for watch in watches))
