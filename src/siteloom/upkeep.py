@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from siteloom.clustering import cluster, cluster_footprint, united
+from siteloom.clustering import cluster, cluster_footprint, extended, united
 from siteloom.errors import StoreError, UsageError
 from siteloom.extraction import WrapperText, add_tally, tally_from
 from siteloom.matching import Matcher
@@ -290,7 +290,7 @@ def _relearned(store: Store, stored: StoredWrapper) -> tuple[Relearned, list[Pag
         others = [_named(one) for one in store.wrappers() if one.site == stored.site and one != stored]
         found = _reused_other(named, others, clusters, records, fresh) or found
     footprints = [cluster_footprint(one, [fresh[member].url for member in one.members]) for one in clusters]
-    footprint = united([found.wrapper.footprint, *footprints])
+    footprint = extended(found.wrapper.footprint, united(footprints))
     return replace(found, wrapper=replace(found.wrapper, footprint=footprint)), fresh
 
 
@@ -306,7 +306,12 @@ def _reused_other(
     able = [other for other in others if other.wrapper.attributes.keys() >= wanted]
     for other in (one for found in clusters for one in reuse_candidates(found, able)):
         rules = {name: other.wrapper.attributes[name] for name in wanted}
-        standing_in = replace(other.wrapper, attributes=rules, earlier=named.wrapper.layouts[:MOST_EARLIER])
+        standing_in = replace(
+            other.wrapper,
+            attributes=rules,
+            footprint=named.wrapper.footprint,
+            earlier=named.wrapper.layouts[:MOST_EARLIER],
+        )
         found = relearn(standing_in, records, fresh)
         if found.outcome == "reused":
             return found

@@ -1,6 +1,6 @@
 """Which pages were made from one template, for one site or for pages of unknown origin."""
 
-from siteloom.clustering.footprints import cluster_footprint, footprint, united
+from siteloom.clustering.footprints import cluster_footprint, extended, footprint, united
 from siteloom.clustering.pages import (
     METHODS,
     SITE_METHODS,
@@ -30,6 +30,7 @@ __all__ = [
     "cluster_footprint",
     "cluster_signatures",
     "describing_members",
+    "extended",
     "footprint",
     "joined",
     "matches",

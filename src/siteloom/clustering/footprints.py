@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from siteloom.clustering.url_patterns import url_patterns
@@ -48,6 +49,13 @@ def united(footprints: Iterable[Footprint]) -> Footprint:
         _largest_first(pages),
         tuple(sorted({found for part in parts for found in part.accepted})),
     )
+
+
+def extended(known: Footprint, seen: Footprint) -> Footprint:
+    """A footprint for pages seen again, too: what is new is added, and what is known stays as it is."""
+    whole = united([known, seen])
+    masks = {**dict(seen.masks), **dict(known.masks)}
+    return replace(whole, masks=_largest_first(masks))
 
 
 def _sites(urls: Iterable[str]) -> tuple[str, ...]:

@@ -43,6 +43,8 @@ _HIGHEST_THRESHOLD = 0.9
 # One page alone shows what happened to it, not to its site.
 _LEAST_PAGES = 2
 _LEAST_PAGES_OF_RULE = 3
+# A rule that fails on nearly all pages where it found the value is dead, however few these are.
+_DEAD_RULE = 0.8
 _MOST_EVIDENCE = 5
 # That a site has other values now is one thing; that what a page still shows is not found is another, and
 # needs to be seen on fewer pages.
@@ -271,7 +273,7 @@ class _Tests:
         for found in of_rule.values():
             dead = [pair for pair in found if does_fail(pair)]
             is_enough = _page_count(dead) >= _LEAST_PAGES_OF_RULE
-            if is_enough and len(found) < len(among) and len(dead) > (1 - threshold) * len(found):
+            if is_enough and len(found) < len(among) and len(dead) > max(threshold, _DEAD_RULE) * len(found):
                 return _Failing(name, failing, len(failing) / len(among), why)
         return None
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from siteloom.learning.places import PlaceIndex, fold
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from siteloom.dom import Element
     from siteloom.model import Page, Record
@@ -18,22 +18,26 @@ if TYPE_CHECKING:
     Values = Mapping[str, tuple[str, ...]]
 
 _WORD = re.compile(r"\w+")
-# What has at least half of its words or values in common with what was there before was edited, not mistaken.
+# What has at least half of its words in common with what was there before was edited, not mistaken.
 _EDITED = 0.5
 
 
 class FreshPage:
     """A page as it is now: what a wrapper finds on it, and where any text stands on it."""
 
-    def __init__(self, page: Page, root: Element, wrapper: Wrapper) -> None:
+    def __init__(
+        self, page: Page, root: Element, wrapper: Wrapper, places: Callable[[], PlaceIndex] | None = None
+    ) -> None:
+        """`places` gives the index of the tree's texts, where it is shared with others."""
         self.page = page
         self.root = root
         self.records = wrapper.records_of(page, root)
+        self._index = places or (lambda: PlaceIndex(root))
 
     @cached_property
     def places(self) -> PlaceIndex:
         """Where texts stand."""
-        return PlaceIndex(self.root)
+        return self._index()
 
     def has(self, text: str) -> bool:
         """Whether a text stands anywhere on the page."""
@@ -61,10 +65,14 @@ class Pair(NamedTuple):
         return 2 * len(known & now) >= len(known) if len(known) > 1 else known == now
 
     def is_edited(self, attribute: str) -> bool:
-        """Whether the site itself has other values now: the old are gone, and the new are much like them."""
+        """Whether the site itself has other values now: the old are gone, and the new are much like them.
+
+        Numbers alone are never alike: the phone of another page has the same area code.
+        """
         known, now = (_words(texts) for texts in (self.before[attribute], self.now(attribute)))
-        is_alike = len(known & now) >= _EDITED * len(known | now)
-        return is_alike and not any(map(self.page.has, self.before[attribute]))
+        has_words = not all(map(str.isdigit, known & now))
+        is_alike = has_words and len(known & now) >= _EDITED * len(known | now)
+        return is_alike and not self.still_stands(attribute)
 
     def is_mistaken(self, attribute: str) -> bool:
         """Whether other values are found now than were known."""

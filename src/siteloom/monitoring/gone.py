@@ -39,15 +39,15 @@ class Visit(NamedTuple):
 
 def gone_pages(visits: Sequence[Visit]) -> set[str]:
     """The URLs of those pages among some that are gone."""
-    telling = _telling_values(visits)
-    suspects = [visit for visit in visits if not visit.is_intact and _is_unknown(visit, telling)]
+    telling = telling_values([visit.before for visit in visits])
+    suspects = [
+        visit
+        for visit in visits
+        if not visit.is_intact and known_share(visit.now, visit.before, telling) <= _KNOWN_SHARE
+    ]
     if len(suspects) <= _FEW:
-        # So few raise no alarm either way; that they look alike cannot be seen, but nothing known is on them.
-        return {
-            visit.now.page.url
-            for visit in suspects
-            if not any(map(visit.now.has, _values(visit.before, telling)))
-        }
+        # So few raise no alarm either way. Whether they look alike cannot be seen.
+        return {visit.now.page.url for visit in suspects}
     old = _own_characters([visit.old_root for visit in suspects])
     now = _own_characters([visit.now.root for visit in suspects])
     return {
@@ -57,27 +57,21 @@ def gone_pages(visits: Sequence[Visit]) -> set[str]:
     }
 
 
-def _telling_values(visits: Sequence[Visit]) -> set[str]:
-    """The values that tell one page from most others; all of them if none does."""
-    count = Counter(text for visit in visits for text in set(_values(visit.before)))
-    telling = {text for text, pages in count.items() if pages <= max(1, _TELLING_SHARE * len(visits))}
+def telling_values(known: Sequence[Sequence[Values]]) -> set[str]:
+    """The values that tell one page from most others, of what is known of each page; all if none does."""
+    count = Counter(text for before in known for text in set(_values(before)))
+    telling = {text for text, pages in count.items() if pages <= max(1, _TELLING_SHARE * len(known))}
     return telling or set(count)
 
 
-def _is_unknown(visit: Visit, telling: Collection[str]) -> bool:
-    """Whether most of what is known of a page is not there."""
-    known = _values(visit.before, telling) or _values(visit.before)
-    return sum(map(visit.now.has, known)) <= _KNOWN_SHARE * len(known)
+def known_share(page: FreshPage, before: Sequence[Values], telling: Collection[str]) -> float:
+    """The share of what is known of a page, or of what tells it from others, that stands on it now."""
+    known = [text for text in _values(before) if text in telling] or _values(before)
+    return sum(map(page.has, known)) / len(known) if known else 0.0
 
 
-def _values(before: Iterable[Values], among: Collection[str] | None = None) -> list[str]:
-    return [
-        text
-        for known in before
-        for texts in known.values()
-        for text in texts
-        if among is None or text in among
-    ]
+def _values(before: Iterable[Values]) -> list[str]:
+    return [text for known in before for texts in known.values() for text in texts]
 
 
 def _own_characters(roots: Sequence[Element]) -> list[int]:

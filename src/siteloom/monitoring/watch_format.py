@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import zlib
 from base64 import b64decode, b64encode
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from siteloom.errors import WatchError
+from siteloom.errors import WatchError, WrapperError
 from siteloom.model import Page
 from siteloom.monitoring.bellwethers import Bellwether, Past, Watch
 from siteloom.wrapper import Wrapper
-from siteloom.wrapper.contract import Contract
+from siteloom.wrapper.format import contract_content, contract_from
 
 FORMAT = "siteloom watch"
 VERSION = 1
@@ -29,7 +28,7 @@ def watch_to_json(watch: Watch) -> str:
         "version": VERSION,
         "name": watch.name,
         "wrapper": watch.wrapper.to_json(),
-        "contracts": {name: asdict(contract) for name, contract in watch.contracts.items()},
+        "contracts": {name: contract_content(contract) for name, contract in watch.contracts.items()},
         "past": {name: past._asdict() for name, past in watch.past.items()},
         "bellwethers": [_bellwether_content(one) for one in watch.bellwethers],
     }
@@ -47,11 +46,14 @@ def watch_from_json(text: str) -> Watch:
         return Watch(
             Wrapper.from_json(content["wrapper"]),
             tuple(map(_bellwether, content["bellwethers"])),
-            {name: _contract(known) for name, known in content["contracts"].items()},
-            {name: Past(**known) for name, known in content["past"].items()},
-            content["name"],
+            {name: contract_from(known, name) for name, known in content["contracts"].items()},
+            {name: _past(known) for name, known in content["past"].items()},
+            str(content["name"]),
         )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, zlib.error) as error:
+    except (
+        *(WrapperError, ValueError, KeyError, TypeError, AttributeError, RecursionError),
+        zlib.error,
+    ) as error:
         raise WatchError("This is no watch, or it is damaged: make it with siteloom watch.") from error
 
 
@@ -69,18 +71,38 @@ def _bellwether_content(one: Bellwether) -> dict[str, Any]:
 
 
 def _bellwether(content: dict[str, Any]) -> Bellwether:
-    html = zlib.decompressobj().decompress(b64decode(content["html"]), _LARGEST_PAGE)
     fetched_at = content["fetched_at"]
     page = Page(
-        content["url"],
-        html,
+        _text(content["url"]),
+        _unpacked(content["html"]),
         None if fetched_at is None else datetime.fromisoformat(fetched_at),
-        content["charset"],
+        None if content["charset"] is None else _text(content["charset"]),
     )
-    records = tuple({name: tuple(texts) for name, texts in record.items()} for record in content["records"])
-    return Bellwether(page, content["signature"], records, tuple(content["rules"]))
+    records = tuple(
+        {name: tuple(map(_text, texts)) for name, texts in record.items()} for record in content["records"]
+    )
+    rules = tuple({name: _text(rule) for name, rule in found.items()} for found in content["rules"])
+    if len(rules) != len(records):
+        raise ValueError("a record without rules")
+    return Bellwether(page, _text(content["signature"]), records, rules)
 
 
-def _contract(content: dict[str, Any]) -> Contract:
-    lists = {name: tuple(value) for name, value in content.items() if isinstance(value, list)}
-    return Contract(**{**content, **lists})
+def _unpacked(text: str) -> bytes:
+    unpacking = zlib.decompressobj()
+    html = unpacking.decompress(b64decode(text, validate=True), _LARGEST_PAGE)
+    if not unpacking.eof:
+        raise ValueError("a page that is cut short, or too large")
+    return html
+
+
+def _past(content: dict[str, Any]) -> Past:
+    past = Past(**content)
+    if not all(type(count) is int and count >= 0 for count in past):
+        raise ValueError("a count that is none")
+    return past
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("something else than a text")
+    return value

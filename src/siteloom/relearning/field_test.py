@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from siteloom.learning.places import PlaceIndex
 from siteloom.monitoring.bellwethers import constant_attributes
 from siteloom.monitoring.comparing import FreshPage, pairs
+from siteloom.monitoring.gone import known_share, telling_values
 from siteloom.wrapper.contract import breach
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from siteloom.dom import Element
     from siteloom.model import Page
@@ -21,15 +25,23 @@ TOLERANCE = 0.05
 
 # Above this share of its values, an attribute does not merely fluctuate.
 _MANY = 0.3
+# A redesign may come with new prices and without some fields, but not without most.
+_KNOWN_SHARE = 1 / 3
 _LEAST = 2
 
 
-class KnownPage(NamedTuple):
+@dataclass(frozen=True)
+class KnownPage:
     """A page as it is now, and the values of its records as they were."""
 
     page: Page
     root: Element
     known: Sequence[Values]
+
+    @cached_property
+    def places(self) -> PlaceIndex:
+        """Where texts stand on it: made once, for several wrappers are tried."""
+        return PlaceIndex(self.root)
 
 
 class Tested(NamedTuple):
@@ -109,15 +121,16 @@ class Tested(NamedTuple):
         return pair.is_lost(name) or (name in self._constant and pair.is_mistaken(name))
 
 
-def field_test(wrapper: Wrapper, pages: Iterable[KnownPage]) -> Tested:
+def field_test(wrapper: Wrapper, pages: Sequence[KnownPage]) -> Tested:
     """Hold what a wrapper finds on pages against what is known of them.
 
-    Pages on which nothing stands that is known are left out: they are gone, or are about something else.
+    Pages on which little stands that is known are left out: they are gone, or are about something else.
     """
     constant = constant_attributes(wrapper, {})
+    telling = telling_values([page.known for page in pages])
     found: list[Pair] = []
-    for page, root, known in pages:
-        now = FreshPage(page, root, wrapper)
-        if any(now.has(text) for values in known for texts in values.values() for text in texts):
-            found += pairs(known, now, constant, is_list=wrapper.record_rule is not None)
+    for page in pages:
+        now = FreshPage(page.page, page.root, wrapper, partial(getattr, page, "places"))
+        if known_share(now, page.known, telling) >= _KNOWN_SHARE:
+            found += pairs(page.known, now, constant, is_list=wrapper.record_rule is not None)
     return Tested(wrapper, found)

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.clustering import footprint, united
+from siteloom.clustering import extended, footprint
 from siteloom.dom import parse
 from siteloom.errors import ExampleError
 from siteloom.learning import learn_wrapper
@@ -32,9 +33,9 @@ from siteloom.template import page_paths
 from siteloom.wrapper.layouts import MOST_EARLIER
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from siteloom.model import Footprint, Page, Record
+    from siteloom.model import Attribute, Footprint, Page, Record
     from siteloom.monitoring.comparing import Pair, Values
     from siteloom.template import PathSet
     from siteloom.wrapper import Wrapper
@@ -69,11 +70,15 @@ def relearn(wrapper: Wrapper, records: Iterable[Record], fresh_pages: Iterable[P
     pages, by_nearness = _with_near_values(wrapper, pages, tested)
     if by_nearness:
         tested = field_test(wrapper, pages)
+    pages = _without_chance(wrapper, pages, tested)
+    tested = field_test(wrapper, pages)
     broken = [name for name in wrapper.attributes if tested.is_broken(name)]
     vanished = [name for name in wrapper.attributes if name not in broken and tested.has_vanished(name)]
-    wrapper = _with_changing(wrapper, [name for name in wrapper.attributes if tested.has_changed(name)])
+    changing = [name for name in wrapper.attributes if tested.has_changed(name) or name in by_nearness]
+    wrapper = _with_attributes(wrapper, changing, partial(replace, constant=False))
+    wrapper = _with_attributes(wrapper, vanished, partial(replace, mandatory=False))
     seen = _footprint_of(pair.page.page for pair in tested.pairs)
-    reused = replace(wrapper, footprint=united([wrapper.footprint, seen]))
+    reused = replace(wrapper, footprint=extended(wrapper.footprint, seen))
     repair = _repaired(wrapper, broken, pages, tested) if broken else _Repair(reused, tested, {})
     attributes = {
         name: _attribute_outcome(name, broken, vanished, tested, repair) for name in wrapper.attributes
@@ -120,18 +125,39 @@ def _with_contracts(wrapper: Wrapper, pages: Iterable[KnownPage]) -> Wrapper:
 def _with_near_values(
     wrapper: Wrapper, pages: Sequence[KnownPage], tested: Tested
 ) -> tuple[list[KnownPage], list[str]]:
-    """The pages with new values of changing attributes in the place of lost ones, where these can be told.
+    """The pages with new values in the place of those that have vanished, where these can be told.
 
     Also the names of these attributes.
     """
-    constant = constant_attributes(wrapper, {})
+    if wrapper.record_rule is not None:
+        return list(pages), []
     found: dict[str, dict[str, str]] = {}
     for name, rules in wrapper.attributes.items():
-        if name not in constant and wrapper.record_rule is None and not tested.is_broken(name):
-            lost = tested.vanished(name) if tested.has_vanished(name) else []
-            if values := near_values(rules, name, lost):
-                found[name] = values
-    return [_renewed(page, found) for page in pages], list(found)
+        lost = tested.vanished(name) if tested.has_vanished(name) and not tested.is_broken(name) else []
+        if values := near_values(rules, name, lost):
+            found[name] = values
+    return [_renewed(page, found) for page in pages] if found else list(pages), list(found)
+
+
+def _without_chance(wrapper: Wrapper, pages: Sequence[KnownPage], tested: Tested) -> list[KnownPage]:
+    """The pages without known values that stand on them only by chance."""
+    by_chance: dict[int, set[str]] = defaultdict(set)
+    for name in wrapper.attributes:
+        misplaced = tested.misplaced(name)
+        meant = {id(pair.before) for pair in in_common_places(misplaced, name)}
+        for pair in misplaced:
+            if id(pair.before) not in meant:
+                by_chance[id(pair.before)].add(name)
+    return [
+        replace(
+            page,
+            known=[
+                {name: texts for name, texts in values.items() if name not in by_chance[id(values)]}
+                for values in page.known
+            ],
+        )
+        for page in pages
+    ]
 
 
 def _renewed(page: KnownPage, found: Mapping[str, Mapping[str, str]]) -> KnownPage:
@@ -143,15 +169,17 @@ def _renewed(page: KnownPage, found: Mapping[str, Mapping[str, str]]) -> KnownPa
         }
         for values in page.known
     ]
-    return page._replace(known=known)
+    return replace(page, known=known)
 
 
-def _with_changing(wrapper: Wrapper, names: Iterable[str]) -> Wrapper:
-    """The wrapper, knowing that the values of some attributes do not stay as they are."""
+def _with_attributes(
+    wrapper: Wrapper, names: Iterable[str], changed: Callable[[Attribute], Attribute]
+) -> Wrapper:
+    """The wrapper, knowing something else of some attributes."""
     attributes = dict(wrapper.attributes)
     for name in names:
         rules = attributes[name]
-        attributes[name] = replace(rules, attribute=replace(rules.attribute, constant=False))
+        attributes[name] = replace(rules, attribute=changed(rules.attribute))
     return replace(wrapper, attributes=attributes)
 
 
@@ -181,21 +209,25 @@ def _repaired(wrapper: Wrapper, broken: Sequence[str], pages: Sequence[KnownPage
         return _Repair(
             wrapper, tested, dict.fromkeys(broken, f"only {len(examples)} pages still have known values")
         )
+    best: _Repair | None = None
     for _ in range(_ROUNDS):
         attempt = _attempt(wrapper, broken, pages, tested, training)
+        if best is None or len(attempt.failed) < len(best.failed):
+            best, taught = attempt, training
         missed = {pair.page.page.url for name in attempt.failed for pair in attempt.tested.misplaced(name)}
         usable_missed = [one.example for one in examples if one.example.page.url in missed]
         more = usable_missed[: min(_MORE_EXAMPLES, (len(usable_missed) + 1) // 2)]  # the others are held back
         if not more:
             break
         training = [*training, *more]
-    failed = attempt.failed
+    assert best is not None
+    failed = best.failed
     if not failed:
-        return attempt
+        return best
     if wrapper.record_rule is not None or len(failed) == len(broken):
         return _Repair(wrapper, tested, failed)
     mended = [name for name in broken if name not in failed]
-    return _attempt(wrapper, mended, pages, tested, training)._replace(failed=failed)
+    return _attempt(wrapper, mended, pages, tested, taught)._replace(failed=failed)
 
 
 def _attempt(
@@ -218,14 +250,14 @@ def _attempt(
     seen = [pair.page.page for pair in tested.pairs]
     intact = _footprint_of(page for page in seen if page.url not in affected)
     candidate = replace(
-        _joined(wrapper, learned, broken, intact), footprint=united([wrapper.footprint, _footprint_of(seen)])
+        _joined(wrapper, learned, broken, intact), footprint=extended(wrapper.footprint, _footprint_of(seen))
     )
     found = field_test(candidate, [page for page in pages if page.page.url not in taught])
     return _Repair(candidate, found, _failures(found, broken))
 
 
 class _Usable(NamedTuple):
-    """A record with the attributes whose known values stand where they do on other pages."""
+    """A record with the attributes whose known values stand on the page, but are not found."""
 
     pair: Pair
     names: list[str]
@@ -239,7 +271,7 @@ def _usable_pages(broken: Sequence[str], tested: Tested) -> list[list[_Usable]]:
     """The records of each page from which something that is broken can be learned."""
     usable: dict[str, dict[int, _Usable]] = defaultdict(dict)
     for name in broken:
-        for pair in in_common_places(tested.misplaced(name), name):
+        for pair in tested.misplaced(name):
             of_page = usable[pair.page.page.url]
             of_page.setdefault(id(pair.before), _Usable(pair, [])).names.append(name)
     return [list(found.values()) for found in usable.values()]
@@ -312,7 +344,7 @@ def _joined(wrapper: Wrapper, learned: Wrapper, names: Iterable[str], intact: Fo
 def _with_own_signatures(wrapper: Wrapper, intact: Footprint) -> Wrapper:
     """The newest layout of a wrapper, with the signatures that none of its earlier ones had."""
     newest = wrapper.layouts[0]
-    footprint = united([newest.footprint, intact])
+    footprint = extended(newest.footprint, intact)
     others = {found for layout in wrapper.earlier for found in layout.footprint.accepted}
     own = tuple(found for found in footprint.accepted if found not in others)
     return replace(newest, footprint=replace(footprint, accepted=own))

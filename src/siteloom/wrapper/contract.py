@@ -74,7 +74,7 @@ def learned_contract(texts: Sequence[str], kind: ValueType | None = None) -> Con
         return None
     amounts = [_amount(_read(text, kind)) for text in texts] if kind in _NUMERIC else []
     numbers = [amount for amount in amounts if amount is not None]
-    has_range = len(numbers) == len(texts)
+    has_range = len(numbers) == len(texts) and any(numbers)  # nothing but 0 has no order of magnitude
     count = Counter(texts)
     return Contract(
         len(texts),

@@ -202,14 +202,15 @@ def _attribute_content(rules: AttributeRules) -> dict[str, Any]:
         content["shapes"] = list(rules.shapes)
     content["filled"] = rules.filled
     if rules.contract is not None:
-        content["contract"] = _contract_content(rules.contract)
+        content["contract"] = contract_content(rules.contract)
     content["rules"] = [_rule_content(rule) for rule in rules.rules]
     if rules.voters:
         content["voters"] = [_rule_content(rule) for rule in rules.voters]
     return content
 
 
-def _contract_content(contract: Contract) -> dict[str, Any]:
+def contract_content(contract: Contract) -> dict[str, Any]:
+    """A contract as JSON can hold it."""
     content: dict[str, Any] = {}
     for key, value in asdict(contract).items():
         if isinstance(value, tuple):
@@ -335,7 +336,7 @@ def _layout(known: dict[str, Any]) -> dict[str, Any]:
 
 def _earlier_layout(value: object, where: str) -> dict[str, Any]:
     known = _object(value, where, "parser attributes footprint", "record_rule labels")
-    return {**_layout(known), "footprint": _footprint(known["footprint"])}
+    return {**_layout(known), "footprint": _footprint(known["footprint"], f"{where}, footprint")}
 
 
 def _without_repeats(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
@@ -363,18 +364,19 @@ def _attribute(value: object, where: str) -> AttributeRules:
         _share(known, "filled", where),
         _shapes(known["shapes"], where) if "shapes" in known else SHAPES,
         _flag(known, "day_first", where),
-        _contract(known["contract"], f"{where}, contract") if "contract" in known else None,
+        contract_from(known["contract"], f"{where}, contract") if "contract" in known else None,
     )
 
 
-def _contract(value: object, where: str) -> Contract:
+def contract_from(value: object, where: str) -> Contract:
+    """The contract that `contract_content` wrote; `where` says in an error where it stands."""
     known = _object(value, where, "values shortest longest commonest", "always never choices least most")
     return Contract(
         _count(known, "values", where),
         _count(known, "shortest", where),
         _count(known, "longest", where),
-        _list(known.get("always", []), f"{where}, class of characters", _characters),
-        _list(known.get("never", []), f"{where}, class of characters", _characters),
+        _list(known.get("always", []), f"{where}, kind of character", _characters),
+        _list(known.get("never", []), f"{where}, kind of character", _characters),
         _list(known.get("choices", []), f"{where}, choice", _text),
         _number(known, "least", where) if "least" in known else None,
         _number(known, "most", where) if "most" in known else None,
@@ -502,8 +504,7 @@ def _weight_of(known: dict[str, Any], key: str, where: str) -> float:
     return float(value)
 
 
-def _footprint(value: object) -> Footprint:
-    where = "the footprint"
+def _footprint(value: object, where: str = "the footprint") -> Footprint:
     known = _object(value, where, "sites url_patterns masks accepted")
     return Footprint(
         _list(known["sites"], f"{where}, site", _text),

@@ -23,35 +23,33 @@ MOST_EARLIER = 2
 _MORE_BYTES = 3
 
 
-def likely_layout(signatures: Sequence[Sequence[bytes]], found: bytes) -> int | None:
-    """The layout whose pages have a signature most like that of a page; None if it cannot be told."""
-    if not all(signatures):
-        return None
-    agreements = [max(_agreeing(one, found) for one in pages) for pages in signatures]
+def most_alike(signatures: Sequence[Sequence[bytes]], found: bytes) -> int:
+    """Which of some layouts has pages with a signature most like that of a page; the first if in doubt."""
+    agreements = [max((_agreeing(one, found) for one in pages), default=0) for pages in signatures]
     best = agreements.index(max(agreements))
-    others = agreements[:best] + agreements[best + 1 :]
-    return best if all(agreements[best] - other >= _MORE_BYTES for other in others) else None
+    return best if agreements[best] - agreements[0] >= _MORE_BYTES and all(signatures) else 0
 
 
 def _agreeing(one: bytes, other: bytes) -> int:
     return sum(a == b for a, b in zip(one, other, strict=True))
 
 
-def chosen_layout(
+def likely_layouts(
     layouts: Sequence[Attributes], found: Sequence[Sequence[Record]], *, are_lists: bool
-) -> int:
-    """The number of the layout that a page has: the newest, unless the rules of an earlier one find more.
+) -> list[int]:
+    """The numbers of the layouts that a page may have: those whose rules find most, the newest first.
 
-    `found` are the records by each of the layouts. Of lists, the layout counts that gives most values.
+    `found` are the records by each of the layouts. Of lists, those count that give most values.
     """
+    gains: list[float]
     if are_lists:
-        counts = [sum(len(record.values) for record in records) for records in found]
-        return counts.index(max(counts))
-    gains = [
-        _gain(newest=(layouts[0], found[0][0]), earlier=(attributes, record))
-        for attributes, (record,) in zip(layouts, found, strict=True)
-    ]
-    return gains.index(max(gains))
+        gains = [sum(len(record.values) for record in records) for records in found]
+    else:
+        gains = [
+            _gain(newest=(layouts[0], found[0][0]), earlier=(attributes, record))
+            for attributes, (record,) in zip(layouts, found, strict=True)
+        ]
+    return [number for number, gain in enumerate(gains) if gain == max(gains)]
 
 
 def _gain(newest: tuple[Attributes, Record], earlier: tuple[Attributes, Record]) -> float:
@@ -80,13 +78,6 @@ def _value(name: str, attributes: Attributes, record: Record) -> tuple[bool, flo
     if is_breaching(attributes, record, name):
         return False, 0.0
     return True, min(origin.confidence for origin in record.provenance[name])
-
-
-def is_plausible(attributes: Attributes, records: Sequence[Record]) -> bool:
-    """Whether the rules of a layout have found something, and nothing that breaks a contract."""
-    return any(record.values for record in records) and not any(
-        is_breaching(attributes, record, name) for record in records for name in record.values
-    )
 
 
 def is_breaching(attributes: Attributes, record: Record, name: str) -> bool:

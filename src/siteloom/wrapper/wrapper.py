@@ -15,7 +15,7 @@ from siteloom.wrapper.confidence import confidence, signs
 from siteloom.wrapper.explain import explain
 from siteloom.wrapper.format import from_json, to_json
 from siteloom.wrapper.language import shape
-from siteloom.wrapper.layouts import chosen_layout, is_plausible, likely_layout
+from siteloom.wrapper.layouts import likely_layouts, most_alike
 from siteloom.wrapper.parts import part_values
 from siteloom.wrapper.scoring import chosen
 from siteloom.wrapper.selection import records, select, select_in
@@ -120,11 +120,12 @@ class Wrapper:
 
     def _records_by_layout(self, root: Element, url: str, page_signature: bytes | None) -> Iterator[Record]:
         tried = [tuple(layout.records(root, url)) for layout in self.layouts]
-        number = None if page_signature is None else likely_layout(self._layout_signatures, page_signature)
         attributes = [layout.attributes for layout in self.layouts]
-        if number is None or not is_plausible(attributes[number], tried[number]):
-            are_lists = any(layout.record_rule is not None for layout in self.layouts)
-            number = chosen_layout(attributes, tried, are_lists=are_lists)
+        are_lists = any(layout.record_rule is not None for layout in self.layouts)
+        likely = likely_layouts(attributes, tried, are_lists=are_lists)
+        number = likely[0]
+        if page_signature is not None and len(likely) > 1:
+            number = likely[most_alike([self._layout_signatures[one] for one in likely], page_signature)]
         for record in tried[number]:
             yield _with_layout(record, number) if number else record
 
