@@ -29,6 +29,8 @@ from siteloom.signature import signature
 from siteloom.spacing import evenly_spaced
 from siteloom.store import PageAddress
 from siteloom.urls import site_of
+from siteloom.wrapper import Wrapper
+from siteloom.wrapper.layouts import MOST_EARLIER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -43,6 +45,10 @@ if TYPE_CHECKING:
     from siteloom.store import RunRecorder, Store
 
 _log = logging.getLogger(__name__)
+
+# So many bytes of their signatures two versions of a page must share to have the same layout: as many as
+# keep pages of different sites apart (see siteloom.matching).
+_SAME_LAYOUT_BYTES = 4
 
 # In this order they are shown.
 _OUTCOMES = ("new", "changed", "unchanged", "failed", "skipped")
@@ -318,14 +324,20 @@ def learn_template(
 ) -> NewWrapper:
     """The wrapper of a template, kept in the store as a new version unless it is as it was.
 
-    The schema may tell of other templates' attributes as well.
+    The schema may tell of other templates' attributes as well. Examples of a layout that the pages do not
+    have any more are left out if there are others; what was learned from them before stays in force as an
+    earlier layout.
     """
     schema = {name: known for name, known in (schema or {}).items() if name in template.attributes}
     _, addresses = store.clusters()
-    learned = learn_wrapper(template.examples, _pages_of(store, template.clusters, addresses), schema, method)
-    learned = _with_footprint(learned, template.examples, template.clusters, addresses)
-    text = learned.wrapper.to_json()
+    examples = _of_present_layout(store, template)
+    learned = learn_wrapper(examples, _pages_of(store, template.clusters, addresses), schema, method)
+    learned = _with_footprint(learned, examples, template.clusters, addresses)
     newest = next((found for found in store.wrappers() if found.name == template.name), None)
+    if newest is not None and len(examples) < len(template.examples):
+        wrapper = _with_earlier_layouts(learned.wrapper, Wrapper.from_json(newest.text))
+        learned = learned._replace(wrapper=wrapper)
+    text = learned.wrapper.to_json()
     with store.recording("learn", {"wrapper": template.name, "method": method}) as run:
         run.counts.update(examples=len(template.examples), attributes=len(learned.wrapper.attributes))
         if newest is not None and newest.text == text:
@@ -336,6 +348,28 @@ def learn_template(
                 if repair.state in ("review", "annotation"):
                     store.settle_repair(repair.id, "applied", version)
     return NewWrapper(template.name, template.site, version, learned)
+
+
+def _of_present_layout(store: Store, template: AnnotatedTemplate) -> list[Example]:
+    """The examples whose pages still look as they did when they were annotated; all of them if none does."""
+    present = [example for example in template.examples if _looks_the_same(store, template.site, example)]
+    return present or template.examples
+
+
+def _looks_the_same(store: Store, site: str, example: Example) -> bool:
+    then, now = signature(example.page.html), signature(store.versions(example.page.url, site)[-1].html)
+    if then is None or now is None:
+        return then is now
+    return sum(a == b for a, b in zip(then, now, strict=True)) >= _SAME_LAYOUT_BYTES
+
+
+def _with_earlier_layouts(wrapper: Wrapper, before: Wrapper) -> Wrapper:
+    """A wrapper for the present layout, with those that were known before it behind it.
+
+    Attributes that no one has annotated anew are found as before.
+    """
+    kept = {name: rules for name, rules in before.attributes.items() if name not in wrapper.attributes}
+    return replace(wrapper, attributes={**wrapper.attributes, **kept}, earlier=before.layouts[:MOST_EARLIER])
 
 
 def _with_footprint(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from dataclasses import asdict, replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siteloom.clustering import cluster, cluster_footprint, extended, united
@@ -36,8 +35,8 @@ ACCEPTED_FROM = 0.9
 
 # Of a large site so many shards of some hundred pages are looked at to choose bellwethers.
 _MOST_SHARDS = 20
-# So many runs are looked through for one in which all was well.
-_MOST_RUNS = 100
+# So many checks are looked through for runs in which all was well.
+_MOST_CHECKS = 10_000
 # Of so many pages all versions are looked at, to see which values change.
 _PAGES_WITH_HISTORY = 100
 
@@ -230,13 +229,10 @@ def changed_wrappers(store: Store) -> list[StoredWrapper]:
     Of each wrapper the newest check of its bellwethers and the newest of its output count, if they were
     made since its newest version is in force: if either saw a change, the other does not make up for it.
     """
-    newest: dict[tuple[str, str], StoredCheck] = {}
-    for one in store.checks():
-        newest.setdefault((one.wrapper, one.kind), one)
     since = {one.name: one for one in _stored_wrappers(store, ())}
     ill = {
         one.wrapper
-        for one in newest.values()
+        for one in store.newest_checks()
         if one.wrapper in since
         and one.at >= since[one.wrapper].created_at
         and (not one.is_healthy or one.content.get("drifted"))
@@ -413,7 +409,7 @@ def output_before(store: Store) -> Tally | None:
     what was lost once would not be missed the next time.
     """
     checks: dict[int, list[StoredCheck]] = defaultdict(list)  # the newest run first
-    for one in store.checks():
+    for one in store.checks(limit=_MOST_CHECKS):
         if one.kind == "output":
             checks[one.run_id].append(one)
     if not checks:
@@ -421,7 +417,7 @@ def output_before(store: Store) -> Tally | None:
         return None if last is None else _tally_of_run(store, last)
     total: Tally = Counter()
     left = {one.wrapper for found in checks.values() for one in found}
-    for run_id, found in islice(checks.items(), _MOST_RUNS):
+    for run_id, found in checks.items():
         if not left:
             break
         known = {key[1] for key in total}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 
 from siteloom.errors import StoreError
 from siteloom.store import schema
@@ -122,6 +122,15 @@ def save_check(
     )
     with engine.begin() as connection:
         connection.execute(check)
+
+
+def newest_checks(engine: Engine) -> list[StoredCheck]:
+    """The newest check of each kind of each wrapper."""
+    columns = schema.checks.c
+    newest = select(func.max(columns.id)).group_by(columns.wrapper, columns.kind)
+    query = _newest_first(schema.checks, None).where(columns.id.in_(newest))
+    with engine.connect() as connection:
+        return [StoredCheck(*row) for row in connection.execute(query)]
 
 
 def latest_checks(engine: Engine, wrapper: str | None = None, limit: int | None = None) -> list[StoredCheck]:

@@ -19,6 +19,7 @@ from siteloom.store.changes import (
     all_watches,
     latest_checks,
     latest_repairs,
+    newest_checks,
     save_check,
     save_repair,
     save_watch,
@@ -345,6 +346,10 @@ class Store:
         save_check(
             self.engine, run_id, wrapper, version, kind, is_healthy=is_healthy, content=content, at=now
         )
+
+    def newest_checks(self) -> list[StoredCheck]:
+        """The newest check of each kind of each wrapper."""
+        return newest_checks(self.engine)
 
     def checks(self, wrapper: str | None = None, limit: int | None = None) -> list[StoredCheck]:
         """All checks or those of one wrapper, the newest first; no more than the limit, if there is one."""
