@@ -23,7 +23,7 @@ demo: $(DEMO)/.installed
 test: check wheel-check
 	@scripts/install-postgresql
 	@scripts/install-xsltproc
-	$(DEV)/bin/python -m pytest
+	$(DEV)/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 check: $(DEV)/.installed
 	$(DEV)/bin/ruff check .
