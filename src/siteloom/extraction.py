@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from siteloom.config import ParseSettings
 from siteloom.dom import parse
 from siteloom.errors import WrapperError
-from siteloom.matching import NO_WRAPPER_FOR_SITE, Matcher, NamedWrapper
+from siteloom.matching import Matcher, NamedWrapper
 from siteloom.model import Failure, Page, Skipped
 from siteloom.record_rows import record_row
 from siteloom.urls import site_of, url_shape
@@ -40,10 +40,10 @@ _UNMATCHED = "unmatched"
 
 Tally: TypeAlias = Counter[tuple[str, ...]]
 """What was counted, by what: `pages`, `records`, `passed url`, `passed signature`; `failed` and a reason;
-`skipped` and a reason; `unmatched` and a shape of URLs; `pages of` a site that has wrappers, and those of
-them that gave no record as `fruitless`; `records of` and a wrapper; `filled`, `withheld` and `breaching` (for
-values that break their contract), a wrapper and an attribute; `incomplete` and a wrapper for records without
-a mandatory attribute."""
+`skipped` and a reason; `unmatched` and a shape of URLs; `pages of` a site that have the URL of a wrapper, and
+those of them that gave no record as `fruitless`; `records of` and a wrapper; `filled`, `withheld` and
+`breaching` (for values that break their contract), a wrapper and an attribute; `incomplete` and a wrapper for
+records without a mandatory attribute."""
 
 
 class WrapperText(NamedTuple):
@@ -202,7 +202,7 @@ class ShardExtraction:
             _fail(result, Failure(page.url, BROKEN, repr(error)))
             return
         tally = result.tally
-        if found.failure is None or found.failure.reason != NO_WRAPPER_FOR_SITE:
+        if found.match.passed_url:
             site = site_of(page.url)
             tally["pages of", site] += 1
             if found.failure is not None:

@@ -12,11 +12,9 @@ from collections import defaultdict
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from siteloom.clustering import PatternSet, matches
 from siteloom.model import Failure, Footprint
-from siteloom.signature import SIGNATURE_BYTES, Mask, scan
+from siteloom.signature import SIGNATURE_BYTES, Mask, Signatures, scan
 from siteloom.urls import site_of
 from siteloom.wrapper.url_grammar import tells_pages_apart
 
@@ -190,7 +188,7 @@ class _Candidate:
         self._masks = sorted(masks, key=lambda mask: (-mask.pages, mask.wildcards))
         accepted = [bytes.fromhex(text) for text in self.footprint.accepted]
         self._accepted = frozenset(accepted)
-        self._rows = np.frombuffer(b"".join(accepted), np.uint8).reshape(-1, SIGNATURE_BYTES)
+        self.agreement = Signatures(accepted).agreement
 
     def fit(self, found: bytes) -> tuple[int, int] | None:
         """How well a signature fits, the least best: by the pages of the mask, then by its wildcards."""
@@ -206,11 +204,6 @@ class _Candidate:
     def has_accepted(self, found: bytes) -> bool:
         """Whether a page had this very signature."""
         return found in self._accepted
-
-    def agreement(self, found: bytes) -> int:
-        """How many bytes the nearest accepted signature has in common with one."""
-        agreeing = self._rows == np.frombuffer(found, np.uint8)
-        return int(agreeing.sum(axis=1).max(initial=0))
 
 
 class _Passed(NamedTuple):

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from siteloom.kernels.shingles import PageScan
@@ -40,6 +42,18 @@ def scan(html: bytes) -> PageScan:
         # Two bytes a letter: no tag is seen.
         html = html.decode("utf-16", "replace").encode("utf-8", "replace")
     return scan_page(html, _SEEDS)
+
+
+class Signatures:
+    """Many signatures, made ready for being compared with one."""
+
+    def __init__(self, signatures: Sequence[bytes]) -> None:
+        self._rows = np.frombuffer(b"".join(signatures), np.uint8).reshape(-1, SIGNATURE_BYTES)
+
+    def agreement(self, found: bytes) -> int:
+        """How many bytes the nearest of them has in common with a signature."""
+        agreeing = self._rows == np.frombuffer(found, np.uint8)
+        return int(agreeing.sum(axis=1).max(initial=0))
 
 
 def path_signature(paths: NDArray[np.uint64]) -> bytes | None:

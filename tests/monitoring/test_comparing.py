@@ -125,8 +125,9 @@ def test_half_of_several_values_are_enough(now: Sequence[str], is_kept: bool) ->
     assert found.is_mistaken("dishes") is not is_kept
 
 
-def test_of_one_value_of_several_more_is_not_the_same() -> None:
-    assert not pair(dishes("Soup", "Pie"), dishes=["Soup"]).is_kept("dishes")
+def test_a_few_values_may_be_added_but_not_a_whole_menu() -> None:
+    assert pair(dishes("Soup", "Pie", "Cake"), dishes=["Soup"]).is_kept("dishes")
+    assert not pair(dishes("Soup", "Pie", "Cake", "Tea"), dishes=["Soup"]).is_kept("dishes")
 
 
 # ---- what came of the old values

@@ -151,5 +151,6 @@ def test_the_layouts_of_the_guide() -> None:
         ("null", ("phone",))
     ]
     assert told(output_changes(extracted("redesign"), wrappers, well)) == [
-        ("larkmoor-guide.example", "shingle", (), 1.0)
+        ("guide", "shingle", (), 1.0),
+        ("larkmoor-guide.example", "shingle", (), 1.0),
     ]

@@ -17,6 +17,7 @@ from siteloom.monitoring import check, monitor, watch
 from siteloom.relearning import Relearned, relearn
 from siteloom.signature import signature
 from tests.builtin.sites import guide, of_kind
+from tests.monitoring import inns
 from tests.monitoring.guide import (
     CHANGING,
     COUNT,
@@ -391,3 +392,54 @@ def test_the_order_of_records_and_pages_does_not_matter_for_what_comes_out() -> 
 
 def test_relearn_is_public() -> None:
     assert siteloom.relearn is relearn
+
+
+# ---- what neither new rules nor new values explain
+
+
+def test_odd_values_in_the_place_of_known_ones_are_not_reused() -> None:
+    records = [inns.WRAPPER.extract(page) for page in inns.pages()]
+    fresh = [
+        inns.page(one, facts=[("Phone:", "Ask at the bar"), ("Owner:", one.owner), ("Price:", one.price)])
+        for one in inns.INNS
+    ]
+    found = relearn(inns.WRAPPER, records, fresh)
+    assert found.outcome == "needs-annotation"
+    assert found.attributes["phone"].state == "unrepaired"
+    assert {name for example in found.annotate for name in example.values} >= {"name", "owner"}
+
+
+def test_the_least_certain_attribute_decides_how_sure_a_repair_is() -> None:
+    records = [inns.WRAPPER.extract(page) for page in inns.pages()]
+    few = [
+        record if number < 6 else replace(record, values={**record.values, "owner": ()})
+        for number, record in enumerate(records)
+    ]
+    fresh = [
+        inns.page(one, facts=[("Call:", one.phone), ("Host:", one.owner), ("Price:", one.price)])
+        for one in inns.INNS
+    ]
+    found = relearn(inns.WRAPPER, few, fresh)
+    owner, phone = found.attributes["owner"], found.attributes["phone"]
+    assert owner.tested < phone.tested
+    assert found.confidence == pytest.approx((owner.right + 1) / (owner.tested + 2))
+
+
+def test_the_values_of_each_record_of_a_list_are_shown_and_asked_for() -> None:
+    def page(number: int, label: str = "Phone:", *, has_phone: bool = True) -> Page:
+        cards = "".join(
+            f"<div class=card><h2>{one.name}</h2><b>{label}</b><i>{one.phone if has_phone else ''}</i>"
+            f"<b>Price:</b><i>{one.price}</i></div>"
+            for one in inns.INNS[4 * number : 4 * number + 4]
+        )
+        return Page.from_text(f"https://inns.example/all/{number}", f"<h1>Inns</h1>{cards}<p>The end</p>")
+
+    records = [record for number in range(10) for record in inns.LIST.extract_all(page(number))]
+    repaired = relearn(inns.LIST, records, [page(number, "Call us") for number in range(10)])
+    assert repaired.outcome == "repaired"
+    assert repaired.values
+    assert all(diff.known == diff.after for diff in repaired.values)
+    lost = relearn(inns.LIST, records, [page(number, has_phone=False) for number in range(10)])
+    assert lost.outcome == "needs-annotation"
+    assert len(lost.annotate) == len({example.page.url for example in lost.annotate})
+    assert all(len(example.records) == 4 and not example.values for example in lost.annotate)

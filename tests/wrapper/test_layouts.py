@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from siteloom import Page, Wrapper
 from siteloom.errors import UsageError
 from siteloom.model import Attribute, Footprint, Record
-from siteloom.signature import signature
+from siteloom.signature import Signatures, signature
 from siteloom.wrapper.contract import Contract, learned_contract
 from siteloom.wrapper.language import AttributeRules, Evidence, Feature, Kind, Part, RecordRule, Rule
 from siteloom.wrapper.layouts import most_alike
@@ -164,13 +164,12 @@ def test_a_value_that_breaks_its_contract_does_not_win_by_a_signature_either() -
 
 
 def test_the_layout_that_is_clearly_more_alike_is_taken_and_else_the_first() -> None:
-    new, old = bytes(8), bytes([1] * 8)
-    assert most_alike([[new], [old]], bytes(8)) == 0
-    assert most_alike([[new], [old]], bytes([1] * 8)) == 1
-    assert most_alike([[new], [old]], bytes([1] * 5 + [0] * 3)) == 0  # 5 bytes to 3
-    assert most_alike([[new], [old]], bytes([1] * 6 + [0] * 2)) == 1
-    assert most_alike([[new], [old, new]], bytes([1] * 8)) == 1
-    assert most_alike([[], [old]], bytes([1] * 8)) == 0  # nothing is known of the newest
+    new, old = Signatures([bytes(8)]), Signatures([bytes([1] * 8)])
+    assert most_alike([new, old], bytes(8)) == 0
+    assert most_alike([new, old], bytes([1] * 8)) == 1
+    assert most_alike([new, old], bytes([1] * 5 + [0] * 3)) == 0  # 5 bytes to 3
+    assert most_alike([new, old], bytes([1] * 6 + [0] * 2)) == 1
+    assert most_alike([None, old], bytes([1] * 8)) == 0  # nothing is known of the newest
 
 
 # ---- lists

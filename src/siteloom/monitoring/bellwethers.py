@@ -94,14 +94,16 @@ def watch(wrapper: Wrapper, pages: Iterable[Page], k: int = MOST_BELLWETHERS, *,
 
 def refilled(watch_: Watch, gone: Collection[str], pages: Iterable[Page]) -> Watch:
     """A watch in which others of some pages take the place of bellwethers that are gone."""
-    left = tuple(one for one in watch_.bellwethers if one.page.url not in gone)
     known = {one.page.url for one in watch_.bellwethers}
     others = evenly_spaced([page for page in pages if page.url not in known], _MOST_LOOKED_AT)
     looked_at = [one for page in others if (one := _look(watch_.wrapper, page)) is not None]
-    wanted = len(watch_.bellwethers) - len(left)
-    if not looked_at or not wanted:
-        return replace(watch_, bellwethers=left)
-    new = _chosen(looked_at, list(watch_.wrapper.attributes), wanted)
+    leaving = [one for one in watch_.bellwethers if one.page.url in gone]
+    if not looked_at or not leaving:
+        return watch_
+    new = _chosen(looked_at, list(watch_.wrapper.attributes), len(leaving))
+    # Those that no one replaces stay, for a wall may come down again.
+    dropped = {one.page.url for one in leaving[: len(new)]}
+    left = [one for one in watch_.bellwethers if one.page.url not in dropped]
     return replace(watch_, bellwethers=(*left, *(one.bellwether for one in new)))
 
 

@@ -18,7 +18,7 @@ from siteloom.monitoring.bellwethers import (
     is_complete,
     learned_past,
 )
-from siteloom.monitoring.comparing import FreshPage, Pair, pairs
+from siteloom.monitoring.comparing import FreshPage, Pair, newest_pages, pairs
 from siteloom.monitoring.gone import Visit, gone_pages
 from siteloom.wrapper.contract import breach
 
@@ -83,11 +83,12 @@ def monitor(watch: Watch, fresh_pages: Iterable[Page], threshold: float = THRESH
 def check(watch: Watch, fresh_pages: Iterable[Page], threshold: float = THRESHOLD) -> Checkup:
     """The same, with what else was seen and what to compare with the next time."""
     fresh = _wanted(watch, fresh_pages)
+    matcher = Matcher([NamedWrapper(watch.name, None, watch.wrapper)])
     looks: list[_Look] = []
     unread = []
     for one in watch.bellwethers:
         if one.page.url in fresh:
-            look = _look(watch, one, fresh[one.page.url])
+            look = _look(watch, matcher, one, fresh[one.page.url])
             if look is None:
                 unread.append(one.page.url)
             else:
@@ -113,7 +114,7 @@ def check(watch: Watch, fresh_pages: Iterable[Page], threshold: float = THRESHOL
 def _wanted(watch: Watch, fresh_pages: Iterable[Page]) -> dict[str, Page]:
     """The newest fresh version of each bellwether; the others are only passed by."""
     wanted = {one.page.url for one in watch.bellwethers}
-    return {page.url: page for page in fresh_pages if page.url in wanted}
+    return newest_pages(page for page in fresh_pages if page.url in wanted)
 
 
 class _Look(NamedTuple):
@@ -128,7 +129,7 @@ class _Look(NamedTuple):
         return self.visit.now.page.url
 
 
-def _look(watch: Watch, one: Bellwether, page: Page) -> _Look | None:
+def _look(watch: Watch, matcher: Matcher, one: Bellwether, page: Page) -> _Look | None:
     root, old_root = parse(page), parse(one.page)
     if isinstance(root, Failure) or isinstance(old_root, Failure):
         return None
@@ -139,7 +140,6 @@ def _look(watch: Watch, one: Bellwether, page: Page) -> _Look | None:
     is_intact = is_complete(wrapper, now.records) and not any(
         pair.is_mistaken(name) for pair in found for name in constant
     )
-    matcher = Matcher([NamedWrapper(watch.name, None, wrapper)])
     # Pages that it never was for, by its footprint, say nothing when it still is not for them.
     is_covered = matcher.match(page).failure is None or matcher.match(one.page).failure is not None
     return _Look(Visit(one.records, old_root, now, is_intact), found, is_covered)
@@ -335,10 +335,11 @@ def _updated(
     if not is_healthy:
         return watch
     ill = set(failing)
+    # A page that the wrapper does not cover stays as it was: else it would pass for covered the next time.
     fresh: Mapping[str, Bellwether] = {
         look.url: bellwether(look.visit.now.page, look.visit.now.records)
         for look in live
-        if look.url not in ill
+        if look.url not in ill and look.is_covered
     }
     return replace(
         watch,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.learning.places import PlaceIndex, fold
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import datetime
 
     from siteloom.dom import Element
     from siteloom.model import Page, Record
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"\w+")
 # What has at least half of its words in common with what was there before was edited, not mistaken.
 _EDITED = 0.5
+# For each value that was known so many may be found: lists grow, but not to all that a menu offers.
+_MOST_OTHERS = 3
 
 
 class FreshPage:
@@ -60,9 +64,10 @@ class Pair(NamedTuple):
         return bool(self.before.get(attribute)) and not self.now(attribute)
 
     def is_kept(self, attribute: str) -> bool:
-        """Whether the values found now are those that were known, or at least half of several."""
+        """Whether the values found now are those that were known, or half of several, and not many others."""
         known, now = (set(map(_comparable, texts)) for texts in (self.before[attribute], self.now(attribute)))
-        return 2 * len(known & now) >= len(known) if len(known) > 1 else known == now
+        kept = len(known & now)
+        return 2 * kept >= len(known) and _MOST_OTHERS * kept >= len(now)
 
     def is_edited(self, attribute: str) -> bool:
         """Whether the site itself has other values now: the old are gone, and the new are much like them.
@@ -101,11 +106,13 @@ def pairs(before: Sequence[Values], page: FreshPage, constant: Sequence[str], *,
     """What was known of a page with what is found now, record by record.
 
     Records of a list are told by the constant attribute that tells most of them apart; those that
-    the page does not have any more are left out.
+    the page does not have any more are left out. On a page without any record all are lost.
     """
     if not is_list:
         after = page.records[0] if page.records else None
         return [Pair(page, known, after) for known in before]
+    if not page.records:
+        return [Pair(page, known, None) for known in before]
     distinct = {name: len({known[name] for known in before if known.get(name)}) for name in constant}
     if not distinct:
         return []
@@ -116,6 +123,26 @@ def pairs(before: Sequence[Values], page: FreshPage, constant: Sequence[str], *,
         for known in before
         if known.get(key) and ((after := now.get(_key(known, key))) or all(map(page.has, known[key])))
     ]
+
+
+def newest_pages(pages: Iterable[Page]) -> dict[str, Page]:
+    """The newest version of each page by its URL; the last one if they are equally old, or no one knows."""
+    newest: dict[str, Page] = {}
+    for page in pages:
+        known = newest.get(page.url)
+        if known is None or not _is_older(page, known):
+            newest[page.url] = page
+    return newest
+
+
+def _is_older(page: Page, other: Page) -> bool:
+    if page.fetched_at is None or other.fetched_at is None:
+        return False
+    return _in_utc(page.fetched_at) < _in_utc(other.fetched_at)
+
+
+def _in_utc(time: datetime) -> datetime:
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time
 
 
 def _key(values: Values, name: str) -> tuple[str, ...]:

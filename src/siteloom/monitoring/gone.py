@@ -25,7 +25,7 @@ _KNOWN_SHARE = 0.5
 _OWN_SHARE = 0.2
 # A value that many pages have, such as a city, stands in menus too.
 _TELLING_SHARE = 0.2
-_FEW = 2
+_FEW, _FEW_SHARE = 2, 0.3
 
 
 class Visit(NamedTuple):
@@ -45,8 +45,8 @@ def gone_pages(visits: Sequence[Visit]) -> set[str]:
         for visit in visits
         if not visit.is_intact and known_share(visit.now, visit.before, telling) <= _KNOWN_SHARE
     ]
-    if len(suspects) <= _FEW:
-        # So few raise no alarm either way. Whether they look alike cannot be seen.
+    if len(suspects) <= min(_FEW, _FEW_SHARE * len(visits)):
+        # So few raise no alarm either way, and whether they look alike cannot be seen.
         return {visit.now.page.url for visit in suspects}
     old = _own_characters([visit.old_root for visit in suspects])
     now = _own_characters([visit.now.root for visit in suspects])

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # Fewer records or pages than these say nothing of shares.
 _LEAST = 20
+# A crawl may bring fewer pages of a kind than the one before, but hardly a tenth.
+_NEXT_TO_NOTHING = 0.1
 
 
 def output_changes(
@@ -23,18 +25,27 @@ def output_changes(
     """What is wrong with the output of a run, by what was counted.
 
     Shares of records with a value are held against those of the run before, or of the pages that a wrapper
-    was learned from; values against their contracts; and the share of a site's pages that give no record
-    although their URL is one of a wrapper's against that of the run before, if there was one.
+    was learned from; values against their contracts. If there was a run before, so are the share of a site's
+    pages that give no record although their URL is one of a wrapper's, and the number of records.
     """
     changes: list[Change] = []
     for name, wrapper in wrappers.items():
-        records = tally["records of", name]
-        if records >= _LEAST:
+        if tally["records of", name] >= _LEAST:
             changes += _null_changes(name, wrapper, tally, before, threshold)
             changes += _value_changes(name, wrapper, tally, threshold)
+        if before is not None:
+            changes += _silent_changes(name, tally, before)
     if before is not None:
         changes += _unmatched_changes(tally, before, threshold)
     return changes
+
+
+def _silent_changes(name: str, tally: Tally, before: Tally) -> Iterator[Change]:
+    """A wrapper that gives next to nothing any more, though enough pages were read."""
+    usual, now = before["records of", name], tally["records of", name]
+    if usual >= _LEAST and now < _NEXT_TO_NOTHING * usual and tally["pages",] >= usual:
+        evidence = (Evidence("", "", (str(usual),), (str(now),), "records of the wrapper"),)
+        yield Change(name, "shingle", (), round(1 - now / usual, 4), evidence)
 
 
 def _null_changes(

@@ -45,10 +45,10 @@ def watch_from_json(text: str) -> Watch:
             )
         return Watch(
             Wrapper.from_json(content["wrapper"]),
-            tuple(map(_bellwether, content["bellwethers"])),
+            tuple(map(_bellwether, _list(content["bellwethers"]))),
             {name: contract_from(known, name) for name, known in content["contracts"].items()},
             {name: _past(known) for name, known in content["past"].items()},
-            str(content["name"]),
+            _text(content["name"]),
         )
     except (
         *(WrapperError, ValueError, KeyError, TypeError, AttributeError, RecursionError),
@@ -79,9 +79,10 @@ def _bellwether(content: dict[str, Any]) -> Bellwether:
         None if content["charset"] is None else _text(content["charset"]),
     )
     records = tuple(
-        {name: tuple(map(_text, texts)) for name, texts in record.items()} for record in content["records"]
+        {name: tuple(map(_text, _list(texts))) for name, texts in record.items()}
+        for record in _list(content["records"])
     )
-    rules = tuple({name: _text(rule) for name, rule in found.items()} for found in content["rules"])
+    rules = tuple({name: _text(rule) for name, rule in found.items()} for found in _list(content["rules"]))
     if len(rules) != len(records):
         raise ValueError("a record without rules")
     return Bellwether(page, _text(content["signature"]), records, rules)
@@ -100,6 +101,12 @@ def _past(content: dict[str, Any]) -> Past:
     if not all(type(count) is int and count >= 0 for count in past):
         raise ValueError("a count that is none")
     return past
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError("something else than a list")
+    return value
 
 
 def _text(value: object) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.learning.places import PlaceIndex
 from siteloom.monitoring.bellwethers import constant_attributes
+from siteloom.monitoring.checking import THRESHOLD
 from siteloom.monitoring.comparing import FreshPage, pairs
 from siteloom.monitoring.gone import known_share, telling_values
 from siteloom.wrapper.contract import breach
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
 TOLERANCE = 0.05
 """The share of known values that may be missed: records have errors, and pages change meanwhile."""
 
-# Above this share of its values, an attribute does not merely fluctuate.
-_MANY = 0.3
+# Above this share of its values, an attribute does not merely fluctuate: the default threshold of changes.
+_MANY = THRESHOLD
 # A redesign may come with new prices and without some fields, but not without most.
-_KNOWN_SHARE = 1 / 3
+_LEAST_KNOWN = 1 / 3
 _LEAST = 2
 
 
@@ -91,6 +92,19 @@ class Tested(NamedTuple):
         is_much = misplaced > TOLERANCE * (misplaced + len(self.right(name)))
         return misplaced >= max(_LEAST, absent) and is_much
 
+    def is_lost(self, name: str) -> bool:
+        """Whether much of what is known is not found, whatever became of it, or is found as something odd.
+
+        This is what neither new rules nor new values explain.
+        """
+        replaced = self.replaced(name) if name in self._constant else []
+        failing = len(self.misplaced(name)) + len(self.vanished(name)) + len(replaced)
+        odd = sum(self.is_odd(pair, name) for pair in replaced)
+        filled = len(self._filled(name))
+        return (failing >= _LEAST and failing > _MANY * filled) or (
+            odd >= _LEAST and odd > TOLERANCE * filled
+        )
+
     def has_vanished(self, name: str) -> bool:
         """Whether the values of an attribute are not on the pages any more."""
         gone = len(self.vanished(name))
@@ -131,6 +145,6 @@ def field_test(wrapper: Wrapper, pages: Sequence[KnownPage]) -> Tested:
     found: list[Pair] = []
     for page in pages:
         now = FreshPage(page.page, page.root, wrapper, partial(getattr, page, "places"))
-        if known_share(now, page.known, telling) >= _KNOWN_SHARE:
+        if known_share(now, page.known, telling) >= _LEAST_KNOWN:
             found += pairs(page.known, now, constant, is_list=wrapper.record_rule is not None)
     return Tested(wrapper, found)

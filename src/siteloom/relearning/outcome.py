@@ -48,7 +48,8 @@ class Relearned:
     If the outcome is `reused`, the rules of `wrapper` are the old ones; if it is `repaired`, all that was
     broken has new ones. Else it `needs-annotation`: what could not be repaired is as it was, and `annotate`
     has the pages to look at first, with what is known of them filled in. `confidence` is the estimated
-    probability that a value of the repaired attributes is right.
+    probability that a value of the least certain repaired attribute is right. `pages` are the URLs that
+    were tested: those on which something known still stands.
     """
 
     outcome: Outcome
@@ -58,3 +59,4 @@ class Relearned:
     values: tuple[ValueDiff, ...] = ()
     annotate: tuple[Example, ...] = ()
     reason: str = ""
+    pages: tuple[str, ...] = ()

@@ -21,6 +21,8 @@ from siteloom.errors import ExampleError
 from siteloom.learning import learn_wrapper
 from siteloom.model import Example, Failure
 from siteloom.monitoring.bellwethers import constant_attributes, contracts
+from siteloom.monitoring.checking import THRESHOLD
+from siteloom.monitoring.comparing import newest_pages
 from siteloom.relearning.common_places import in_common_places
 from siteloom.relearning.field_test import TOLERANCE, KnownPage, Tested, field_test
 from siteloom.relearning.list_examples import list_example
@@ -47,6 +49,7 @@ MOST_PAGES = 300
 # mistaken here, as no person has looked at them.
 _MOST_EXAMPLES = 10
 _LEAST_EXAMPLES = 3
+_EXAMPLES_OF_ATTRIBUTE = 5  # if so many are held back, for it may be rare
 _LEAST_HELD_BACK = 2
 _ROUNDS = 3
 _MORE_EXAMPLES = 5
@@ -90,17 +93,16 @@ def relearn(wrapper: Wrapper, records: Iterable[Record], fresh_pages: Iterable[P
         repair.wrapper,
         min(_confidence(repaired), _MOST_BY_NEARNESS if by_nearness else 1.0),
         attributes,
-        _value_diffs(tested, repair, [*broken, *vanished]),
+        _value_diffs(tested, repair, pages, dict.fromkeys([*broken, *left])),
         tuple(_to_annotate(tested, left)) if left else (),
         "; ".join(f"{name}: {attributes[name].reason}" for name in left),
+        tuple(dict.fromkeys(pair.page.page.url for pair in tested.pairs)),
     )
 
 
 def _confidence(repaired: Sequence[AttributeOutcome]) -> float:
-    """The share of values held back that new rules find, by the rule of succession."""
-    if not repaired:
-        return 1.0
-    return (1 + sum(found.right for found in repaired)) / (2 + sum(found.tested for found in repaired))
+    """The share of values held back that new rules find, by the rule of succession; of the least certain."""
+    return min(((found.right + 1) / (found.tested + 2) for found in repaired), default=1.0)
 
 
 def _known_pages(records: Iterable[Record], fresh_pages: Iterable[Page]) -> list[KnownPage]:
@@ -108,7 +110,7 @@ def _known_pages(records: Iterable[Record], fresh_pages: Iterable[Page]) -> list
     known: dict[str, list[Values]] = defaultdict(list)
     for record in records:
         known[record.url].append(record.values)
-    fresh = {page.url: page for page in fresh_pages if page.url in known}
+    fresh = newest_pages(page for page in fresh_pages if page.url in known)
     parsed = ((page, parse(page)) for page in evenly_spaced(list(fresh.values()), MOST_PAGES))
     return [KnownPage(page, root, known[page.url]) for page, root in parsed if not isinstance(root, Failure)]
 
@@ -308,12 +310,26 @@ def _training(known: Sequence[_Known], broken: Sequence[str], *, is_list: bool) 
     if count < (1 if is_list else _LEAST_EXAMPLES):
         return []
     order = [pick.page for pick in sample_order([one.paths for one in known], len(known))]
-    order.sort(key=lambda number: -len(examples[number].values))
-    chosen = order[:count]
-    for name in broken:
-        having = [number for number in order if examples[number].values.get(name)]
-        missing = min(_LEAST_EXAMPLES, len(having) // 2) - len(set(having) & set(chosen))
-        chosen += [number for number in having if number not in chosen][: max(0, missing)]
+    having = {name: [number for number in order if examples[number].values.get(name)] for name in broken}
+    chosen: list[int] = []
+
+    def take(numbers: Iterable[int], most: int) -> None:
+        """Choose up to so many more, unless that would be more than half of what has some attribute."""
+        for number in numbers:
+            if most <= 0:
+                return
+            taken = {number, *chosen}
+            is_rare = any(
+                number in found and 2 * len(taken.intersection(found)) > len(found)
+                for found in having.values()
+            )
+            if number not in chosen and not is_rare:
+                chosen.append(number)
+                most -= 1
+
+    take(order, count)
+    for found in having.values():
+        take(found, _EXAMPLES_OF_ATTRIBUTE - len(set(found) & set(chosen)))
     return [examples[number] for number in chosen]
 
 
@@ -362,7 +378,7 @@ def _failures(tested: Tested, broken: Sequence[str]) -> dict[str, str]:
             failed[name] = "too few pages are left to test its new rules on"
         elif len(wrong) > TOLERANCE * (len(right) + len(wrong)):
             failed[name] = f"new rules find {len(right)} of {len(right) + len(wrong)} known values"
-        elif odd > 0.3 * len(right):
+        elif odd > THRESHOLD * len(right):
             failed[name] = f"{odd} of {len(right)} values that new rules find are unlike those known"
     return failed
 
@@ -381,27 +397,54 @@ def _attribute_outcome(
         return AttributeOutcome("vanished", right, among, f"{gone} known values are on no page any more")
     if tested.has_changed(name):
         return AttributeOutcome("changing", right, among)
+    if tested.is_lost(name):
+        return AttributeOutcome("unrepaired", right, among, "known values are neither found nor on the pages")
     return AttributeOutcome("kept", right, among)
 
 
-def _value_diffs(tested: Tested, repair: _Repair, names: Iterable[str]) -> tuple[ValueDiff, ...]:
+def _value_diffs(
+    tested: Tested, repair: _Repair, pages: Iterable[KnownPage], names: Iterable[str]
+) -> tuple[ValueDiff, ...]:
     """Some values of attributes that were broken, before and after."""
-    shown: list[ValueDiff] = []
-    for name in names:
-        wrong = [pair for pair in tested.pairs if pair.before.get(name) and not pair.is_kept(name)]
-        for pair in wrong[:_VALUES_SHOWN]:
-            now = repair.wrapper.records_of(pair.page.page, pair.page.root)
-            after = now[0].values.get(name, ()) if now else ()
-            shown.append(ValueDiff(pair.page.page.url, name, tuple(pair.before[name]), pair.now(name), after))
-    return tuple(shown)
+    wrong = {
+        name: [pair for pair in tested.pairs if pair.before.get(name) and not pair.is_kept(name)][
+            :_VALUES_SHOWN
+        ]
+        for name in names
+    }
+    urls = {pair.page.page.url for found in wrong.values() for pair in found}
+    now = field_test(repair.wrapper, [page for page in pages if page.page.url in urls])
+    after = {id(pair.before): pair for pair in now.pairs}
+    return tuple(
+        ValueDiff(
+            pair.page.page.url,
+            name,
+            tuple(pair.before[name]),
+            pair.now(name),
+            after[id(pair.before)].now(name) if id(pair.before) in after else (),
+        )
+        for name, found in wrong.items()
+        for pair in found
+    )
 
 
 def _to_annotate(tested: Tested, names: Sequence[str]) -> Iterable[Example]:
     """The pages that a person should look at first, with all that is known and stands on them."""
-    wrong = [pair for pair in tested.pairs if any(not pair.is_kept(n) for n in names if pair.before.get(n))]
-    order = sample_order([page_paths(pair.page.root) for pair in wrong], _ANNOTATED)
+    wrong: dict[str, list[Pair]] = defaultdict(list)
+    for pair in tested.pairs:
+        if any(not pair.is_kept(name) for name in names if pair.before.get(name)):
+            wrong[pair.page.page.url].append(pair)
+    found = list(wrong.values())
+    order = sample_order([page_paths(of_page[0].page.root) for of_page in found], _ANNOTATED)
     for pick in order:
-        pair = wrong[pick.page]
-        known = {name: list(texts) for name, texts in pair.before.items() if texts}
-        on_page = {name: texts for name, texts in known.items() if all(map(pair.page.has, texts))}
-        yield Example(pair.page.page, on_page)
+        of_page = found[pick.page]
+        page = of_page[0].page.page
+        if tested.wrapper.record_rule is None:
+            yield Example(page, _on_page(of_page[0]))
+        else:
+            yield Example(page, records=[_on_page(pair) for pair in of_page])
+
+
+def _on_page(pair: Pair) -> dict[str, list[str]]:
+    known = {name: list(texts) for name, texts in pair.before.items() if texts}
+    return {name: texts for name, texts in known.items() if all(map(pair.page.has, texts))}

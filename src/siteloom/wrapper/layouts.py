@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from siteloom.model import Record
+    from siteloom.signature import Signatures
     from siteloom.wrapper.language import AttributeRules
 
     Attributes = Mapping[str, AttributeRules]
@@ -23,15 +24,17 @@ MOST_EARLIER = 2
 _MORE_BYTES = 3
 
 
-def most_alike(signatures: Sequence[Sequence[bytes]], found: bytes) -> int:
-    """Which of some layouts has pages with a signature most like that of a page; the first if in doubt."""
-    agreements = [max((_agreeing(one, found) for one in pages), default=0) for pages in signatures]
+def most_alike(signatures: Sequence[Signatures | None], found: bytes) -> int:
+    """Which of some layouts has pages with a signature most like that of a page; the first if in doubt.
+
+    None stands for a layout of whose pages nothing is known.
+    """
+    known = [pages for pages in signatures if pages is not None]
+    if len(known) < len(signatures):
+        return 0
+    agreements = [pages.agreement(found) for pages in known]
     best = agreements.index(max(agreements))
-    return best if agreements[best] - agreements[0] >= _MORE_BYTES and all(signatures) else 0
-
-
-def _agreeing(one: bytes, other: bytes) -> int:
-    return sum(a == b for a, b in zip(one, other, strict=True))
+    return best if agreements[best] - agreements[0] >= _MORE_BYTES else 0
 
 
 def likely_layouts(
@@ -82,7 +85,8 @@ def _value(name: str, attributes: Attributes, record: Record) -> tuple[bool, flo
 
 def is_breaching(attributes: Attributes, record: Record, name: str) -> bool:
     """Whether a value of an attribute breaks the attribute's contract."""
-    contract = attributes[name].contract
+    rules = attributes.get(name)  # an earlier layout may have other attributes
+    contract = rules.contract if rules is not None else None
     if contract is None:
         return False
     texts = record.values[name]

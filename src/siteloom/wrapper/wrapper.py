@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from siteloom.dom import PARSER, node_path, parse
 from siteloom.errors import MissingExtra, UnreadablePage
 from siteloom.model import Failure, Footprint, Provenance, Record, Withheld
-from siteloom.signature import signature
+from siteloom.signature import Signatures, signature
 from siteloom.typed import typed_value
 from siteloom.wrapper.confidence import confidence, signs
 from siteloom.wrapper.explain import explain
@@ -130,11 +130,13 @@ class Wrapper:
             yield _with_layout(record, number) if number else record
 
     @cached_property
-    def _layout_signatures(self) -> list[list[bytes]]:
+    def _layout_signatures(self) -> list[Signatures | None]:
         """The signatures of pages of each layout, the newest first; the whole footprint has all of them."""
         before = [set(layout.footprint.accepted) for layout in self.earlier]
         new = set(self.footprint.accepted).difference(*before)
-        return [[bytes.fromhex(text) for text in accepted] for accepted in (new, *before)]
+        return [
+            Signatures([*map(bytes.fromhex, accepted)]) if accepted else None for accepted in (new, *before)
+        ]
 
     @property
     def looks_for_ids(self) -> bool:
