@@ -63,7 +63,8 @@ def test_pages_on_which_nothing_is_found_cannot_be_watched(given: list[Page]) ->
     with pytest.raises(UsageError) as caught:
         watch(WRAPPER, given)
     assert str(caught.value) == (
-        f"None of the {len(given)} pages can be watched: the wrapper finds nothing on them."
+        f"None of the {len(given)} pages can be watched: the wrapper finds on none of them all that its "
+        "records must have."
     )
 
 

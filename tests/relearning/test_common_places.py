@@ -30,25 +30,31 @@ def numbers(found: Sequence[Pair]) -> list[int]:
 
 
 def test_values_at_the_place_of_all_pages_count() -> None:
-    found = in_common_places(pairs(lambda one: f"<p>{one.phone}</p>"), "phone")
+    found = in_common_places(pairs(lambda one: f"<p>{one.phone}</p>"), "phone", is_constant=False)
     assert numbers(found) == list(range(20))
 
 
 def test_values_at_places_of_their_own_do_not() -> None:
-    assert in_common_places(pairs(lambda one: f"<{TAGS[one.number]}>{one.phone}"), "phone") == []
+    assert (
+        in_common_places(pairs(lambda one: f"<{TAGS[one.number]}>{one.phone}"), "phone", is_constant=False)
+        == []
+    )
 
 
 def test_those_at_the_common_place_are_kept_and_others_left_out() -> None:
     found = in_common_places(
         pairs(lambda one: f"<p>{one.phone}" if one.number < 15 else f"<{TAGS[one.number]}>{one.phone}"),
         "phone",
+        is_constant=False,
     )
     assert numbers(found) == list(range(15))
 
 
 def test_several_common_places_count() -> None:
     found = in_common_places(
-        pairs(lambda one: f"<p>{one.phone}" if one.number % 3 else f"<h3>{one.phone}"), "phone"
+        pairs(lambda one: f"<p>{one.phone}" if one.number % 3 else f"<h3>{one.phone}"),
+        "phone",
+        is_constant=False,
     )
     assert sorted(numbers(found)) == list(range(20))
 
@@ -57,13 +63,15 @@ def test_three_pages_are_needed() -> None:
     def html(count: int) -> Callable[[Inn], str]:
         return lambda one: f"<p>{one.phone}" if one.number >= count else f"<h3>{one.phone}"
 
-    assert len(in_common_places(pairs(html(2)), "phone")) == 18
-    assert len(in_common_places(pairs(html(3)), "phone")) == 20
+    assert len(in_common_places(pairs(html(2)), "phone", is_constant=False)) == 18
+    assert len(in_common_places(pairs(html(3)), "phone", is_constant=False)) == 20
 
 
 def test_a_text_of_its_own_is_another_place_than_a_part_of_one() -> None:
     found = in_common_places(
-        pairs(lambda one: f"<p>{one.phone}" if one.number < 18 else f"<p>call {one.phone} now"), "phone"
+        pairs(lambda one: f"<p>{one.phone}" if one.number < 18 else f"<p>call {one.phone} now"),
+        "phone",
+        is_constant=False,
     )
     assert numbers(found) == list(range(18))
 
@@ -74,8 +82,8 @@ def test_all_of_several_values_must_stand_in_common_places() -> None:
         odd = TAGS[one.number] if one.number < 5 else "li"
         return f"<ul><{odd}>{first}</{odd}>" + "".join(f"<li>{other}</li>" for other in others)
 
-    assert sorted(numbers(in_common_places(pairs(html), "dishes"))) == list(range(5, 20))
+    assert sorted(numbers(in_common_places(pairs(html), "dishes", is_constant=False))) == list(range(5, 20))
 
 
 def test_no_records_have_no_places() -> None:
-    assert in_common_places([], "phone") == []
+    assert in_common_places([], "phone", is_constant=False) == []

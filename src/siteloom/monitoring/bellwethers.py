@@ -80,7 +80,8 @@ def watch(wrapper: Wrapper, pages: Iterable[Page], k: int = MOST_BELLWETHERS, *,
     looked_at = [one for url in urls if (one := _look(wrapper, versions[url][-1])) is not None]
     if not looked_at:
         raise UsageError(
-            f"None of the {len(versions):,} pages can be watched: the wrapper finds nothing on them."
+            f"None of the {len(versions):,} pages can be watched: the wrapper finds on none of them all that "
+            "its records must have."
         )
     started = Watch(
         wrapper,

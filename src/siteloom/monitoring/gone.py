@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
 from siteloom.dom import normalize, text_nodes
 
@@ -48,8 +49,9 @@ def gone_pages(visits: Sequence[Visit]) -> set[str]:
     if len(suspects) <= min(_FEW, _FEW_SHARE * len(visits)):
         # So few raise no alarm either way, and whether they look alike cannot be seen.
         return {visit.now.page.url for visit in suspects}
-    old = _own_characters([visit.old_root for visit in suspects])
-    now = _own_characters([visit.now.root for visit in suspects])
+    urls = [visit.now.page.url for visit in suspects]
+    old = _own_characters([visit.old_root for visit in suspects], urls)
+    now = _own_characters([visit.now.root for visit in suspects], urls)
     return {
         visit.now.page.url
         for visit, before, after in zip(suspects, old, now, strict=True)
@@ -74,8 +76,12 @@ def _values(before: Iterable[Values]) -> list[str]:
     return [text for known in before for texts in known.values() for text in texts]
 
 
-def _own_characters(roots: Sequence[Element]) -> list[int]:
-    """How many characters of text each page has that none of the others has."""
+def _own_characters(roots: Sequence[Element], urls: Sequence[str]) -> list[int]:
+    """How many characters of text each page has that none of the others has; its own address is none."""
     texts = [{normalize(node.text) for node in text_nodes(root)} for root in roots]
     pages = Counter(text for found in texts for text in found)
-    return [sum(len(text) for text in found if pages[text] == 1) for found in texts]
+    paths = [urlsplit(url).path for url in urls]
+    return [
+        sum(len(text) for text in found if pages[text] == 1 and not (len(path) > 1 and path in text))
+        for found, path in zip(texts, paths, strict=True)
+    ]

@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
     from siteloom.monitoring.comparing import Pair
 
-# Of all pages so many must have values at a place, and at least these.
-_COMMON_SHARE = 0.1
+# Of all pages so many must have values at a place, and at least these. Old values of changing attributes
+# stand elsewhere by chance more often: one price in ten on the built-in guide, where pages name others' too.
+_COMMON_SHARE, _COMMON_SHARE_OF_CHANGING = 0.06, 0.1
 _LEAST_PAGES = 3
 
 
-def in_common_places(found: Sequence[Pair], name: str) -> list[Pair]:
+def in_common_places(found: Sequence[Pair], name: str, *, is_constant: bool) -> list[Pair]:
     """Those records all of whose known values of an attribute stand at places that many pages have in common.
 
     The place of most values counts first, then that of most of those that do not have it, and so on.
@@ -30,7 +31,8 @@ def in_common_places(found: Sequence[Pair], name: str) -> list[Pair]:
     values = [
         (number, _places(pair, text)) for number, pair in enumerate(found) for text in pair.before[name]
     ]
-    needed = min(max(_LEAST_PAGES, _COMMON_SHARE * len(found)), len(found))
+    share = _COMMON_SHARE if is_constant else _COMMON_SHARE_OF_CHANGING
+    needed = min(max(_LEAST_PAGES, share * len(found)), len(found))
     left = values
     while left:
         records = Counter(place for _, place in {(number, place) for number, one in left for place in one})

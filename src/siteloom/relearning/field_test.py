@@ -105,6 +105,21 @@ class Tested(NamedTuple):
             odd >= _LEAST and odd > TOLERANCE * filled
         )
 
+    def broken(self) -> list[str]:
+        """The attributes whose rules are broken."""
+        return [name for name in self.wrapper.attributes if self.is_broken(name)]
+
+    def all_vanished(self) -> list[str]:
+        """The attributes whose values are not on the pages any more, or not where others are broken."""
+        broken = self.broken()
+        affected = {pair.page.page.url for name in broken for pair in self.misplaced(name)}
+        of_affected = Tested(self.wrapper, [pair for pair in self.pairs if pair.page.page.url in affected])
+        return [
+            name
+            for name in self.wrapper.attributes
+            if name not in broken and (self.has_vanished(name) or of_affected.has_vanished(name))
+        ]
+
     def has_vanished(self, name: str) -> bool:
         """Whether the values of an attribute are not on the pages any more."""
         gone = len(self.vanished(name))

@@ -29,7 +29,7 @@ from siteloom.relearning.list_examples import list_example
 from siteloom.relearning.near_values import near_values
 from siteloom.relearning.outcome import AttributeOutcome, Relearned, ValueDiff
 from siteloom.sampling import sample_order
-from siteloom.signature import signature
+from siteloom.signature import SIGNATURE_BYTES, Signatures, signature
 from siteloom.spacing import evenly_spaced
 from siteloom.template import page_paths
 from siteloom.wrapper.layouts import MOST_EARLIER
@@ -52,6 +52,7 @@ _LEAST_EXAMPLES = 3
 _EXAMPLES_OF_ATTRIBUTE = 5  # if so many are held back, for it may be rare
 _LEAST_HELD_BACK = 2
 _ROUNDS = 3
+_ALIKE_BYTES = SIGNATURE_BYTES - 2  # a mask has up to two wildcards
 _MORE_EXAMPLES = 5
 _VALUES_SHOWN = 5
 # That a value is the right one because it is near the old one is a guess that a person should see.
@@ -75,8 +76,8 @@ def relearn(wrapper: Wrapper, records: Iterable[Record], fresh_pages: Iterable[P
         tested = field_test(wrapper, pages)
     pages = _without_chance(wrapper, pages, tested)
     tested = field_test(wrapper, pages)
-    broken = [name for name in wrapper.attributes if tested.is_broken(name)]
-    vanished = [name for name in wrapper.attributes if name not in broken and tested.has_vanished(name)]
+    broken = tested.broken()
+    vanished = tested.all_vanished()
     changing = [name for name in wrapper.attributes if tested.has_changed(name) or name in by_nearness]
     wrapper = _with_attributes(wrapper, changing, partial(replace, constant=False))
     wrapper = _with_attributes(wrapper, vanished, partial(replace, mandatory=False))
@@ -91,7 +92,9 @@ def relearn(wrapper: Wrapper, records: Iterable[Record], fresh_pages: Iterable[P
     return Relearned(
         "needs-annotation" if left else "repaired" if broken else "reused",
         repair.wrapper,
-        min(_confidence(repaired), _MOST_BY_NEARNESS if by_nearness else 1.0),
+        min(_confidence(repaired), _MOST_BY_NEARNESS if by_nearness else 1.0)
+        if repaired or not left
+        else 0.0,
         attributes,
         _value_diffs(tested, repair, pages, dict.fromkeys([*broken, *left])),
         tuple(_to_annotate(tested, left)) if left else (),
@@ -133,20 +136,22 @@ def _with_near_values(
     """
     if wrapper.record_rule is not None:
         return list(pages), []
-    found: dict[str, dict[str, str]] = {}
-    for name, rules in wrapper.attributes.items():
-        lost = tested.vanished(name) if tested.has_vanished(name) and not tested.is_broken(name) else []
-        if values := near_values(rules, name, lost):
-            found[name] = values
+    found: dict[str, dict[str, str | None]] = {}
+    for name in tested.all_vanished():
+        lost = tested.vanished(name)
+        if values := near_values(wrapper.attributes[name], name, lost):
+            # What is lost, and has no new value that can be told, is out of date.
+            found[name] = {pair.page.page.url: values.get(pair.page.page.url) for pair in lost}
     return [_renewed(page, found) for page in pages] if found else list(pages), list(found)
 
 
 def _without_chance(wrapper: Wrapper, pages: Sequence[KnownPage], tested: Tested) -> list[KnownPage]:
     """The pages without known values that stand on them only by chance."""
     by_chance: dict[int, set[str]] = defaultdict(set)
+    constant = constant_attributes(wrapper, {})
     for name in wrapper.attributes:
         misplaced = tested.misplaced(name)
-        meant = {id(pair.before) for pair in in_common_places(misplaced, name)}
+        meant = {id(pair.before) for pair in in_common_places(misplaced, name, is_constant=name in constant)}
         for pair in misplaced:
             if id(pair.before) not in meant:
                 by_chance[id(pair.before)].add(name)
@@ -162,12 +167,14 @@ def _without_chance(wrapper: Wrapper, pages: Sequence[KnownPage], tested: Tested
     ]
 
 
-def _renewed(page: KnownPage, found: Mapping[str, Mapping[str, str]]) -> KnownPage:
-    """A page with the new values of attributes; what may be out of date is left out."""
+def _renewed(page: KnownPage, found: Mapping[str, Mapping[str, str | None]]) -> KnownPage:
+    """A page with the new values of attributes; what is out of date is left out."""
+    url = page.page.url
+    fresh = {name: new[url] for name, new in found.items() if url in new}
     known = [
         {
-            **{name: texts for name, texts in values.items() if name not in found},
-            **{name: (new[page.page.url],) for name, new in found.items() if page.page.url in new},
+            **{name: texts for name, texts in values.items() if name not in fresh},
+            **{name: (text,) for name, text in fresh.items() if text is not None},
         }
         for values in page.known
     ]
@@ -250,9 +257,13 @@ def _attempt(
     except ExampleError as error:
         return _Repair(wrapper, tested, dict.fromkeys(broken, str(error)))
     seen = [pair.page.page for pair in tested.pairs]
-    intact = _footprint_of(page for page in seen if page.url not in affected)
+    before = _with_own_signatures(
+        wrapper,
+        _footprint_of(page for page in seen if page.url not in affected),
+        [bytes.fromhex(one) for one in _footprint_of(page for page in seen if page.url in affected).accepted],
+    )
     candidate = replace(
-        _joined(wrapper, learned, broken, intact), footprint=extended(wrapper.footprint, _footprint_of(seen))
+        _joined(wrapper, learned, broken, before), footprint=extended(wrapper.footprint, _footprint_of(seen))
     )
     found = field_test(candidate, [page for page in pages if page.page.url not in taught])
     return _Repair(candidate, found, _failures(found, broken))
@@ -333,11 +344,8 @@ def _training(known: Sequence[_Known], broken: Sequence[str], *, is_list: bool) 
     return [examples[number] for number in chosen]
 
 
-def _joined(wrapper: Wrapper, learned: Wrapper, names: Iterable[str], intact: Footprint) -> Wrapper:
-    """The newly learned rules of some attributes, the old ones of the others; the old layout behind them.
-
-    `intact` is the footprint of fresh pages that still have the old layout.
-    """
+def _joined(wrapper: Wrapper, learned: Wrapper, names: Iterable[str], before: Wrapper) -> Wrapper:
+    """New rules for some attributes, the old ones for the others, and behind them the layout before."""
     fresh = {
         name: replace(
             learned.attributes[name],
@@ -353,16 +361,24 @@ def _joined(wrapper: Wrapper, learned: Wrapper, names: Iterable[str], intact: Fo
         labels=wrapper.labels | learned.labels,
         record_rule=learned.record_rule,
         parser=learned.parser,
-        earlier=(_with_own_signatures(wrapper, intact), *wrapper.earlier)[:MOST_EARLIER],
+        earlier=(before, *wrapper.earlier)[:MOST_EARLIER],
     )
 
 
-def _with_own_signatures(wrapper: Wrapper, intact: Footprint) -> Wrapper:
-    """The newest layout of a wrapper, with the signatures that none of its earlier ones had."""
+def _with_own_signatures(wrapper: Wrapper, intact: Footprint, affected: Sequence[bytes]) -> Wrapper:
+    """The newest layout of a wrapper, with signatures that tell its pages from those of other layouts.
+
+    Pages that look the same in both layouts cannot be told so, and count for the one that follows.
+    """
     newest = wrapper.layouts[0]
     footprint = extended(newest.footprint, intact)
     others = {found for layout in wrapper.earlier for found in layout.footprint.accepted}
-    own = tuple(found for found in footprint.accepted if found not in others)
+    following = Signatures(affected)
+    own = tuple(
+        found
+        for found in footprint.accepted
+        if found not in others and following.agreement(bytes.fromhex(found)) < _ALIKE_BYTES
+    )
     return replace(newest, footprint=replace(footprint, accepted=own))
 
 
