@@ -1,4 +1,4 @@
-"""Ingesting: from sources into the store, with a record of what became of everything."""
+"""The stages in order: ingesting, with a record of what became of everything; learning, again and again."""
 
 from __future__ import annotations
 
@@ -8,18 +8,25 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from sqlalchemy import select
 
+from siteloom.builtin import BuiltinPage, Layout
 from siteloom.config import StoreSettings
 from siteloom.errors import StoreBusy
+from siteloom.examples_file import ExampleLine
 from siteloom.model import Failure, Page, Resource, Skipped
 from siteloom.pages import SourceItem, open_source
-from siteloom.pipeline import ingest
+from siteloom.pipeline import NewWrapper, annotate, annotated_templates, cluster_store, ingest, learn_template
 from siteloom.store import Store, open_store, schema
+from siteloom.upkeep import mend_wrappers, watch_wrappers
+from siteloom.wrapper import Wrapper
+
+from .monitoring import guide
 
 INGEST_UNTIL_STOPPED = """
 import itertools, sys
@@ -217,3 +224,100 @@ def test_a_file_with_good_and_bad_lines_gives_the_good_ones_and_names_the_bad(
     assert report.new == 2
     assert report.failures == {"not valid JSON": 1, "no URL": 1, "bad URL": 2}
     assert {p.url for p in store.pages()} == {"http://a.example/1", "http://a.example/2"}
+
+
+# ---- learning
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Store]:
+    """Restaurants with a wrapper, learned from examples of the original layout."""
+    with closing(open_store(StoreSettings(str(tmp_path / "workspace")), create=True)) as store:
+        appear(store, guide.restaurants())
+        examples_of(store, guide.restaurants()[:5])
+        assert learn(store).version == 1
+        yield store
+
+
+def appear(store: Store, pages: Sequence[BuiltinPage]) -> None:
+    ingest(store, [Items([one.page for one in pages])])
+    cluster_store(store, "vertex")
+
+
+def examples_of(store: Store, pages: Sequence[BuiltinPage]) -> None:
+    annotate(store, [ExampleLine(one.page.url, guide.truth(one), (), {}) for one in pages])
+
+
+def learn(store: Store) -> NewWrapper:
+    (template,) = annotated_templates(store)
+    return learn_template(store, template)
+
+
+def in_force(store: Store) -> Wrapper:
+    (found,) = store.wrappers()
+    return Wrapper.from_json(found.text)
+
+
+def phones_right(store: Store, pages: Sequence[BuiltinPage]) -> bool:
+    found = in_force(store)
+    return all(found.extract(one.page).values.get("phone", ()) == one.truth["phone"] for one in pages)
+
+
+@pytest.mark.parametrize("layout", ["mild-change", "redesign"])
+def test_learning_again_with_nothing_new_changes_nothing(site: Store, layout: Layout) -> None:
+    new = guide.restaurants(layout)
+    appear(site, new)
+    examples_of(site, new[5:10])
+    versions = [learn(site).version for _ in range(4)]
+    assert versions == [versions[0]] * 4
+    assert phones_right(site, new)
+    if layout == "redesign":
+        assert phones_right(site, guide.restaurants())
+
+
+def test_more_examples_of_the_new_layout_do_not_push_out_the_old_one(site: Store) -> None:
+    new = guide.restaurants("redesign")
+    appear(site, new)
+    for start in (5, 8, 11, 14):
+        examples_of(site, new[start : start + 3])
+        learn(site)
+    assert len(in_force(site).earlier) == 1
+    assert phones_right(site, new)
+    assert phones_right(site, guide.restaurants())
+
+
+def test_learning_from_old_examples_does_not_undo_a_repair(site: Store) -> None:
+    new = guide.restaurants("mild-change")
+    watch_wrappers(site)
+    appear(site, new)
+    (mended,) = mend_wrappers(site, [site.wrappers()[0].name])
+    assert mended.version_after == 2
+    found = learn(site)
+    assert (found.version, found.learned) == (2, None)
+    assert [one.origin for one in site.wrapper_versions(found.name)] == ["learn", "repaired"]
+    # With examples of the new layout there is something to learn, and the old one is known all the same.
+    examples_of(site, new[5:10])
+    assert learn(site).version == 3
+    assert phones_right(site, new)
+    assert phones_right(site, guide.restaurants())
+    assert learn(site).version == 3
+
+
+@pytest.mark.parametrize("html", [b"", b"Service unavailable", b"<p>" * 2_000_000])
+def test_a_newest_version_without_tags_says_nothing_of_the_layout(site: Store, html: bytes) -> None:
+    ingest(site, [Items([Page(one.page.url, html) for one in guide.restaurants()[:4]])])
+    examples_of(site, guide.restaurants()[5:6])
+    found = learn(site)
+    assert found.learned is not None
+    assert found.learned.report.attributes["name"].examples == 6
+
+
+def test_learning_settles_what_waits(site: Store) -> None:
+    (wrapper,) = site.wrappers()
+    for state, count, expected in (("annotation", 8, ("applied", 2)), ("review", 14, ("superseded", None))):
+        with site.recording("relearn", {}) as run:
+            site.save_repair(run.id, wrapper.name, 1, None, "repaired", state, 0.5, "{}", {})
+        examples_of(site, guide.restaurants()[:count])
+        learn(site)
+        newest = site.repairs(wrapper.name)[0]
+        assert (newest.state, newest.version_after) == expected

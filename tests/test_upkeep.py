@@ -8,17 +8,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from siteloom import Page, Wrapper
-from siteloom.clustering import footprint
+from siteloom import Page, Wrapper, upkeep
+from siteloom.clustering import cluster, footprint
 from siteloom.config import ParseSettings, StoreSettings
 from siteloom.errors import StoreError
 from siteloom.extraction import Tally
 from siteloom.extraction_runs import Plan, StoreJournal, run_extraction, wrapper_texts_of_store
+from siteloom.monitoring.bellwethers import bellwether
 from siteloom.monitoring.output import output_changes
-from siteloom.monitoring.watch_format import watch_from_json
+from siteloom.monitoring.watch_format import watch_from_json, watch_to_json
+from siteloom.relearning import Relearned, relearn
 from siteloom.signature import signature
 from siteloom.store import Store, open_store
 from siteloom.upkeep import (
@@ -31,6 +34,7 @@ from siteloom.upkeep import (
     output_before,
     roll_back,
     settle_review,
+    watch_again,
     watch_wrappers,
 )
 
@@ -184,6 +188,36 @@ def test_vanished_values_are_queued_for_annotation(watched: Store) -> None:
     assert origins(watched) == [(1, "learn")]
 
 
+def test_what_still_waits_is_kept_once(watched: Store) -> None:
+    put(watched, *map(guide.without_phone, guide.pages()))
+    for _ in range(3):
+        check_watches(watched)
+        assert only(mend_wrappers(watched)).state == "annotation"
+    assert repair_states(watched) == [("needs-annotation", "annotation", None)]
+
+
+def test_what_changes_meanwhile_is_not_undone(watched: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(watched, *guide.pages("mild-change"))
+
+    def slow(*given: Any) -> Relearned:
+        watched.save_wrapper(NAME, SITE, guide.wrapper().to_json(), "learn", "by a person")
+        return relearn(*given)
+
+    monkeypatch.setattr(upkeep, "relearn", slow)
+    mended = only(mend_wrappers(watched, [NAME]))
+    assert (mended.state, mended.row["state"], mended.version_after) == ("outdated", "outdated", None)
+    assert {origin for _, origin in origins(watched)} == {"learn"}
+    assert watched.repairs() == []
+
+
+def test_some_pages_that_look_different_need_no_new_version(watched: Store) -> None:
+    with watched.recording("monitor", {}) as run:
+        for drifted, is_changed in ((2, False), (3, True)):
+            content = {"compared": 20, "drifted": ["https://a.example/"] * drifted, "changes": []}
+            watched.save_check(run.id, NAME, 1, "bellwethers", True, content)
+            assert bool(changed_wrappers(watched)) is is_changed
+
+
 # ---- review
 
 
@@ -241,6 +275,20 @@ def test_a_repair_that_is_rejected_is_not(in_review: Store) -> None:
     assert repair_states(in_review) == [("repaired", "rejected", None)]
     with pytest.raises(StoreError, match=r"No repair of the wrapper .* waits for review"):
         settle_review(in_review, NAME, accept=True)
+
+
+def test_what_was_rejected_is_not_proposed_again(in_review: Store) -> None:
+    settle_review(in_review, NAME, accept=False)
+    for accept in (0.999, 0.5):
+        mended = only(mend_wrappers(in_review, [NAME], accept=accept))
+        assert (mended.state, mended.version_after) == ("rejected", None)
+    assert repair_states(in_review) == [("repaired", "rejected", None)]
+    assert origins(in_review) == [(1, "learn")]
+
+
+def test_what_waits_for_review_is_kept_once(in_review: Store) -> None:
+    assert only(mend_wrappers(in_review, [NAME], accept=0.999)).state == "review"
+    assert repair_states(in_review) == [("repaired", "review", None)]
 
 
 def test_a_repair_of_an_old_version_cannot_be_accepted(in_review: Store) -> None:
@@ -338,6 +386,95 @@ def test_where_nothing_is_known_nothing_can_be_mended(store: Store) -> None:
         mend_wrappers(store, [NAME])
 
 
+def test_a_wrapper_of_which_nothing_is_known_does_not_stop_the_others(watched: Store) -> None:
+    unknown = f"{SITE}/aa"
+    watched.save_wrapper(unknown, SITE, guide.wrapper().to_json(), "learn")
+    put(watched, *guide.pages("mild-change"))
+    with watched.recording("extract", {}) as run:
+        for name in (unknown, NAME):
+            watched.save_check(run.id, name, 1, "output", False, {"changes": []})
+    first, second = mend_wrappers(watched)
+    assert (first.wrapper, first.relearned.outcome, first.state) == (
+        unknown,
+        "needs-annotation",
+        "annotation",
+    )
+    assert first.row["reason"].startswith(f"Nothing is known of the pages of {unknown}")
+    assert (second.wrapper, second.state) == (NAME, "applied")
+
+
+def misled() -> str:
+    """A wrapper that takes addresses for phones."""
+    right = guide.wrapper()
+    wrong = {"phone": replace(right.attributes["address"], contract=None)}
+    return replace(right, attributes={**right.attributes, **wrong}).to_json()
+
+
+def known_phones(store: Store) -> list[tuple[str, ...]]:
+    found = upkeep._last_good_records(store, store.wrapper(NAME))
+    assert len(found) == len({record.url for record in found}) == 40
+    return [record.values.get("phone", ()) for record in found]
+
+
+def test_records_of_a_version_that_was_rolled_back_do_not_count(watched: Store) -> None:
+    phones = sorted(known_phones(watched))
+    watched.save_wrapper(NAME, SITE, misled(), "repaired")
+    extract(watched)
+    assert roll_back(watched, NAME) == (1, 3)
+    assert sorted(known_phones(watched)) == phones
+    roll_back(watched, NAME, 2)
+    assert sorted(known_phones(watched)) != phones
+    assert upkeep._lineage(watched, NAME) == (1, 2, 4)
+    roll_back(watched, NAME, 1)
+    assert upkeep._lineage(watched, NAME) == (1, 3, 5)
+    assert sorted(known_phones(watched)) == phones
+
+
+def test_without_a_watch_the_output_of_a_version_that_was_rolled_back_does_not_count(store: Store) -> None:
+    put(store, *guide.pages())
+    for number, text in enumerate((guide.wrapper().to_json(), misled()), 1):
+        store.save_wrapper(NAME, SITE, text, "learn" if number == 1 else "repaired")
+        extract(store)
+        with store.recording("extract", {}) as run:
+            store.save_check(run.id, NAME, number, "output", True, {"changes": []})
+    roll_back(store, NAME)
+    assert sorted(known_phones(store)) == sorted(one.values.get("phone", ()) for one in guide.records())
+
+
+def test_what_bellwethers_have_shown_since_is_newer_than_records(watched: Store) -> None:
+    renumbered = [guide.changed(page, r"<dd>0\d{3}&nbsp;496", "<dd>0199&nbsp;496") for page in guide.pages()]
+    kept = watched.watch(NAME)
+    assert kept is not None
+    found = watch_from_json(kept.text)
+    fresh = {page.url: page for page in renumbered}
+    ours = [
+        bellwether(page, [guide.wrapper().extract(page)])
+        for page in (fresh[one.page.url] for one in found.bellwethers)
+    ]
+    watched.save_watch(NAME, SITE, 1, watch_to_json(replace(found, bellwethers=tuple(ours))))
+    new = sum(phone[0].startswith("0199") for phone in known_phones(watched) if phone)
+    assert new == sum(bool(one.records[0].get("phone")) for one in found.bellwethers) > 0
+
+
+# ---- the pages that a wrapper is for
+
+
+def wall(page: Page) -> Page:
+    """A page behind a log-in."""
+    html = b"<html><body><form><p>Please log in</p><input></form></body></html>"
+    return replace(page, html=html)
+
+
+def test_a_mended_wrapper_is_not_for_pages_that_are_gone(watched: Store) -> None:
+    pages = guide.pages("mild-change")
+    put(watched, *pages[:28], *map(wall, pages[28:]))
+    check_watches(watched)
+    assert only(mend_wrappers(watched)).state == "applied"
+    found = signature(wall(pages[0]).html)
+    assert found is not None
+    assert found.hex() not in wrapper(watched).footprint.accepted
+
+
 # ---- watching and checking
 
 
@@ -364,6 +501,79 @@ def test_pages_that_are_gone_are_replaced_by_others(watched: Store) -> None:
     assert (again.checkup.changes, again.checkup.gone) == ((), ())
 
 
+def test_a_night_of_walls_says_nothing(watched: Store) -> None:
+    text = watched.watches()[0].text
+    put(watched, *map(wall, guide.pages()))
+    (found,) = check_watches(watched)
+    assert (len(found.checkup.gone), found.checkup.changes, found.is_telling) == (20, (), False)
+    assert watched.watches()[0].text == text
+    assert watched.checks() == []
+    put(watched, *guide.pages("mild-change"))
+    (found,) = check_watches(watched)
+    assert (len(found.checkup.changes), found.is_telling) == (1, True)
+    put(watched, *(guide.changed(wall(page), "log in", "sign in") for page in guide.pages()))
+    check_watches(watched)
+    assert health(watched) == [False]
+    assert [one.name for one in changed_wrappers(watched)] == [NAME]
+
+
+def test_a_watch_of_another_version_is_renewed_and_its_checks_do_not_count(watched: Store) -> None:
+    watch_wrappers(watched, k=7)
+    put(watched, *guide.pages("mild-change"))
+    check_watches(watched)
+    assert len(changed_wrappers(watched)) == 1
+    fixed = relearn(guide.wrapper(), guide.records(), guide.pages("mild-change")).wrapper
+    watched.save_wrapper(NAME, SITE, fixed.to_json(), "learn")
+    assert changed_wrappers(watched) == []
+    (found,) = check_watches(watched)
+    assert (found.is_renewed, found.checkup.changes, found.checkup.compared) == (True, (), ())
+    assert health(watched) == [False]  # what is new is compared from the next time on
+    kept = watched.watch(NAME)
+    assert kept is not None
+    assert (kept.version, len(watch_from_json(kept.text).bellwethers)) == (2, 7)
+    (found,) = check_watches(watched)
+    assert (found.is_renewed, found.checkup.changes, len(found.checkup.compared)) == (False, (), 7)
+    assert changed_wrappers(watched) == []
+
+
+def test_pages_are_chosen_anew_once_after_learning(watched: Store) -> None:
+    assert watch_again(watched, NAME) is None
+    watched.save_wrapper(NAME, SITE, guide.wrapper().to_json(), "learn")
+    found = watch_again(watched, NAME)
+    assert found is not None
+    assert (found.version, watched.watched()) == (2, {NAME: 2})
+    assert watch_again(watched, NAME) is None
+
+
+def test_a_mended_wrapper_is_watched_as_it_was(watched: Store) -> None:
+    watch_wrappers(watched, k=5)
+    put(watched, *guide.pages("mild-change"))
+    mend_wrappers(watched, [NAME])
+    kept = watched.watch(NAME)
+    assert kept is not None
+    assert (kept.version, len(watch_from_json(kept.text).bellwethers)) == (2, 5)
+
+
+def test_a_wrapper_that_is_not_watched_is_not_watched_when_it_is_mended(store: Store) -> None:
+    put(store, *guide.pages())
+    store.save_wrapper(NAME, SITE, guide.wrapper().to_json(), "learn")
+    extract(store)
+    put(store, *guide.pages("mild-change"))
+    assert only(mend_wrappers(store, [NAME])).state == "applied"
+    assert store.watches() == []
+
+
+def test_no_older_version_of_a_page_is_read_to_compare_it(
+    watched: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unwanted(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(Store, "versions", unwanted)
+    monkeypatch.setattr(Store, "watches", unwanted)  # nor are all watches held at a time
+    assert [one.checkup.missing for one in check_watches(watched)] == [()]
+
+
 def test_wrappers_and_watches_must_be_there(store: Store) -> None:
     with pytest.raises(StoreError, match="There are no wrappers yet"):
         watch_wrappers(store)
@@ -376,7 +586,7 @@ def test_wrappers_and_watches_must_be_there(store: Store) -> None:
         check_watches(store, ["x"])
     (found,) = watch_wrappers(store)
     assert found.watch is None
-    assert found.reason == "None of the 0 pages can be watched: the wrapper finds nothing on them."
+    assert found.reason.startswith("None of the 0 pages can be watched: ")
     assert store.watches() == []
 
 
@@ -460,6 +670,23 @@ def test_pages_that_move_to_another_template_are_read_by_its_wrapper(two_templat
         for page in (pub(one, one.url), inns.page(one)):
             values = wrapper(store, "inns").extract(page).values
             assert values == {"name": (one.name,), "phone": (one.phone,)}
+
+
+def test_each_of_the_other_wrappers_is_tried_once(
+    two_templates: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, other = (one.loaded() for one in wrapper_texts_of_store(two_templates))
+    pages = [pub(one, one.url) for one in inns.INNS[:20]]
+    (found,) = cluster(pages, method="vertex").clusters
+    tried: list[Wrapper] = []
+
+    def failing(wrapper: Wrapper, *_: object) -> Relearned:
+        tried.append(wrapper)
+        return Relearned("needs-annotation", wrapper, 0.0, {})
+
+    monkeypatch.setattr(upkeep, "relearn", failing)
+    assert upkeep._reused_other(own, [other], [found] * 3, [], pages) is None
+    assert len(tried) == 1
 
 
 def test_each_page_still_has_its_own_wrapper_afterwards(two_templates: Store) -> None:

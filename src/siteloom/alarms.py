@@ -17,7 +17,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from siteloom.config import without_passwords
+from siteloom.config import host_only, without_passwords
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -61,7 +61,7 @@ def _cause(error: Exception) -> object:
 
 
 def _post(address: str, document: str) -> str | None:
-    problem = f"The alarm could not be posted to {without_passwords(address)}: "
+    problem = f"The alarm could not be posted to {host_only(address)}: "
     try:
         with build_opener(_NoRedirects).open(_request(address, document), timeout=_SECONDS_TO_POST):
             return None

@@ -27,6 +27,12 @@ ENVIRONMENT_PREFIX = "SITELOOM_"
 # Up to the last @ before the path: people forget to escape one in a password.
 _PASSWORD = re.compile(r"(://[^/@:]*:)[^@]*(?:@[^/@]*)*@")
 
+# In the rest there must be no @: what stands before it may be a part of a password.
+_HOST = re.compile(
+    r"([a-z]+://)(?:[^/?#]*@)?([\w.-]+(?::\d+)?|\[[\da-fA-F:.]+\](?::\d+)?)(?:[/?#][^@]*)?",
+    re.IGNORECASE,
+)
+
 
 def _setting(default: Any, help_text: str, at_least: int | None = None, at_most: int | None = None) -> Any:
     """A field with its default, its one line of documentation and its bounds."""
@@ -110,13 +116,21 @@ class ResolvedSetting(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The value as it may be shown: without the password of an address."""
+        """The value as it may be shown: without the password of an address, or all that may be one."""
+        if self.name == "alarm.webhook" and self.value:
+            return host_only(str(self.value))
         return without_passwords(str(self.value))
 
 
 def without_passwords(text: str) -> str:
     """The text with stars in the place of the password of each address in it."""
     return _PASSWORD.sub(r"\1***@", text)
+
+
+def host_only(address: str) -> str:
+    """The scheme and the host of an address: anything else in the address of a webhook may be its secret."""
+    found = _HOST.fullmatch(address)
+    return found.expand(r"\1\2") if found else "***"
 
 
 def load_settings(

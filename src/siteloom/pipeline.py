@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.clustering import (
@@ -20,6 +21,7 @@ from siteloom.clustering import (
     united,
 )
 from siteloom.config import ParseSettings
+from siteloom.dom import parse
 from siteloom.errors import ExampleError, UsageError
 from siteloom.learning import MOST_UNLABELLED, check_example, learn_wrapper
 from siteloom.model import Failure, Page, Resource, Skipped
@@ -207,12 +209,16 @@ def _fail(run: RunRecorder, failure: Failure) -> None:
 
 
 class NewWrapper(NamedTuple):
-    """A wrapper that was learned for some clusters of a site, and its version in the store."""
+    """A wrapper that was learned for some clusters of a site, and its version in the store.
+
+    Nothing was learned if the version in force was not made by learning, and knows a layout that no
+    example is of: it stays in force.
+    """
 
     name: str
     site: str
     version: int
-    learned: Learned
+    learned: Learned | None
 
 
 def annotate(store: Store, lines: Iterable[ExampleLine], author: str = "") -> int:
@@ -330,13 +336,22 @@ def learn_template(
     """
     schema = {name: known for name, known in (schema or {}).items() if name in template.attributes}
     _, addresses = store.clusters()
-    examples = _of_present_layout(store, template)
+    newest = next((found for found in store.wrappers() if found.name == template.name), None)
+    before = None if newest is None else Wrapper.from_json(newest.text)
+    layouts = [_layout_of(store, template.site, example, before) for example in template.examples]
+    examples = [
+        example
+        for example, layout in zip(template.examples, layouts, strict=True)
+        if layout is _Layout.PRESENT
+    ]
+    if newest is not None and newest.origin != "learn" and not examples:
+        return NewWrapper(template.name, template.site, newest.version, None)
+    examples = examples or template.examples
     learned = learn_wrapper(examples, _pages_of(store, template.clusters, addresses), schema, method)
     learned = _with_footprint(learned, examples, template.clusters, addresses)
-    newest = next((found for found in store.wrappers() if found.name == template.name), None)
-    if newest is not None and len(examples) < len(template.examples):
-        wrapper = _with_earlier_layouts(learned.wrapper, Wrapper.from_json(newest.text))
-        learned = learned._replace(wrapper=wrapper)
+    if before is not None and len(examples) < len(template.examples):
+        known = before.layouts if _Layout.OUTDATED in layouts else before.earlier
+        learned = learned._replace(wrapper=_with_earlier_layouts(learned.wrapper, before, known))
     text = learned.wrapper.to_json()
     with store.recording("learn", {"wrapper": template.name, "method": method}) as run:
         run.counts.update(examples=len(template.examples), attributes=len(learned.wrapper.attributes))
@@ -344,32 +359,68 @@ def learn_template(
             version = newest.version
         else:
             version = store.save_wrapper(template.name, template.site, text, "learn")
-            for repair in store.repairs(template.name):
-                if repair.state in ("review", "annotation"):
-                    store.settle_repair(repair.id, "applied", version)
+            _settle_repairs(store, template.name, version)
     return NewWrapper(template.name, template.site, version, learned)
 
 
-def _of_present_layout(store: Store, template: AnnotatedTemplate) -> list[Example]:
-    """The examples whose pages still look as they did when they were annotated; all of them if none does."""
-    present = [example for example in template.examples if _looks_the_same(store, template.site, example)]
-    return present or template.examples
+def _settle_repairs(store: Store, name: str, version: int) -> None:
+    """Put an end to the waiting of repairs: for examples, which are there now, or for a yes to the old."""
+    for repair in store.repairs(name):
+        if repair.state == "annotation":
+            store.settle_repair(repair.id, "applied", version)
+        elif repair.state == "review":
+            store.settle_repair(repair.id, "superseded")
 
 
-def _looks_the_same(store: Store, site: str, example: Example) -> bool:
-    then, now = signature(example.page.html), signature(store.versions(example.page.url, site)[-1].html)
-    if then is None or now is None:
-        return then is now
-    return sum(a == b for a, b in zip(then, now, strict=True)) >= _SAME_LAYOUT_BYTES
+class _Layout(Enum):
+    """The layout that the page of an example had: as pages are now, one before, or one known as such."""
+
+    PRESENT = auto()
+    OUTDATED = auto()
+    EARLIER = auto()
 
 
-def _with_earlier_layouts(wrapper: Wrapper, before: Wrapper) -> Wrapper:
-    """A wrapper for the present layout, with those that were known before it behind it.
+def _layout_of(store: Store, site: str, example: Example, before: Wrapper | None) -> _Layout:
+    """Which layout an example is of, told by what a wrapper finds on it and by how its page is made now."""
+    if before is not None and before.earlier and _is_read_as_earlier(before, example.page):
+        return _Layout.EARLIER
+    newest = store.page(PageAddress(site, example.page.url))
+    now = signature(newest.html)
+    if now is None or isinstance(parse(newest), Failure):
+        return _Layout.PRESENT  # such a version says nothing
+    then = signature(example.page.html)
+    if then is None or sum(a == b for a, b in zip(then, now, strict=True)) < _SAME_LAYOUT_BYTES:
+        return _Layout.OUTDATED
+    return _Layout.PRESENT
+
+
+def _is_read_as_earlier(wrapper: Wrapper, page: Page) -> bool:
+    """Whether a wrapper takes values of a page by the rules of an earlier layout."""
+    root = parse(page, collect_ids=wrapper.looks_for_ids)
+    return not isinstance(root, Failure) and any(
+        "@" in origin.rule
+        for record in wrapper.records_of(page, root)
+        for origins in record.provenance.values()
+        for origin in origins
+    )
+
+
+def _with_earlier_layouts(wrapper: Wrapper, before: Wrapper, known: Sequence[Wrapper]) -> Wrapper:
+    """A wrapper for the present layout, with those that were known before it behind it, each once.
 
     Attributes that no one has annotated anew are found as before.
     """
     kept = {name: rules for name, rules in before.attributes.items() if name not in wrapper.attributes}
-    return replace(wrapper, attributes={**wrapper.attributes, **kept}, earlier=before.layouts[:MOST_EARLIER])
+    wrapper = replace(wrapper, attributes={**wrapper.attributes, **kept})
+    earlier: list[Wrapper] = []
+    for layout in known:
+        if all(_rules(layout) != _rules(other) for other in (wrapper, *earlier)):
+            earlier.append(layout)
+    return replace(wrapper, earlier=tuple(earlier[:MOST_EARLIER]))
+
+
+def _rules(layout: Wrapper) -> tuple[object, ...]:
+    return {name: found.rules for name, found in layout.attributes.items()}, layout.record_rule
 
 
 def _with_footprint(

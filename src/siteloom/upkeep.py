@@ -14,9 +14,10 @@ from siteloom.matching import Matcher
 from siteloom.model import Record
 from siteloom.monitoring import MOST_BELLWETHERS, THRESHOLD, check, refilled, watch
 from siteloom.monitoring.watch_format import watch_from_json, watch_to_json
-from siteloom.relearning import MOST_PAGES, relearn, reuse_candidates
-from siteloom.relearning.report import relearned_row
+from siteloom.relearning import MOST_PAGES, Relearned, relearn, reuse_candidates
+from siteloom.relearning.report import relearned_row, rule_diff
 from siteloom.spacing import evenly_spaced
+from siteloom.store import PageAddress
 from siteloom.wrapper.layouts import MOST_EARLIER
 
 if TYPE_CHECKING:
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
     from siteloom.matching import NamedWrapper
     from siteloom.model import Change, Cluster, Page
     from siteloom.monitoring import Checkup, Watch
-    from siteloom.relearning import Relearned
-    from siteloom.store import Store, StoredCheck, StoredRepair, StoredWrapper
+    from siteloom.store import RunRecorder, Store, StoredCheck, StoredRepair, StoredWatch, StoredWrapper
 
 ACCEPTED_FROM = 0.9
 """A repair is put in force by itself if its confidence is at least this: nine values held back, all right."""
@@ -39,6 +39,11 @@ _MOST_SHARDS = 20
 _MOST_CHECKS = 10_000
 # Of so many pages all versions are looked at, to see which values change.
 _PAGES_WITH_HISTORY = 100
+# If fewer bellwethers can be compared, nothing can be said of the site.
+_LEAST_COMPARED = 3
+# Pages that look different but give what they gave are worth a new version of a wrapper if they are more than
+# this share: some pages of a site always do.
+_MANY_DRIFTED = 0.1
 
 
 class Watched(NamedTuple):
@@ -51,17 +56,33 @@ class Watched(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What the bellwethers of a wrapper have shown."""
+    """What the bellwethers of a wrapper have shown.
+
+    If `is_renewed`, they were of another version than the one in force: they are chosen anew, and compared
+    from the next time on.
+    """
 
     wrapper: str
     checkup: Checkup
+    is_renewed: bool = False
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether enough pages were compared to say anything."""
+        return len(self.checkup.compared) >= min(_LEAST_COMPARED, len(self.checkup.watch.bellwethers))
+
+    @property
+    def has_drifted(self) -> bool:
+        """Whether so many pages look different that the wrapper should know them."""
+        return _have_drifted(len(self.checkup.drifted), len(self.checkup.compared))
 
 
 class Mended(NamedTuple):
     """What became of a wrapper after a change.
 
     `state` is `applied` if `version_after` is in force, `review` if a person has to say yes, `annotation` if
-    examples are needed, and `unchanged` if nothing was to be done.
+    examples are needed, and `unchanged` if nothing was to be done. It is `rejected` if a person has rejected
+    the very same, and `outdated` if the wrapper has another version by now: then nothing is kept.
     """
 
     wrapper: str
@@ -123,38 +144,58 @@ def check_watches(
     With `fresh` pages given they are compared instead of the stored ones, and nothing is kept. `on_wrapper`
     is called when a wrapper is done, with the number of pages that were compared.
     """
-    watches = [one for one in store.watches() if not names or one.wrapper in names]
-    if unknown := sorted(set(names) - {one.wrapper for one in watches}):
+    watched = store.watched()
+    if unknown := sorted(set(names) - watched.keys()):
         raise StoreError(f"No page of the wrapper {unknown[0]} is watched: run siteloom watch first.")
-    if not watches:
+    if not watched:
         raise StoreError("No pages are watched yet: run siteloom watch first.")
-    loaded = {one.wrapper: watch_from_json(one.text) for one in watches}
+    chosen = [name for name in watched if not names or name in names]
     if fresh is not None:
-        wanted = {one.page.url for found in loaded.values() for one in found.bellwethers}
+        wanted = {one.page.url for name in chosen for one in _watch_of(store, name).bellwethers}
         pages = [page for page in fresh if page.url in wanted]
-        return [Checked(name, check(found, pages, threshold)) for name, found in loaded.items()]
+        return [Checked(name, check(_watch_of(store, name), pages, threshold)) for name in chosen]
     checked: list[Checked] = []
-    with store.recording("monitor", {"wrappers": list(loaded)}) as run:
-        for stored in watches:
-            found = loaded[stored.wrapper]
-            pages = list(_newest(store, stored.site, (one.page.url for one in found.bellwethers)))
-            checkup = check(found, pages, threshold)
-            checked.append(Checked(stored.wrapper, checkup))
-            on_wrapper(len(checkup.compared))
-            content = {**checkup_row(checkup), "changes": [change_row(one) for one in checkup.changes]}
-            store.save_check(
-                run.id, stored.wrapper, stored.version, "bellwethers", not checkup.changes, content
-            )
-            if not checkup.changes:
-                fuller = _refilled(store, stored.site, checkup)
-                store.save_watch(stored.wrapper, stored.site, stored.version, watch_to_json(fuller))
+    with store.recording("monitor", {"wrappers": chosen}) as run:
+        for name in chosen:
+            one = _checked(store, run, name, threshold)
+            checked.append(one)
+            on_wrapper(len(one.checkup.compared))
             run.counts.update(
                 wrappers=1,
-                changed=bool(checkup.changes),
-                compared=len(checkup.compared),
-                gone=len(checkup.gone),
+                changed=bool(one.checkup.changes),
+                compared=len(one.checkup.compared),
+                gone=len(one.checkup.gone),
             )
     return checked
+
+
+def _checked(store: Store, run: RunRecorder, name: str, threshold: float) -> Checked:
+    again = _watch_again(store, name)
+    if again is not None and again.watch is not None:
+        return Checked(name, check(again.watch, ()), is_renewed=True)
+    stored = _stored_watch(store, name)
+    found = watch_from_json(stored.text)
+    pages = list(_newest(store, stored.site, [one.page.url for one in found.bellwethers]))
+    checkup = check(found, pages, threshold)
+    checked = Checked(name, checkup)
+    if not checked.is_telling:
+        return Checked(name, replace(checkup, changes=()))
+    content = {**checkup_row(checkup), "changes": [change_row(one) for one in checkup.changes]}
+    store.save_check(run.id, name, stored.version, "bellwethers", not checkup.changes, content)
+    if not checkup.changes:
+        fuller = _refilled(store, stored.site, checkup)
+        store.save_watch(name, stored.site, stored.version, watch_to_json(fuller))
+    return checked
+
+
+def _watch_of(store: Store, name: str) -> Watch:
+    return watch_from_json(_stored_watch(store, name).text)
+
+
+def _stored_watch(store: Store, name: str) -> StoredWatch:
+    found = store.watch(name)
+    assert found is not None, name
+    return found
 
 
 def _refilled(store: Store, site: str, checkup: Checkup) -> Watch:
@@ -196,66 +237,129 @@ def mend_wrappers(
     chosen = _stored_wrappers(store, names) if names else changed_wrappers(store)
     mended: list[Mended] = []
     for stored in chosen:
-        found, fresh = _relearned(store, stored)
+        records = _last_good_records(store, stored)
+        if not records and names:
+            raise StoreError(f"{_nothing_known(stored)}.")
+        fresh = _fresh_pages(store, stored, records)
+        found = _relearned(store, stored, records, fresh)
         on_wrapper(len(fresh))
-        state = _state(stored, found, accept)
-        if dry_run or state == "unchanged":
-            mended.append(_mended(stored, found, None, state))
-            continue
-        with store.recording("relearn", {"wrapper": stored.name}) as run:
-            run.counts[found.outcome] += 1
-            version = _saved_version(store, stored, found, accept)
-            one = _mended(stored, found, version, state)
-            store.save_repair(
-                run.id,
-                stored.name,
-                stored.version,
-                version,
-                found.outcome,
-                state,
-                found.confidence,
-                None if version is not None else found.wrapper.to_json(),
-                dict(one.row),
-            )
-        if version is not None:
-            _watched(store, store.wrapper(stored.name), fresh, MOST_BELLWETHERS)
-        mended.append(one)
+        one = _mended(stored, found, _state(store, stored, found, accept))
+        mended.append(one if dry_run else _kept(store, stored, one, accept))
     return mended
 
 
-def changed_wrappers(store: Store) -> list[StoredWrapper]:
-    """The wrappers of which a change was noticed, or pages that look different but give what they gave.
+def _kept(store: Store, stored: StoredWrapper, one: Mended, accept: float) -> Mended:
+    """What is known of a wrapper after it was put in force, or put where a person will see it."""
+    found = one.relearned
+    is_saved = _is_better(found) and found.confidence >= accept and one.state in ("applied", "annotation")
+    if one.state == "rejected" or (not is_saved and _is_waiting(store, one)):
+        return one
+    with store.recording("relearn", {"wrapper": one.wrapper}) as run:
+        if store.wrapper(one.wrapper).version != one.version_before:
+            return one._replace(state="outdated", row={**one.row, "state": "outdated"})
+        run.counts[found.outcome] += 1
+        text = found.wrapper.to_json()
+        if is_saved:
+            version = store.save_wrapper(one.wrapper, stored.site, text, found.outcome, _note(found))
+            one = one._replace(version_after=version)
+        if one.state != "unchanged":
+            store.save_repair(
+                run.id,
+                one.wrapper,
+                one.version_before,
+                one.version_after,
+                found.outcome,
+                one.state,
+                found.confidence,
+                None if is_saved else text,
+                dict(one.row),
+            )
+        if one.state == "annotation" and is_saved:
+            _go_on_watching(store, one.wrapper)
+        else:
+            _watch_again(store, one.wrapper)
+    return one
 
-    Of each wrapper the newest check of its bellwethers and the newest of its output count, if they were
-    made since its newest version is in force: if either saw a change, the other does not make up for it.
+
+def _go_on_watching(store: Store, name: str) -> None:
+    """Watch a wrapper that is repaired in part by what was known before: what is missing is not forgotten."""
+    kept, stored = store.watch(name), store.wrapper(name)
+    if kept is not None:
+        watching = replace(watch_from_json(kept.text), wrapper=_named(stored).wrapper)
+        store.save_watch(name, stored.site, stored.version, watch_to_json(watching))
+
+
+def _is_waiting(store: Store, one: Mended) -> bool:
+    """Whether the same waits for a person already."""
+    for waiting in store.repairs(one.wrapper):
+        is_like = (waiting.version_before, waiting.outcome, waiting.state) == (
+            one.version_before,
+            one.relearned.outcome,
+            one.state,
+        )
+        if is_like and waiting.state == "review":
+            return waiting.text == one.relearned.wrapper.to_json()
+        if is_like and waiting.state == "annotation":
+            return bool(waiting.content["attributes"] == one.row["attributes"])
+    return False
+
+
+def changed_wrappers(store: Store) -> list[StoredWrapper]:
+    """The wrappers of which a change was noticed, or many pages that look different but give what they gave.
+
+    Of each wrapper the newest check of its bellwethers and the newest of its output count, if they are of
+    the version in force: if either saw a change, the other does not make up for it.
     """
-    since = {one.name: one for one in _stored_wrappers(store, ())}
+    in_force = {one.name: one for one in _stored_wrappers(store, ())}
     ill = {
         one.wrapper
         for one in store.newest_checks()
-        if one.wrapper in since
-        and one.at >= since[one.wrapper].created_at
-        and (not one.is_healthy or one.content.get("drifted"))
+        if one.wrapper in in_force
+        and one.version == in_force[one.wrapper].version
+        and (not one.is_healthy or _shows_drift(one))
     }
-    return [one for name, one in since.items() if name in ill]
+    return [one for name, one in in_force.items() if name in ill]
 
 
-def _state(stored: StoredWrapper, found: Relearned, accept: float) -> str:
+def _shows_drift(one: StoredCheck) -> bool:
+    return _have_drifted(len(one.content.get("drifted", ())), one.content.get("compared", 0))
+
+
+def _have_drifted(drifted: int, compared: int) -> bool:
+    return drifted > _MANY_DRIFTED * compared
+
+
+def _state(store: Store, stored: StoredWrapper, found: Relearned, accept: float) -> str:
     """What is to be done with what came of relearning."""
+    text = found.wrapper.to_json()
+    if any(
+        (one.state, one.version_before, one.text) == ("rejected", stored.version, text)
+        for one in store.repairs(stored.name)
+    ):
+        return "rejected"
     if found.outcome == "needs-annotation":
         return "annotation"
-    if found.wrapper.to_json() == stored.text:
+    if text == stored.text:
         return "unchanged"
-    return "applied" if found.confidence >= accept else "review"
+    if found.confidence < accept or (found.outcome == "repaired" and _was_rolled_back(store, stored, found)):
+        return "review"
+    return "applied"
 
 
-def _saved_version(store: Store, stored: StoredWrapper, found: Relearned, accept: float) -> int | None:
-    """The number of the new version, if there is one now: also of one that is repaired in part."""
+def _was_rolled_back(store: Store, stored: StoredWrapper, found: Relearned) -> bool:
+    """Whether a person has undone a version with the same rules: then another should be asked first."""
+    in_force = _lineage(store, stored.name)
+    return any(
+        not rule_diff(_named(one).wrapper, found.wrapper)
+        for one in store.wrapper_versions(stored.name)
+        if one.version not in in_force
+    )
+
+
+def _is_better(found: Relearned) -> bool:
+    """Whether there is a better wrapper than before, if only in part."""
     has_repaired = any(one.state == "repaired" for one in found.attributes.values())
-    is_better = found.outcome != "needs-annotation" or has_repaired
-    if not is_better or found.confidence < accept:
-        return None
-    return store.save_wrapper(stored.name, stored.site, found.wrapper.to_json(), found.outcome, _note(found))
+    return found.outcome != "needs-annotation" or has_repaired
 
 
 def _note(found: Relearned) -> str:
@@ -268,26 +372,44 @@ def _note(found: Relearned) -> str:
     return "; ".join(told) or "pages have another structure, and give the same values"
 
 
-def _mended(stored: StoredWrapper, found: Relearned, version: int | None, state: str) -> Mended:
+def _mended(stored: StoredWrapper, found: Relearned, state: str) -> Mended:
     row = {"wrapper": stored.name, "version": stored.version, "state": state}
     row |= relearned_row(_named(stored).wrapper, found)
-    return Mended(stored.name, stored.version, version, state, found, row)
+    return Mended(stored.name, stored.version, None, state, found, row)
 
 
-def _relearned(store: Store, stored: StoredWrapper) -> tuple[Relearned, list[Page]]:
-    """What comes of relearning a wrapper, and the pages that it is for as they are now."""
-    named = _named(stored)
-    records = _last_good_records(store, stored)
+def _fresh_pages(store: Store, stored: StoredWrapper, records: Sequence[Record]) -> list[Page]:
+    """The pages of records as they are now."""
     urls = evenly_spaced(list(dict.fromkeys(record.url for record in records)), MOST_PAGES)
-    fresh = list(_newest(store, stored.site, urls))
+    return list(_newest(store, stored.site, urls))
+
+
+def _relearned(
+    store: Store, stored: StoredWrapper, records: Sequence[Record], fresh: Sequence[Page]
+) -> Relearned:
+    """What comes of relearning a wrapper from its last good records."""
+    named = _named(stored)
+    if not records:
+        return Relearned("needs-annotation", named.wrapper, 0.0, {}, reason=_nothing_known(stored))
     found = relearn(named.wrapper, records, fresh)
     clusters = cluster(fresh, method="vertex").clusters
     if found.outcome != "reused":
         others = [_named(one) for one in store.wrappers() if one.site == stored.site and one != stored]
         found = _reused_other(named, others, clusters, records, fresh) or found
-    footprints = [cluster_footprint(one, [fresh[member].url for member in one.members]) for one in clusters]
+    tested = [page for page in fresh if page.url in found.pages]
+    footprints = [
+        cluster_footprint(one, [tested[member].url for member in one.members])
+        for one in cluster(tested, method="vertex").clusters
+    ]
     footprint = extended(found.wrapper.footprint, united(footprints))
-    return replace(found, wrapper=replace(found.wrapper, footprint=footprint)), fresh
+    return replace(found, wrapper=replace(found.wrapper, footprint=footprint))
+
+
+def _nothing_known(stored: StoredWrapper) -> str:
+    return (
+        f"Nothing is known of the pages of {stored.name}: run siteloom extract or siteloom watch "
+        "while the wrapper works"
+    )
 
 
 def _reused_other(
@@ -300,7 +422,8 @@ def _reused_other(
     """What comes of another wrapper of the site for the pages of one, if it passes all tests."""
     wanted = named.wrapper.attributes.keys()
     able = [other for other in others if other.wrapper.attributes.keys() >= wanted]
-    for other in (one for found in clusters for one in reuse_candidates(found, able)):
+    candidates = {other.name: other for found in clusters for other in reuse_candidates(found, able)}
+    for other in candidates.values():
         rules = {name: other.wrapper.attributes[name] for name in wanted}
         standing_in = replace(
             other.wrapper,
@@ -315,26 +438,43 @@ def _reused_other(
 
 
 def _last_good_records(store: Store, stored: StoredWrapper) -> list[Record]:
-    """What was known of pages when all was well: the records of a run, and those of the bellwethers."""
+    """What was known of pages when all was well: the values of the bellwethers, and of others those of a run.
+
+    What versions have found that were rolled back does not count.
+    """
+    versions = _lineage(store, stored.name)
     kept = store.watch(stored.name)
-    before = kept.saved_at if kept is not None else _last_healthy_output(store, stored.name)
-    records = [_record(json.loads(line)) for line in store.records_as_of(stored.name, before)]
-    if kept is not None:
-        known = {record.url for record in records}
-        for one in watch_from_json(kept.text).bellwethers:
-            if one.page.url not in known:
-                records += [Record(one.page.url, values, {}, {}) for values in one.records]
-    if not records:
-        raise StoreError(
-            f"Nothing is known of the pages of {stored.name}: run siteloom extract or siteloom watch "
-            "while the wrapper works."
-        )
-    return records
+    if kept is not None and kept.version not in versions:
+        kept = None
+    before = kept.saved_at if kept is not None else _last_healthy_output(store, stored.name, versions)
+    records = [
+        Record(one.page.url, values, {}, {})
+        for one in (watch_from_json(kept.text).bellwethers if kept is not None else ())
+        for values in one.records
+    ]
+    known = {record.url for record in records}
+    lines = store.records_as_of(stored.name, before, versions, MOST_PAGES)
+    return records + [found for found in map(_record, map(json.loads, lines)) if found.url not in known]
 
 
-def _last_healthy_output(store: Store, name: str) -> datetime:
-    healthy = next((one for one in store.checks(name) if one.kind == "output" and one.is_healthy), None)
-    return store.clock() if healthy is None else healthy.at
+def _lineage(store: Store, name: str) -> tuple[int, ...]:
+    """The versions that led to the one in force: without those that were rolled back."""
+    lineages: dict[int, tuple[int, ...]] = {}
+    by_text: dict[str, int] = {}
+    newest: tuple[int, ...] = ()
+    for one in store.wrapper_versions(name):
+        if one.origin == "rollback" and one.text in by_text:
+            newest = lineages[by_text[one.text]]
+        newest = lineages[one.version] = (*newest, one.version)
+        by_text[one.text] = one.version
+    return newest
+
+
+def _last_healthy_output(store: Store, name: str, versions: Collection[int]) -> datetime:
+    for one in store.checks(name):
+        if one.kind == "output" and one.is_healthy and one.version in versions:
+            return one.at
+    return store.clock()
 
 
 def _record(row: Mapping[str, Any]) -> Record:
@@ -365,7 +505,6 @@ def settle_review(store: Store, name: str, *, accept: bool) -> int | None:
                 name, stored.site, waiting.text, waiting.outcome, "accepted by review"
             )
         store.settle_repair(waiting.id, "applied" if accept else "rejected", version)
-    if version is not None:
         _watch_again(store, name)
     return version
 
@@ -392,14 +531,30 @@ def roll_back(store: Store, name: str, version: int | None = None) -> tuple[int,
         raise StoreError(f"Version {version} of the wrapper {name} is in force already.")
     with store.recording("rollback", {"wrapper": name, "version": version}):
         new = store.save_wrapper(name, old.site, old.text, "rollback", f"as version {version}")
-    _watch_again(store, name)
+        _watch_again(store, name)
     return version, new
 
 
-def _watch_again(store: Store, name: str) -> None:
-    """Choose the bellwethers of a wrapper anew, if it was watched."""
-    if store.watch(name) is not None:
-        watch_wrappers(store, [name])
+def watch_again(store: Store, name: str) -> Watched | None:
+    """Choose the bellwethers of a wrapper anew, if those that it has are of another version than it is."""
+    if not _is_watch_outdated(store, name):
+        return None
+    with store.recording("watch", {"wrappers": [name]}):
+        return _watch_again(store, name)
+
+
+def _watch_again(store: Store, name: str) -> Watched | None:
+    """The same within a run that is recorded: there are as many as before."""
+    if not _is_watch_outdated(store, name):
+        return None
+    stored = store.wrapper(name)
+    pages = _pages_by_wrapper(store, stored.site).get(name, [])
+    return _watched(store, stored, pages, len(_watch_of(store, name).bellwethers))
+
+
+def _is_watch_outdated(store: Store, name: str) -> bool:
+    watched = store.watched()
+    return name in watched and watched[name] != store.wrapper(name).version
 
 
 def output_before(store: Store) -> Tally | None:
@@ -475,6 +630,4 @@ def _pages_by_wrapper(store: Store, site: str) -> dict[str, list[Page]]:
 
 def _newest(store: Store, site: str, urls: Iterable[str]) -> Iterator[Page]:
     """The newest versions of pages, as far as they are stored."""
-    for url in urls:
-        if versions := store.versions(url, site):
-            yield versions[-1]
+    return store.pages_at([PageAddress(site, url) for url in urls], skips_missing=True)

@@ -25,6 +25,16 @@ def test_all_wrappers_are_listed_with_their_last_check(
     assert "healthy" in done("history")
 
 
+def test_the_worse_of_the_newest_checks_is_told(changed_place: Path, go: Going) -> None:
+    go(changed_place)
+    with closing(stored()) as store:
+        run = store.last_extract_run()
+        assert run is not None
+        store.save_check(run, WRAPPER, 1, "output", True, {"changes": []})
+    assert "changed" in " ".join(done("history").split())
+    assert "changed (null)" in done("history", WRAPPER)
+
+
 def test_a_wrapper_that_was_never_checked(watched_place: Path, go: Going) -> None:
     go(watched_place)
     with closing(stored()) as store:

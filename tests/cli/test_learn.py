@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -180,6 +181,39 @@ def test_examples_are_kept_and_wrappers_have_versions(inside: Command, crawl: st
     (site,) = [found.name for found in store.sites()]
     assert len(list(store.examples(site))) == 4
     store.close()
+
+
+def test_a_repair_is_not_undone_by_old_examples(inside: Command, crawl: str) -> None:
+    within("init")
+    within("ingest", crawl)
+    within("cluster")
+    first = within("learn", "--examples", examples(inside, *map(line, RESTAURANTS[:4])))
+    assert first.returncode == 0, first.stderr
+    for verb in ("extract", "watch"):
+        assert within(verb).returncode == 0
+    changed = [one for one in guide_site("mild-change") if one.kind == "restaurant"]
+    urls = {one.page.url for one in RESTAURANTS}
+    pages = [one for one in changed if one.page.url in urls]
+    rows = [{"url": one.page.url, "html": one.page.html.decode()} for one in pages]
+    write_lines(inside.folder / "later.jsonl", rows)
+    assert within("ingest", "later.jsonl").returncode == 0
+    with closing(workspace(inside)) as store:
+        (stored,) = store.wrappers()
+    assert within("relearn", "--wrapper", stored.name).returncode == 0
+    again = within("learn", "-o", "wrapper.json")
+    assert again.returncode == 0, again.stderr
+    told = " ".join(again.stderr.split())
+    assert f"{stored.name}: version 2 stays in force, for all examples are of a layout" in told
+    with closing(workspace(inside)) as store:
+        newest = store.wrapper(stored.name)
+    assert (newest.version, newest.text) == (2, Path("wrapper.json").read_text(encoding="utf-8"))
+    # With some as pages are now there is something to learn, and what is watched is of the new version.
+    third = within("learn", "--examples", examples(inside, *map(line, pages[4:8])))
+    told = " ".join(third.stderr.split())
+    assert "The pages by which its changes are noticed were chosen anew." in told
+    with closing(workspace(inside)) as store:
+        assert store.wrapper(stored.name).version == 3
+        assert store.watched() == {stored.name: 3}
 
 
 def test_each_template_has_its_wrapper(inside: Command, crawl: str) -> None:

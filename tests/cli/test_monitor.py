@@ -122,15 +122,35 @@ def test_pages_that_are_gone_are_no_change_and_others_take_their_place(
     assert not now & set(gone)
 
 
-def test_a_watch_of_an_older_version_is_told(watched_place: Path, go: Going) -> None:
+def test_a_night_of_walls_is_told_and_keeps_nothing(watched_place: Path, go: Going) -> None:
+    folder = go(watched_place)
+    before = checks()
+    html = "<html><body><form><p>Bitte melden Sie sich an</p><input></form></body></html>"
+    walls = [{"url": page["url"], "html": html} for page in rows_in("original.jsonl")]
+    write_lines(folder / "walls.jsonl", walls)
+    done("ingest", "walls.jsonl")
+    told = " ".join(done("monitor").split())
+    assert f"{WRAPPER}: 20 of 20 pages are gone, and the others are too few to say more." in told
+    assert "healthy" not in told
+    assert checks() == before
+
+
+def test_a_watch_of_an_older_version_is_renewed_and_told(watched_place: Path, go: Going) -> None:
     go(watched_place)
+    before = checks()
     with closing(stored()) as store:
         store.save_wrapper(WRAPPER, SITE, store.wrapper(WRAPPER).text, "learn")
-    told = " ".join(done("monitor").split())
+    told = " ".join(done("monitor", "mild.jsonl").split())  # nothing is kept
     assert f"{WRAPPER} is watched with its version 1, but version 2 is in force" in told
     assert f"siteloom watch --wrapper {WRAPPER}" in told
-    done("watch")
-    assert "in force" not in done("monitor")
+    told = " ".join(done("monitor").split())
+    assert f"{WRAPPER} has version 2 by now: the pages to watch were chosen anew" in told
+    assert "not fetched" not in told
+    assert checks() == before
+    told = " ".join(done("monitor").split())
+    assert "by now" not in told
+    assert "healthy" in told
+    assert checks() == [("bellwethers", True), *before]
 
 
 # ---- alarms

@@ -7,13 +7,15 @@ import json
 import re
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from siteloom import Wrapper
 from siteloom.examples_file import read_examples
+from siteloom.relearning import Relearned, relearn
 
-from .changing import WRAPPER, Going, done, right_phones, rows, rows_in, stored, versions
+from .changing import SITE, WRAPPER, Going, done, right_phones, rows, rows_in, stored, versions
 from .command import one_sentence
 from .test_learn import within
 
@@ -124,6 +126,29 @@ def test_a_repair_is_rejected(reviewed_place: Path, go: Going) -> None:
     assert "the repair is rejected; version 1 stays in force." in done("relearn", "--reject", WRAPPER)
     assert versions() == [(1, "learn")]
     assert repairs() == [("repaired", "rejected")]
+    told = done("relearn")
+    assert f"{WRAPPER}: this very repair was rejected before, and is not proposed again." in " ".join(
+        told.split()
+    )
+    assert "waits" not in told
+    assert repairs() == [("repaired", "rejected")]
+
+
+def test_a_wrapper_that_changes_meanwhile_stays_as_it_is(
+    changed_place: Path, go: Going, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go(changed_place)
+
+    def slow(*given: Any) -> Relearned:
+        with closing(stored()) as store:
+            store.save_wrapper(WRAPPER, SITE, store.wrapper(WRAPPER).text, "learn")
+        return relearn(*given)
+
+    monkeypatch.setattr("siteloom.upkeep.relearn", slow)
+    told = " ".join(done("relearn").split())
+    assert f"{WRAPPER} got another version meanwhile, so that nothing of this is kept" in told
+    assert {origin for _, origin in versions()} == {"learn"}
+    assert repairs() == []
 
 
 # ---- what needs a person
@@ -222,6 +247,9 @@ def test_what_is_not_better_is_not_written(watched_place: Path, go: Going) -> No
         (("--records", "records.jsonl"), 2, "--records FILE is for the pages of a SOURCE"),
         (("--save-wrapper", "w.json"), 2, "--save-wrapper FILE is for the pages of a SOURCE"),
         (("--accept", WRAPPER, "--dry-run"), 2, "--accept and --reject settle what waits for review"),
+        (("--reject", WRAPPER, "-o", "a.jsonl"), 2, "--accept and --reject settle what waits for review"),
+        (("--accept", WRAPPER, "--examples", "a.jsonl"), 2, "and go with no other choice."),
+        (("mild.jsonl", "--accept", WRAPPER), 2, "and go with no other choice."),
         (("--accept", WRAPPER, "--reject", WRAPPER), 2, "cannot be both accepted and rejected."),
         (("--reject", "x"), 1, "No repair of the wrapper x waits for review"),
         (("--workspace", "none"), 2, "siteloom init"),

@@ -179,6 +179,13 @@ def test_the_password_of_a_database_is_never_shown(siteloom: Command) -> None:
     assert "secret" not in result.stdout
 
 
+def test_of_a_webhook_only_the_host_is_shown(siteloom: Command) -> None:
+    address = "https://secret@chat.example:8443/hooks/secret?key=secret"
+    result = siteloom("config", "-o", "-", environment={"SITELOOM_ALARM_WEBHOOK": address})
+    assert '"https://chat.example:8443"' in result.stdout
+    assert "secret" not in result.stdout
+
+
 def test_being_told_to_stop_is_like_ctrl_c(siteloom: Command) -> None:
     assert interrupted(siteloom, signal.SIGTERM) >= 32
 

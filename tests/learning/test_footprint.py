@@ -119,7 +119,9 @@ ODD = line("https://shop.example/odd.html", 9)
 def test_the_pages_of_a_wrapper_are_those_of_its_clusters(small_store: Store) -> None:
     annotate(small_store, LINES)
     (template,) = annotated_templates(small_store)
-    known = learn_template(small_store, template).learned.wrapper.footprint
+    learned = learn_template(small_store, template).learned
+    assert learned is not None
+    known = learned.wrapper.footprint
     (cluster,) = template.clusters
     assert known == Footprint(
         ("shop.example",), cluster.url_patterns, ((cluster.mask, cluster.mask_pages),), cluster.accepted
@@ -131,7 +133,9 @@ def test_the_pages_of_a_wrapper_are_those_of_its_clusters(small_store: Store) ->
 def test_examples_outside_of_the_clusters_are_known_as_well(small_store: Store) -> None:
     annotate(small_store, [*LINES, ODD])
     (template,) = annotated_templates(small_store)
-    known = learn_template(small_store, template).learned.wrapper.footprint
+    learned = learn_template(small_store, template).learned
+    assert learned is not None
+    known = learned.wrapper.footprint
     (odd,) = small_store.versions(ODD.url, "shop.example")
     found = signature(odd.html)
     assert found is not None

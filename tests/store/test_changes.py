@@ -14,7 +14,16 @@ import pytest
 
 from siteloom.config import StoreSettings
 from siteloom.errors import StoreError
-from siteloom.store import ExtractedRow, Store, StoredCheck, StoredRepair, StoredWatch, open_store, records
+from siteloom.store import (
+    ExtractedRow,
+    PageAddress,
+    Store,
+    StoredCheck,
+    StoredRepair,
+    StoredWatch,
+    open_store,
+    records,
+)
 
 from .helpers import day, page, put
 
@@ -272,3 +281,51 @@ def test_few_records_are_held_at_a_time(store: Store) -> None:
 def test_records_of_wrappers_with_any_name_are_found(store: Store) -> None:
     extract(store, day(1), {ANY_TEXT: ["1"], "shop": ["2"]})
     assert list(store.records_as_of(ANY_TEXT, day(1))) == ["1"]
+
+
+def test_records_are_those_of_some_versions_on_some_pages(store: Store) -> None:
+    on_that_day = dataclasses.replace(store, clock=lambda: day(1))
+    with on_that_day.extracting({}, "f") as extraction:
+        rows = [
+            ExtractedRow(f"http://a.example/{number}", "shop", 1 + number % 2, f"{number}")
+            for number in range(20)
+            for _ in range(2)
+        ]
+        extraction.commit(0, rows, [], {})
+    extract(store, day(2), {"guide": ["0"], "shop": ["of version 1"]})
+    assert list(store.records_as_of("shop", day(2), [2, 3])) == [
+        f"{number}" for number in range(1, 20, 2) for _ in range(2)
+    ]
+    assert list(store.records_as_of("shop", day(2), [3])) == []
+    assert list(store.records_as_of("shop", day(1), [2], 2)) == ["1", "1", "11", "11"]
+    assert len(list(store.records_as_of("shop", day(1), None, 20))) == 40
+
+
+def test_the_wrappers_that_are_watched_are_told_with_their_versions(store: Store) -> None:
+    assert store.watched() == {}
+    for name, version in (("b", 2), ("B", None), ("b", 3)):
+        store.save_watch(name, "a.example", version, "{}")
+    assert list(store.watched().items()) == [("B", None), ("b", 3)]
+
+
+def test_the_newest_checks_of_one_wrapper_are_told(store: Store, run_id: int) -> None:
+    for wrapper, kind, is_healthy in (
+        ("shop", "output", False),
+        ("shop", "output", True),
+        ("shop", "bellwethers", False),
+        ("guide", "output", False),
+    ):
+        store.save_check(run_id, wrapper, 1, kind, is_healthy, {})
+    found = [(one.kind, one.is_healthy) for one in store.newest_checks("shop")]
+    assert found == [("bellwethers", False), ("output", True)]
+    assert len(store.newest_checks()) == 3
+
+
+def test_pages_that_are_not_stored_are_left_out_if_wanted(store: Store) -> None:
+    put(store, page("http://a.example/1", "old"))
+    put(store, page("http://a.example/1", "new", 1), page("http://a.example/2"))
+    wanted = [PageAddress("a.example", f"http://a.example/{number}") for number in (2, 3, 1)]
+    found = list(store.pages_at(wanted, skips_missing=True))
+    assert [one.html for one in found] == [b"<p>text</p>", b"<p>new</p>"]
+    with pytest.raises(StoreError, match=r"There is no page http://a\.example/3 in the site a\.example"):
+        list(store.pages_at(wanted))

@@ -86,7 +86,9 @@ def show_learning(shell: Shell, store: Store, kinds: Sequence[Kind]) -> None:
     template_of = {example.page.url: found for found in templates for example in found.examples}
     for kind in kinds:
         start = time.perf_counter()
-        wrapper = learn_template(store, template_of[kind.examples[0].url]).learned.wrapper
+        learned = learn_template(store, template_of[kind.examples[0].url]).learned
+        assert learned is not None
+        wrapper = learned.wrapper
         seconds = time.perf_counter() - start
         tried = _tried(wrapper, kind)
         records = sum(len(line.records) for line in kind.examples)

@@ -66,14 +66,23 @@ def run(
 
 
 def _summary(store: Store, newest: StoredWrapper) -> tuple[object, ...]:
-    checks = store.checks(newest.name, limit=1)
+    check = _worst_check(store, newest)
     repairs = store.repairs(newest.name)
     return (
         newest.name,
         newest.version,
         f"{_day(newest.created_at)} by {_ORIGINS.get(newest.origin, newest.origin)}",
-        _check_words(checks[0]) if checks else "never checked",
+        _check_words(check) if check else "never checked",
         ", ".join(_waiting(repairs)),
+    )
+
+
+def _worst_check(store: Store, newest: StoredWrapper) -> StoredCheck | None:
+    """The worse of the newest checks of both kinds; those of the version in force come first."""
+    return min(
+        store.newest_checks(newest.name),
+        key=lambda one: (one.version != newest.version, one.is_healthy, not one.content.get("drifted")),
+        default=None,
     )
 
 
@@ -128,8 +137,8 @@ def _show_versions(shell: Shell, store: Store, name: str) -> None:
         if row["outcome"] is not None:
             shell.say(f"  outcome: {row['outcome']}, confidence {percent(row['confidence'])}")
         show_difference(shell, row["rules"], row["values"])
-    if checks := store.checks(name, limit=1):
-        shell.say(f"\nLast check: {_check_words(checks[0])}")
+    if check := _worst_check(store, store.wrapper(name)):
+        shell.say(f"\nLast check: {_check_words(check)}")
     for repair in store.repairs(name):
         if is_acceptable(repair):
             shell.say(f"\nA repair of version {repair.version_before} waits for review:")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from siteloom.cli.change_words import say_wrapped
 from siteloom.cli.shell import Shell
 from siteloom.cli.sources import SourcesArgument, stored_pages
 from siteloom.errors import OutputError, UsageError
@@ -16,6 +17,7 @@ from siteloom.output import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from siteloom.learning import Learned, Method, Schema
+    from siteloom.pipeline import AnnotatedTemplate, NewWrapper
     from siteloom.store import Store
 
 NAME = "learn"
@@ -102,12 +104,30 @@ def _learn_workspace(
             raise UsageError(f"The schema tells of {min(unknown)}, which no example has: check its name.")
         for template in templates:
             new = learn_template(store, template, known, method)
-            clusters = ", ".join(found.id for found in template.clusters) or "pages in no cluster"
-            shell.say(f"\n{new.name}, version {new.version}, for {clusters}")
-            show_learned(shell, new.learned)
+            _show_new(shell, store, template, new)
             if output is not None:
-                _write(output, new.learned.wrapper.to_json())
+                _write(output, store.wrapper(new.name).text)
                 shell.say(f"The wrapper is in {output}, too.")
+
+
+def _show_new(shell: Shell, store: Store, template: AnnotatedTemplate, new: NewWrapper) -> None:
+    """Say what came of a template; if its wrapper is watched, that of its new version is from now on."""
+    from siteloom.upkeep import watch_again
+
+    if new.learned is None:
+        shell.say("")
+        say_wrapped(
+            shell,
+            f"{new.name}: version {new.version} stays in force, for all examples are of a layout that its "
+            "pages had before: annotate some as they are now to learn from them.",
+        )
+        return
+    clusters = ", ".join(found.id for found in template.clusters) or "pages in no cluster"
+    shell.say(f"\n{new.name}, version {new.version}, for {clusters}")
+    show_learned(shell, new.learned)
+    if (again := watch_again(store, new.name)) is not None:
+        what = "were chosen anew" if again.watch else f"could not be chosen anew: {again.reason}"
+        say_wrapped(shell, f"The pages by which its changes are noticed {what.rstrip('.')}.", hanging=0)
 
 
 def _annotate(shell: Shell, store: Store, file: str) -> None:

@@ -65,7 +65,7 @@ def run(
     else:
         with shell.store() as store:
             checked = _check_store(shell, store, sources, names, share)
-            _tell_outdated(shell, store, [one.wrapper for one in checked])
+            _tell_outdated(shell, store, checked)
     changes = [change for one in checked for change in one.checkup.changes]
     write_changes(shell, output, changes)
     _show(shell, checked, is_kept=not sources)
@@ -85,7 +85,7 @@ def _check_store(
     from siteloom.upkeep import check_watches
 
     if not sources:
-        count = len(names) or len(store.watches())
+        count = len(names) or len(store.watched())
         with shell.measuring("Comparing", count) as advance:
             return check_watches(store, names, threshold=share, on_wrapper=advance)
     checked = check_watches(store, names, pages_of(shell, sources, "Reading"), share)
@@ -138,16 +138,23 @@ def _read_watches(file: str, names: Collection[str]) -> list[Watch]:
     return [watch for watch in watches if not names or watch.name in names]
 
 
-def _tell_outdated(shell: Shell, store: Store, names: Collection[str]) -> None:
-    """Say which watches are of an older version of their wrapper."""
+def _tell_outdated(shell: Shell, store: Store, checked: Sequence[Checked]) -> None:
+    """Say which watches were of another version of their wrapper, and which still are."""
     versions = {one.name: one.version for one in store.wrappers()}
-    for one in store.watches():
-        newest = versions.get(one.wrapper)
-        if one.wrapper in names and one.version is not None and newest is not None and one.version < newest:
+    watched = store.watched()
+    for name, _, is_renewed in checked:
+        newest, version = versions.get(name), watched[name]
+        if is_renewed:
             say_wrapped(
                 shell,
-                f"{one.wrapper} is watched with its version {one.version}, but version {newest} is in force: "
-                f"siteloom watch --wrapper {one.wrapper} chooses its pages anew.",
+                f"{name} has version {newest} by now: the pages to watch were chosen anew, and are compared "
+                "from the next time on.",
+            )
+        elif version is not None and newest is not None and version < newest:
+            say_wrapped(
+                shell,
+                f"{name} is watched with its version {version}, but version {newest} is in force: "
+                f"siteloom watch --wrapper {name} chooses its pages anew.",
             )
 
 
@@ -164,16 +171,26 @@ def _show(shell: Shell, checked: Sequence[Checked], *, is_kept: bool) -> None:
     ]
     shell.show("Pages compared", ("wrapper", "compared", "gone", "drifted", "result"), rows)
     for one in checked:
-        _show_pages(shell, one, is_kept=is_kept)
+        if not one.is_renewed:
+            _show_pages(shell, one, is_kept=is_kept)
     show_changes(shell, [change for one in checked for change in one.checkup.changes])
 
 
 def _result(one: Checked) -> str:
+    if one.is_renewed:
+        return "chosen anew"
     if one.checkup.changes:
         return f"changed: {', '.join(change.test for change in one.checkup.changes)}"
-    if one.checkup.compared:
+    if one.is_telling:
         return "healthy"
-    return "all gone" if one.checkup.gone else "nothing to compare"
+    return "too few to say" if one.checkup.compared or one.checkup.gone else "nothing to compare"
+
+
+def _after_gone(one: Checked, *, is_kept: bool) -> str:
+    if not one.is_telling:
+        return ", and the others are too few to say more"
+    others = "; others take their place" if is_kept and not one.checkup.changes else ""
+    return f": removed, behind a log-in, or sent elsewhere{others}"
 
 
 def _show_pages(shell: Shell, one: Checked, *, is_kept: bool) -> None:
@@ -182,19 +199,15 @@ def _show_pages(shell: Shell, one: Checked, *, is_kept: bool) -> None:
     watched = len(checkup.watch.bellwethers)
     told = []
     if checkup.gone:
-        others = "; others take their place" if is_kept and not checkup.changes else ""
-        told.append(
-            f"{len(checkup.gone)} of {watched} pages are gone: removed, behind a log-in, or sent "
-            f"elsewhere{others}."
-        )
+        told.append(f"{len(checkup.gone)} of {watched} pages are gone{_after_gone(one, is_kept=is_kept)}.")
     if checkup.missing:
         told.append(f"{len(checkup.missing)} of {watched} pages were not fetched again.")
     if checkup.unread:
         told.append(f"{len(checkup.unread)} of {watched} pages could not be read.")
     if checkup.drifted and not checkup.changes:
+        advice = ": siteloom relearn lets the wrapper know them" if one.has_drifted else ""
         told.append(
-            f"{len(checkup.drifted)} of {watched} pages look different but give the same values: siteloom "
-            "relearn lets the wrapper know them."
+            f"{len(checkup.drifted)} of {watched} pages look different but give the same values{advice}."
         )
     for sentence in told:
         say_wrapped(shell, f"{one.wrapper}: {sentence}")

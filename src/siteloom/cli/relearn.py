@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 NAME = "relearn"
 
+_STATE_WORDS = {
+    "unchanged": "as it was",
+    "rejected": "rejected before",
+    "outdated": "has changed meanwhile",
+}
+
 
 def run(
     shell: Shell,
@@ -87,7 +93,11 @@ def run(
     pages as they are now. What does not work any more is learned anew from the last good records, and put
     in force if that is sure enough; else it waits for your yes, or for examples.
     """
-    _check_options(sources, wrapper, records, dry_run, accept, reject, save_wrapper)
+    if (accept or reject) and (
+        sources or wrapper or records or dry_run or save_wrapper or examples or output
+    ):
+        raise UsageError("--accept and --reject settle what waits for review, and go with no other choice.")
+    _check_options(sources, wrapper, records, dry_run, save_wrapper)
     if output is not None:
         check_destination(output)
     if examples is not None:
@@ -112,12 +122,8 @@ def _check_options(
     wrapper: list[str] | None,
     records: str | None,
     dry_run: bool,
-    accept: list[str] | None,
-    reject: list[str] | None,
     save_wrapper: str | None,
 ) -> None:
-    if (accept or reject) and (sources or wrapper or records or dry_run or save_wrapper):
-        raise UsageError("--accept and --reject settle what waits for review, and go with no other choice.")
     if sources:
         if not wrapper or len(wrapper) > 1 or records is None:
             raise UsageError("With a SOURCE, relearn needs one --wrapper FILE and --records FILE.")
@@ -194,8 +200,8 @@ def _say_unchanged(shell: Shell, store: Store) -> None:
 
 
 def _state_words(one: Mended, *, dry_run: bool) -> str:
-    if one.state == "unchanged":
-        return "as it was"
+    if one.state in _STATE_WORDS:
+        return _STATE_WORDS[one.state]
     if one.state == "review":
         return "would wait for review" if dry_run else "waits for review"
     in_force = "would be in force" if dry_run else f"version {one.version_after} in force"

@@ -83,6 +83,16 @@ def _show(shell: Shell, one: Found, most: int | None) -> None:
         say_wrapped(shell, f"{one.name}: the repair waits, for its confidence is below {least}.")
         shell.say(f"  To put it in force: siteloom relearn --accept {one.name}")
         shell.say(f"  To drop it:         siteloom relearn --reject {one.name}")
+    if one.row.get("state") == "rejected":
+        shell.say("")
+        say_wrapped(shell, f"{one.name}: this very repair was rejected before, and is not proposed again.")
+    if one.row.get("state") == "outdated":
+        shell.say("")
+        say_wrapped(
+            shell,
+            f"{one.name} got another version meanwhile, so that nothing of this is kept: run siteloom "
+            "relearn again if it is still needed.",
+        )
     if one.row["outcome"] == "needs-annotation":
         shell.say("")
         say_wrapped(shell, f"{one.name} needs examples: {_why(one)}.")

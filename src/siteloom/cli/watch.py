@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 NAME = "watch"
 
-_PAGES = 20
 # So many pages of a source are tried for each wrapper.
 _MOST_TRIED = 300
 
@@ -42,8 +41,8 @@ def run(
         ),
     ] = None,
     k: Annotated[
-        int, typer.Option("-k", metavar="N", help="How many pages of each wrapper to watch.")
-    ] = _PAGES,
+        int | None, typer.Option("-k", metavar="N", help="How many pages of each wrapper to watch [20].")
+    ] = None,
     output: Annotated[
         str | None,
         typer.Option(
@@ -56,6 +55,9 @@ def run(
     They are kept as they are now, with the values found on them; siteloom monitor compares them with what
     comes later. Without a SOURCE they are chosen among the pages of the workspace and kept there.
     """
+    from siteloom.monitoring import MOST_BELLWETHERS
+
+    k = MOST_BELLWETHERS if k is None else k
     if k < 1:
         raise UsageError(f"-k is the number of pages to watch, at least 1, not {k}.")
     if output is not None:

@@ -91,6 +91,14 @@ def all_watches(engine: Engine) -> list[StoredWatch]:
     return sorted(found, key=lambda watch: watch.wrapper)  # databases differ in how they sort text
 
 
+def watched_versions(engine: Engine) -> dict[str, int | None]:
+    """Which wrappers are watched, by name, each with the version that it is watched with."""
+    columns = schema.watches.c
+    with engine.connect() as connection:
+        found = connection.execute(select(columns.wrapper, columns.wrapper_version)).all()
+    return {row.wrapper: row.wrapper_version for row in sorted(found, key=lambda row: row.wrapper)}
+
+
 def watch_of(engine: Engine, wrapper: str) -> StoredWatch | None:
     """What is watched of a wrapper's pages, if anything is."""
     query = select(schema.watches).where(schema.watches.c.wrapper == storable(wrapper))
@@ -124,11 +132,11 @@ def save_check(
         connection.execute(check)
 
 
-def newest_checks(engine: Engine) -> list[StoredCheck]:
-    """The newest check of each kind of each wrapper."""
+def newest_checks(engine: Engine, wrapper: str | None = None) -> list[StoredCheck]:
+    """The newest check of each kind of each wrapper, or of one."""
     columns = schema.checks.c
     newest = select(func.max(columns.id)).group_by(columns.wrapper, columns.kind)
-    query = _newest_first(schema.checks, None).where(columns.id.in_(newest))
+    query = _newest_first(schema.checks, wrapper).where(columns.id.in_(newest))
     with engine.connect() as connection:
         return [StoredCheck(*row) for row in connection.execute(query)]
 

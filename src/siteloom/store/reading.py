@@ -125,7 +125,9 @@ def _batches(places: Iterable[Place]) -> Iterator[list[Place]]:
     yield batch
 
 
-def newest_places(engine: Engine, addresses: Sequence[PageAddress]) -> Iterator[Place]:
+def newest_places(
+    engine: Engine, addresses: Sequence[PageAddress], *, skips_missing: bool = False
+) -> Iterator[Place]:
     """Where the newest versions of pages stand, in the order of the addresses."""
     for start in range(0, len(addresses), _DOCUMENTS_AT_A_TIME):
         batch = addresses[start : start + _DOCUMENTS_AT_A_TIME]
@@ -134,9 +136,10 @@ def newest_places(engine: Engine, addresses: Sequence[PageAddress]) -> Iterator[
         with engine.connect() as connection:
             found = {key: Place(*place) for *place, key in connection.execute(query)}
         for address, key in zip(batch, keys, strict=True):
-            if key not in found:
+            if key in found:
+                yield found[key]
+            elif not skips_missing:
                 raise StoreError(f"There is no page {address.url} in the site {address.site}.")
-            yield found[key]
 
 
 def select_places() -> Select[*tuple[Any, ...]]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import insert, select, tuple_, update
+from sqlalchemy import and_, insert, select, tuple_, update
 
 from siteloom.errors import StoreError
+from siteloom.spacing import evenly_spaced
 from siteloom.store import schema
 from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.keys import address_key
@@ -21,10 +22,10 @@ from siteloom.store.text import storable, storable_json
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import ColumnElement, Connection, Engine
 
     from siteloom.model import Failure
 
@@ -149,18 +150,16 @@ def shard_summaries(engine: Engine, run_id: int) -> list[Mapping[str, Any]]:
 
 
 def newest_extraction(
-    engine: Engine, before: datetime | None = None, wrapper: str | None = None
+    engine: Engine, before: datetime | None = None, records: ColumnElement[bool] | None = None
 ) -> int | None:
-    """The newest run of extract that came to a good end: begun up to a time, with records of a wrapper."""
+    """The newest run of extract that came to a good end: begun up to a time, with certain records."""
     columns = schema.runs.c
     query = select(columns.id).where(columns.verb == _VERB, columns.status == "done")
     if before is not None:
         query = query.where(columns.started_at <= before)
-    if wrapper is not None:
+    if records is not None:
         found = schema.records.c
-        query = query.where(
-            select(found.id).where(found.run_id == columns.id, found.wrapper == wrapper).exists()
-        )
+        query = query.where(select(found.id).where(found.run_id == columns.id, records).exists())
     with engine.connect() as connection:
         run_id: int | None = connection.execute(query.order_by(columns.id.desc()).limit(1)).scalar()
     return run_id
@@ -184,13 +183,38 @@ def _is_extraction(engine: Engine, run_id: int) -> bool:
         return connection.execute(query).one_or_none() is not None
 
 
-def records_as_of(engine: Engine, wrapper: str, before: datetime) -> Iterator[str]:
-    """The JSON of the records that any version of a wrapper gave, as they were at a time."""
-    run_id = newest_extraction(engine, before, storable(wrapper))
-    return iter(()) if run_id is None else _records(engine, run_id, storable(wrapper))
+def records_as_of(
+    engine: Engine,
+    wrapper: str,
+    before: datetime,
+    versions: Collection[int] | None = None,
+    most_pages: int | None = None,
+) -> Iterator[str]:
+    """The JSON of the records that versions of a wrapper gave, as they were at a time, of some pages."""
+    columns = schema.records.c
+    wanted = columns.wrapper == storable(wrapper)
+    if versions is not None:
+        wanted = and_(wanted, columns.wrapper_version.in_(versions))
+    run_id = newest_extraction(engine, before, wanted)
+    if run_id is None:
+        return iter(())
+    if most_pages is not None:
+        pages = _page_keys(engine, run_id, wanted)
+        if len(pages) > most_pages:
+            wanted = and_(wanted, columns.url_key.in_(evenly_spaced(pages, most_pages)))
+    return _records(engine, run_id, wanted)
 
 
-def _records(engine: Engine, run_id: int, wrapper: str | None = None) -> Iterator[str]:
+def _page_keys(engine: Engine, run_id: int, wanted: ColumnElement[bool]) -> list[bytes]:
+    """The pages that a run found certain records on, in their order."""
+    columns = schema.records.c
+    query = select(columns.url_key).where(columns.run_id == run_id, wanted)
+    with engine.connect() as connection:
+        rows = connection.execute(query.order_by(columns.shard, columns.place))
+        return list(dict.fromkeys(row.url_key for row in rows))
+
+
+def _records(engine: Engine, run_id: int, wanted: ColumnElement[bool] | None = None) -> Iterator[str]:
     """In batches, each found from where the last one ended: no answer is large, and none stays open."""
     columns = schema.records.c
     batch = (
@@ -199,8 +223,8 @@ def _records(engine: Engine, run_id: int, wrapper: str | None = None) -> Iterato
         .order_by(columns.shard, columns.place)
         .limit(_RECORDS_AT_A_TIME)
     )
-    if wrapper is not None:
-        batch = batch.where(columns.wrapper == wrapper)
+    if wanted is not None:
+        batch = batch.where(wanted)
     following = batch
     while True:
         with engine.connect() as connection:

@@ -25,6 +25,7 @@ from siteloom.store.changes import (
     save_watch,
     settle_repair,
     watch_of,
+    watched_versions,
 )
 from siteloom.store.clusters import latest_clusters, save_clusters
 from siteloom.store.keys import content_hash
@@ -54,7 +55,7 @@ from siteloom.store.wrappers import newest_wrappers, save_wrapper, wrapper_versi
 from siteloom.store.writer import HTML, PageWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -226,13 +227,14 @@ class Store:
         (page,) = self.pages_at([address])
         return page
 
-    def pages_at(self, addresses: Sequence[PageAddress]) -> Iterator[Page]:
+    def pages_at(self, addresses: Sequence[PageAddress], *, skips_missing: bool = False) -> Iterator[Page]:
         """The newest versions of some pages, in the order of their addresses.
 
         Pages that stand together in the packs are read together, some hundreds
-        at a time, whatever their order here.
+        at a time, whatever their order here. One that is not stored is an error, or left out.
         """
-        return map(as_page, documents_at(self.packs_folder, newest_places(self.engine, addresses)))
+        places = newest_places(self.engine, addresses, skips_missing=skips_missing)
+        return map(as_page, documents_at(self.packs_folder, places))
 
     def save_clusters(self, run_id: int, clusters: Sequence[Cluster], pages: Sequence[PageAddress]) -> None:
         """Keep the clusters of a run; their members are indices into `pages`."""
@@ -304,13 +306,20 @@ class Store:
         """What each run of extract found at a URL, the newest run first, even if it was cut short."""
         return records_of_url(self.engine, url)
 
-    def records_as_of(self, wrapper: str, before: datetime) -> Iterator[str]:
-        """The JSON of the records of a wrapper, whatever its version, as they were at a time.
+    def records_as_of(
+        self,
+        wrapper: str,
+        before: datetime,
+        versions: Collection[int] | None = None,
+        most_pages: int | None = None,
+    ) -> Iterator[str]:
+        """The JSON of the records of a wrapper, of any of its versions or of some, as they were at a time.
 
-        They are those of the newest run of extract that came to a good end,
-        among those begun up to that time; none if there is no such run.
+        They are those of the newest run of extract that came to a good end and has any,
+        among those begun up to that time; none if there is no such run. If they are of
+        more pages than wanted, they are those of some evenly spaced ones.
         """
-        return records_as_of(self.engine, wrapper, before)
+        return records_as_of(self.engine, wrapper, before, versions, most_pages)
 
     def shard_summaries(self, run_id: int) -> list[Mapping[str, Any]]:
         """The summaries of all shards that a run of extract is done with."""
@@ -327,6 +336,10 @@ class Store:
     def watches(self) -> list[StoredWatch]:
         """What is watched, by the names of the wrappers."""
         return all_watches(self.engine)
+
+    def watched(self) -> dict[str, int | None]:
+        """The wrappers that are watched, by name, each with the version that it is watched with."""
+        return watched_versions(self.engine)
 
     def watch(self, wrapper: str) -> StoredWatch | None:
         """What is watched of a wrapper's pages, if anything is."""
@@ -347,9 +360,9 @@ class Store:
             self.engine, run_id, wrapper, version, kind, is_healthy=is_healthy, content=content, at=now
         )
 
-    def newest_checks(self) -> list[StoredCheck]:
-        """The newest check of each kind of each wrapper."""
-        return newest_checks(self.engine)
+    def newest_checks(self, wrapper: str | None = None) -> list[StoredCheck]:
+        """The newest check of each kind of each wrapper, or of one."""
+        return newest_checks(self.engine, wrapper)
 
     def checks(self, wrapper: str | None = None, limit: int | None = None) -> list[StoredCheck]:
         """All checks or those of one wrapper, the newest first; no more than the limit, if there is one."""
@@ -391,7 +404,7 @@ class Store:
         return latest_repairs(self.engine, wrapper)
 
     def settle_repair(self, repair_id: int, state: str, version_after: int | None = None) -> None:
-        """Put an end to the waiting of a repair: `applied`, with the version it became, or `rejected`."""
+        """Put an end to the waiting of a repair: `applied`, with the version it became, or another state."""
         settle_repair(self.engine, repair_id, state, version_after)
 
     def versions(self, url: str, site: str | None = None) -> tuple[Page, ...]:
