@@ -7,7 +7,17 @@ import json
 import sys
 from pathlib import Path
 
-from evals import clustering, floors, learning, matching, reachable
+from evals import (
+    change,
+    changed_sites,
+    clustering,
+    floors,
+    learning,
+    lifetime,
+    matching,
+    mutations,
+    reachable,
+)
 from evals.swde import fingerprint
 
 _EVALUATIONS = {
@@ -15,6 +25,10 @@ _EVALUATIONS = {
     "clustering": clustering.figures,
     "learning": learning.figures,
     "matching": matching.figures,
+    "change": change.figures,
+    "mutations": mutations.figures,
+    "changed-sites": changed_sites.figures,
+    "lifetime": lifetime.figures,
 }
 
 

@@ -121,6 +121,29 @@ def plot_learning(scores: Mapping[str, Mapping[int, float]], file: Path) -> None
         _save(figure, file)
 
 
+def plot_lifetime(alive: Mapping[str, Sequence[float]], file: Path) -> None:
+    """The share of attributes whose rules are alive over later visits, a line for each learner."""
+    with plt.rc_context(_STYLE):
+        figure, axis = plt.subplots(figsize=(6.5, 3.2), layout="constrained")
+        for place, (learner, shares) in enumerate(alive.items()):
+            axis.step(
+                range(len(shares)),
+                shares,
+                where="post",
+                marker=_MARKERS[place],
+                markersize=4,
+                color=_COLOURS[place],
+                clip_on=False,
+                label=learner,
+            )
+        axis.set_ylim(0, 1)
+        axis.set_xlim(left=0)
+        axis.set_xlabel("later visits")
+        axis.set_ylabel("share of attributes alive")
+        figure.legend(loc="outside upper left", ncols=len(alive), frameon=False)
+        _save(figure, file)
+
+
 def _save(figure: Figure, file: Path) -> None:
     figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
     plt.close(figure)
