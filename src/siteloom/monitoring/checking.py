@@ -200,11 +200,12 @@ class _Tests:
         contract: Contract | None = self._watch.contracts.get(name)
         if contract is None or pair.after is None or not pair.now(name):
             return None
-        if pair.before.get(name) and pair.is_kept(name):
-            return None
         texts = pair.now(name)
         typed = pair.after.typed.get(name) or (None,) * len(texts)
-        breaches = (breach(contract, text, kind) for text, kind in zip(texts, typed, strict=True))
+        added = pair.added(name)
+        breaches = (
+            breach(contract, text, kind) for text, kind in zip(texts, typed, strict=True) if text in added
+        )
         return next(filter(None, breaches), None)
 
     def _lost(self, name: str) -> _Failing | None:

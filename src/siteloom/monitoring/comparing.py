@@ -64,10 +64,21 @@ class Pair(NamedTuple):
         return bool(self.before.get(attribute)) and not self.now(attribute)
 
     def is_kept(self, attribute: str) -> bool:
-        """Whether the values found now are those that were known, or half of several, and not many others."""
-        known, now = (set(map(_comparable, texts)) for texts in (self.before[attribute], self.now(attribute)))
-        kept = len(known & now)
-        return 2 * kept >= len(known) and _MOST_OTHERS * kept >= len(now)
+        """Whether the values found now are those that were known, or half of several, and not many others.
+
+        Of several, those that are missing must not stand on the page any more.
+        """
+        known = {_comparable(text): text for text in self.before[attribute]}
+        now = set(map(_comparable, self.now(attribute)))
+        kept = len(known.keys() & now)
+        if 2 * kept < len(known) or _MOST_OTHERS * kept < len(now):
+            return False
+        return not any(self._stands(text) for folded, text in known.items() if folded not in now)
+
+    def added(self, attribute: str) -> list[str]:
+        """The values found now that were not known."""
+        known = set(map(_comparable, self.before.get(attribute, ())))
+        return [text for text in self.now(attribute) if _comparable(text) not in known]
 
     def is_edited(self, attribute: str) -> bool:
         """Whether the site itself has other values now: the old are gone, and the new are much like them.
@@ -88,9 +99,10 @@ class Pair(NamedTuple):
     def still_stands(self, attribute: str) -> bool:
         """Whether the known values are on the page as they were, each a text or a thing of its own."""
         known = self.before.get(attribute, ())
-        return bool(known) and all(
-            any(place.is_whole for place in self.page.places.find(text)) for text in known
-        )
+        return bool(known) and all(map(self._stands, known))
+
+    def _stands(self, text: str) -> bool:
+        return any(place.is_whole for place in self.page.places.find(text))
 
     def finding(self, attribute: str) -> str:
         """What came of the old values."""

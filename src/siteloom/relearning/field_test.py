@@ -137,7 +137,7 @@ class Tested(NamedTuple):
     def is_odd(self, pair: Pair, name: str) -> bool:
         """Whether a value is unlike those that were learned from."""
         contract = self.wrapper.attributes[name].contract
-        return contract is not None and any(breach(contract, text) for text in pair.now(name))
+        return contract is not None and any(breach(contract, text) for text in pair.added(name))
 
     @property
     def _constant(self) -> Sequence[str]:

@@ -21,7 +21,6 @@ from siteloom.errors import ExampleError
 from siteloom.learning import learn_wrapper
 from siteloom.model import Example, Failure
 from siteloom.monitoring.bellwethers import constant_attributes, contracts
-from siteloom.monitoring.checking import THRESHOLD
 from siteloom.monitoring.comparing import newest_pages
 from siteloom.relearning.common_places import in_common_places
 from siteloom.relearning.field_test import TOLERANCE, KnownPage, Tested, field_test
@@ -385,17 +384,23 @@ def _with_own_signatures(wrapper: Wrapper, intact: Footprint, affected: Sequence
 def _failures(tested: Tested, broken: Sequence[str]) -> dict[str, str]:
     """Why new rules are not good enough, by attribute."""
     failed: dict[str, str] = {}
+    constant = constant_attributes(tested.wrapper, {})
     for name in broken:
         right, wrong = tested.right(name), tested.misplaced(name)
         odd = sum(tested.is_odd(pair, name) for pair in right)
+        more = sum(len(pair.now(name)) > 1 and bool(pair.added(name)) for pair in right)
         if not tested.wrapper.attributes[name].rules:
             failed[name] = "no rule finds its known values"
         elif len(right) < _LEAST_HELD_BACK:
             failed[name] = "too few pages are left to test its new rules on"
         elif len(wrong) > TOLERANCE * (len(right) + len(wrong)):
             failed[name] = f"new rules find {len(right)} of {len(right) + len(wrong)} known values"
-        elif odd > THRESHOLD * len(right):
+        elif odd > TOLERANCE * len(right):
             failed[name] = f"{odd} of {len(right)} values that new rules find are unlike those known"
+        elif name in constant and more > TOLERANCE * len(right):
+            failed[name] = (
+                f"new rules find other values besides the known ones on {more} of {len(right)} pages"
+            )
     return failed
 
 
