@@ -443,3 +443,11 @@ def test_the_values_of_each_record_of_a_list_are_shown_and_asked_for() -> None:
     assert lost.outcome == "needs-annotation"
     assert len(lost.annotate) == len({example.page.url for example in lost.annotate})
     assert all(len(example.records) == 4 and not example.values for example in lost.annotate)
+
+
+def test_odd_values_beside_the_known_ones_are_not_reused() -> None:
+    records = [inns.WRAPPER.extract(page) for page in inns.pages()]
+    fresh = [inns.page(one, extra="<ul><li>1</li><li>2</li></ul>") for one in inns.INNS]
+    found = relearn(inns.WRAPPER, records, fresh)
+    assert found.attributes["dishes"].state == "unrepaired"
+    assert found.outcome == "needs-annotation"

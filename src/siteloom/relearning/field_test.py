@@ -99,7 +99,8 @@ class Tested(NamedTuple):
         """
         replaced = self.replaced(name) if name in self._constant else []
         failing = len(self.misplaced(name)) + len(self.vanished(name)) + len(replaced)
-        odd = sum(self.is_odd(pair, name) for pair in replaced)
+        # Odd values beside the known ones count as well.
+        odd = sum(self.is_odd(pair, name) for pair in self._filled(name)) if name in self._constant else 0
         filled = len(self._filled(name))
         return (failing >= _LEAST and failing > _MANY * filled) or (
             odd >= _LEAST and odd > TOLERANCE * filled
