@@ -47,8 +47,7 @@ serving for some time.
 {by_change}
 
 Rules hang on names, tags and levels, so most such changes break some attribute of most sites; its known
-values lead to new rules. No alarm was raised where an attribute with several values on a page kept at least
-half of them or found some more. Breaks of more than {badly:.0%} without an alarm:
+values lead to new rules. Breaks of more than {badly:.0%} without an alarm:
 
 {unnoticed}"""
 
