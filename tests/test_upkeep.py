@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from siteloom import Page, Wrapper, upkeep
+from siteloom import Page, Wrapper
 from siteloom.clustering import cluster, footprint
 from siteloom.config import ParseSettings, StoreSettings
 from siteloom.errors import StoreError
@@ -37,6 +37,8 @@ from siteloom.upkeep import (
     watch_again,
     watch_wrappers,
 )
+from siteloom.upkeep.known import last_good_records, lineage
+from siteloom.upkeep.mending import _reused_other
 
 from .monitoring import guide, inns
 from .store.helpers import put
@@ -203,7 +205,7 @@ def test_what_changes_meanwhile_is_not_undone(watched: Store, monkeypatch: pytes
         watched.save_wrapper(NAME, SITE, guide.wrapper().to_json(), "learn", "by a person")
         return relearn(*given)
 
-    monkeypatch.setattr(upkeep, "relearn", slow)
+    monkeypatch.setattr("siteloom.upkeep.mending.relearn", slow)
     mended = only(mend_wrappers(watched, [NAME]))
     assert (mended.state, mended.row["state"], mended.version_after) == ("outdated", "outdated", None)
     assert {origin for _, origin in origins(watched)} == {"learn"}
@@ -411,7 +413,7 @@ def misled() -> str:
 
 
 def known_phones(store: Store) -> list[tuple[str, ...]]:
-    found = upkeep._last_good_records(store, store.wrapper(NAME))
+    found = last_good_records(store, store.wrapper(NAME))
     assert len(found) == len({record.url for record in found}) == 40
     return [record.values.get("phone", ()) for record in found]
 
@@ -424,9 +426,9 @@ def test_records_of_a_version_that_was_rolled_back_do_not_count(watched: Store) 
     assert sorted(known_phones(watched)) == phones
     roll_back(watched, NAME, 2)
     assert sorted(known_phones(watched)) != phones
-    assert upkeep._lineage(watched, NAME) == (1, 2, 4)
+    assert lineage(watched, NAME) == (1, 2, 4)
     roll_back(watched, NAME, 1)
-    assert upkeep._lineage(watched, NAME) == (1, 3, 5)
+    assert lineage(watched, NAME) == (1, 3, 5)
     assert sorted(known_phones(watched)) == phones
 
 
@@ -684,8 +686,8 @@ def test_each_of_the_other_wrappers_is_tried_once(
         tried.append(wrapper)
         return Relearned("needs-annotation", wrapper, 0.0, {})
 
-    monkeypatch.setattr(upkeep, "relearn", failing)
-    assert upkeep._reused_other(own, [other], [found] * 3, [], pages) is None
+    monkeypatch.setattr("siteloom.upkeep.mending.relearn", failing)
+    assert _reused_other(own, [other], [found] * 3, [], pages) is None
     assert len(tried) == 1
 
 
@@ -698,3 +700,13 @@ def test_each_page_still_has_its_own_wrapper_afterwards(two_templates: Store) ->
     assert (tally["records of", "inns"], tally["records of", "pubs"]) == (20, 20)
     by_wrapper = [(row["wrapper"], row["url"]) for row in map(json.loads, store.records())]
     assert all(f"/{name[:-1]}/" in url for name, url in by_wrapper)
+
+
+def test_records_of_runs_between_a_change_and_its_repair_do_not_count(watched: Store) -> None:
+    assert [one.checkup.changes for one in check_watches(watched)] == [()]
+    good = known_phones(watched)
+    put(watched, *guide.pages("mild-change"))
+    assert extract(watched)["filled", NAME, "phone"] < len(good)  # phones are lost in this run
+    assert check_watches(watched)[0].checkup.changes
+    assert [one.state for one in mend_wrappers(watched)] == ["applied"]
+    assert sorted(known_phones(watched)) == sorted(good)

@@ -1,0 +1,222 @@
+"""Bellwethers in a workspace: chosen, kept, and held against their pages as they are now."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from siteloom.errors import StoreError, UsageError
+from siteloom.monitoring import MOST_BELLWETHERS, THRESHOLD, check, refilled, watch
+from siteloom.monitoring.watch_format import watch_from_json, watch_to_json
+from siteloom.spacing import evenly_spaced
+from siteloom.upkeep.stored import loaded, newest_pages, pages_by_wrapper, stored_wrappers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+    from siteloom.model import Change, Page
+    from siteloom.monitoring import Checkup, Watch
+    from siteloom.store import RunRecorder, Store, StoredWatch, StoredWrapper
+
+# Of so many pages all versions are looked at, to see which values change.
+_PAGES_WITH_HISTORY = 100
+# If fewer bellwethers can be compared, nothing can be said of the site.
+_LEAST_COMPARED = 3
+# Pages that look different but give what they gave are worth a new version of a wrapper if they are more than
+# this share: some pages of a site always do.
+_MANY_DRIFTED = 0.1
+
+
+class Watched(NamedTuple):
+    """A wrapper whose bellwethers were chosen, or why there are none."""
+
+    wrapper: str
+    version: int
+    watch: Watch | None
+    reason: str = ""
+
+
+class Checked(NamedTuple):
+    """What the bellwethers of a wrapper have shown.
+
+    If `is_renewed`, they were of another version than the one in force: they are chosen anew, and compared
+    from the next time on.
+    """
+
+    wrapper: str
+    checkup: Checkup
+    is_renewed: bool = False
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether enough pages were compared to say anything."""
+        return len(self.checkup.compared) >= min(_LEAST_COMPARED, len(self.checkup.watch.bellwethers))
+
+    @property
+    def has_drifted(self) -> bool:
+        """Whether so many pages look different that the wrapper should know them."""
+        return have_drifted(len(self.checkup.drifted), len(self.checkup.compared))
+
+
+def watch_wrappers(
+    store: Store,
+    names: Collection[str] = (),
+    k: int = MOST_BELLWETHERS,
+    on_wrapper: Callable[[int], object] = lambda _: None,
+) -> list[Watched]:
+    """Choose and keep the bellwethers of wrappers, of all unless some are named.
+
+    `on_wrapper` is called when one is done, with the number of pages that were looked at.
+    """
+    chosen = stored_wrappers(store, names)
+    watched: list[Watched] = []
+    with store.recording("watch", {"wrappers": [one.name for one in chosen], "k": k}) as run:
+        for site in dict.fromkeys(one.site for one in chosen):
+            pages = pages_by_wrapper(store, site)
+            for stored in (one for one in chosen if one.site == site):
+                found = _watched(store, stored, pages.get(stored.name, []), k)
+                watched.append(found)
+                on_wrapper(len(pages.get(stored.name, [])))
+                run.counts["bellwethers"] += len(found.watch.bellwethers) if found.watch else 0
+        run.counts["wrappers"] += len(chosen)
+    return watched
+
+
+def _watched(store: Store, stored: StoredWrapper, pages: Sequence[Page], k: int) -> Watched:
+    with_history = {page.url for page in evenly_spaced(pages, _PAGES_WITH_HISTORY)}
+    versions = [
+        version
+        for page in pages
+        for version in (store.versions(page.url, stored.site) if page.url in with_history else (page,))
+    ]
+    try:
+        found = watch(loaded(stored).wrapper, versions, k, name=stored.name)
+    except UsageError as error:
+        return Watched(stored.name, stored.version, None, str(error))
+    store.save_watch(stored.name, stored.site, stored.version, watch_to_json(found))
+    return Watched(stored.name, stored.version, found)
+
+
+def check_watches(
+    store: Store,
+    names: Collection[str] = (),
+    fresh: Iterable[Page] | None = None,
+    threshold: float = THRESHOLD,
+    on_wrapper: Callable[[int], object] = lambda _: None,
+) -> list[Checked]:
+    """Hold the bellwethers of wrappers against their pages as they are now, and keep what came of it.
+
+    With `fresh` pages given they are compared instead of the stored ones, and nothing is kept. `on_wrapper`
+    is called when a wrapper is done, with the number of pages that were compared.
+    """
+    watched = store.watched()
+    if unknown := sorted(set(names) - watched.keys()):
+        raise StoreError(f"No page of the wrapper {unknown[0]} is watched: run siteloom watch first.")
+    if not watched:
+        raise StoreError("No pages are watched yet: run siteloom watch first.")
+    chosen = [name for name in watched if not names or name in names]
+    if fresh is not None:
+        wanted = {one.page.url for name in chosen for one in _watch_of(store, name).bellwethers}
+        pages = [page for page in fresh if page.url in wanted]
+        return [Checked(name, check(_watch_of(store, name), pages, threshold)) for name in chosen]
+    checked: list[Checked] = []
+    with store.recording("monitor", {"wrappers": chosen}) as run:
+        for name in chosen:
+            one = _checked(store, run, name, threshold)
+            checked.append(one)
+            on_wrapper(len(one.checkup.compared))
+            run.counts.update(
+                wrappers=1,
+                changed=bool(one.checkup.changes),
+                compared=len(one.checkup.compared),
+                gone=len(one.checkup.gone),
+            )
+    return checked
+
+
+def _checked(store: Store, run: RunRecorder, name: str, threshold: float) -> Checked:
+    again = renew_watch(store, name)
+    if again is not None and again.watch is not None:
+        return Checked(name, check(again.watch, ()), is_renewed=True)
+    stored = _stored_watch(store, name)
+    found = watch_from_json(stored.text)
+    pages = list(newest_pages(store, stored.site, [one.page.url for one in found.bellwethers]))
+    checkup = check(found, pages, threshold)
+    checked = Checked(name, checkup)
+    if not checked.is_telling:
+        return Checked(name, replace(checkup, changes=()))
+    content = {**checkup_row(checkup), "changes": [change_row(one) for one in checkup.changes]}
+    store.save_check(run.id, name, stored.version, "bellwethers", not checkup.changes, content)
+    if not checkup.changes:
+        fuller = _refilled(store, stored.site, checkup)
+        store.save_watch(name, stored.site, stored.version, watch_to_json(fuller))
+    return checked
+
+
+def _watch_of(store: Store, name: str) -> Watch:
+    return watch_from_json(_stored_watch(store, name).text)
+
+
+def _stored_watch(store: Store, name: str) -> StoredWatch:
+    found = store.watch(name)
+    assert found is not None, name
+    return found
+
+
+def _refilled(store: Store, site: str, checkup: Checkup) -> Watch:
+    """What to compare with the next time, others in the place of pages that are gone."""
+    if not checkup.gone:
+        return checkup.watch
+    others = pages_by_wrapper(store, site).get(checkup.watch.name, [])
+    return refilled(checkup.watch, checkup.gone, others)
+
+
+def change_row(change: Change) -> dict[str, Any]:
+    """A change as a line of output."""
+    return asdict(change)
+
+
+def checkup_row(checkup: Checkup) -> dict[str, Any]:
+    """How many pages were compared, and what became of the others."""
+    return {
+        "compared": len(checkup.compared),
+        "gone": list(checkup.gone),
+        "unread": list(checkup.unread),
+        "missing": list(checkup.missing),
+        "drifted": list(checkup.drifted),
+    }
+
+
+def watch_again(store: Store, name: str) -> Watched | None:
+    """Choose the bellwethers of a wrapper anew, if those that it has are of another version than it is."""
+    if not _is_watch_outdated(store, name):
+        return None
+    with store.recording("watch", {"wrappers": [name]}):
+        return renew_watch(store, name)
+
+
+def renew_watch(store: Store, name: str) -> Watched | None:
+    """The same within a run that is recorded: there are as many as before."""
+    if not _is_watch_outdated(store, name):
+        return None
+    stored = store.wrapper(name)
+    pages = pages_by_wrapper(store, stored.site).get(name, [])
+    return _watched(store, stored, pages, len(_watch_of(store, name).bellwethers))
+
+
+def _is_watch_outdated(store: Store, name: str) -> bool:
+    watched = store.watched()
+    return name in watched and watched[name] != store.wrapper(name).version
+
+
+def go_on_watching(store: Store, name: str) -> None:
+    """Watch a wrapper that is repaired in part by what was known before: what is missing is not forgotten."""
+    kept, stored = store.watch(name), store.wrapper(name)
+    if kept is not None:
+        watching = replace(watch_from_json(kept.text), wrapper=loaded(stored).wrapper)
+        store.save_watch(name, stored.site, stored.version, watch_to_json(watching))
+
+
+def have_drifted(drifted: int, compared: int) -> bool:
+    """Whether so many of the pages look different that the wrapper should know them."""
+    return drifted > _MANY_DRIFTED * compared
