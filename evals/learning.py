@@ -36,7 +36,7 @@ def figures(data: Path) -> dict[str, float]:
     from evals.plots import plot_learning  # noqa: PLC0415 - the command below is quicker without it
 
     plan: learning_runs.Plan = dict.fromkeys((*METHODS, ABSOLUTE_PATHS), learning_page.COUNTS)
-    if (missing := autoscraper_peer.why_missing()) is None:
+    if (missing := autoscraper_peer.PEER.why_missing()) is None:
         plan[autoscraper_peer.NAME] = learning_page.COMPARED_COUNTS
     results = list(learning_runs.run(list(swde_sites(data)), plan))
     rows: Rows = {
@@ -148,7 +148,7 @@ if __name__ == "__main__":
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="all attributes, more wrong pages")
     arguments = parser.parse_args()
-    if arguments.method == autoscraper_peer.NAME and (reason := autoscraper_peer.why_missing()):
+    if arguments.method == autoscraper_peer.NAME and (reason := autoscraper_peer.PEER.why_missing()):
         parser.exit(1, f"AutoScraper cannot be installed: {reason}\n")
     develop(
         arguments.data,

@@ -36,7 +36,7 @@ _WHAT = {
     OWN: "Siteloom, by default",
     "vertex": 'Siteloom, `method="vertex"`: one XPath for each attribute (Gulhane et al., ICDE 2011)',
     ABSOLUTE_PATHS: "absolute paths that at least half of the examples with a value agree on",
-    autoscraper_peer.NAME: f"exact results of {' with '.join(autoscraper_peer.REQUIREMENTS)}",
+    autoscraper_peer.NAME: f"exact results of {' with '.join(autoscraper_peer.PEER.requirements)}",
 }
 
 _DOCUMENT = """\

@@ -60,7 +60,7 @@ class Base(NamedTuple):
 
 
 def figures(data: Path) -> dict[str, float]:  # noqa: ARG001 - the pages are built in
-    missing = scrapling_peer.why_missing()
+    missing = scrapling_peer.PEER.why_missing()
     with ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn")) as pool:
         outcomes = list(pool.map(_outcome, mutations(), [missing is None] * len(mutations())))
     section = mutations_page.section(outcomes, missing)

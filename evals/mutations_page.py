@@ -51,7 +51,7 @@ def section(outcomes: Sequence[Outcome], missing: str | None) -> str:
         mended=1 - BROKEN,
         by_kind=_by_kind(outcomes),
         pages=PEER_PAGES,
-        scrapling=", ".join(scrapling_peer.REQUIREMENTS),
+        scrapling=", ".join(scrapling_peer.PEER.requirements),
         comparison=f"Scrapling is left out, as it could not be installed: {missing}"
         if missing
         else _comparison(outcomes),

@@ -14,13 +14,10 @@ held the value. It is asked in two ways:
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from evals.peers import Peer
 from siteloom.dom import decode, normalize
 
 if TYPE_CHECKING:
@@ -28,14 +25,7 @@ if TYPE_CHECKING:
 
     from siteloom.model import Page, Provenance
 
-REQUIREMENTS = ("scrapling==0.5",)
-
-_ENVIRONMENT = Path(__file__).parents[1] / "build" / "venv-scrapling"
-_PYTHON = _ENVIRONMENT / "bin" / "python"
-_INSTALLED = _ENVIRONMENT / ".installed"
-_WORKER = Path(__file__).with_name("scrapling_worker.py")
-_INSTALL_SECONDS = 300
-_WORK_SECONDS = 900
+PEER = Peer("scrapling", ("scrapling==0.5",), "scrapling.parser")
 
 _LAST_STEP = re.compile(r"/(?:text\(\)(?:\[\d+\])?|@(?P<attribute>[\w:-]+))$")
 
@@ -56,27 +46,8 @@ class Wanted(NamedTuple):
     is_always_relocated: bool
 
 
-def why_missing() -> str | None:
-    """Install Scrapling where that has not been done; why it cannot be, or None."""
-    if _INSTALLED.exists() and _INSTALLED.read_text(encoding="utf-8") == " ".join(REQUIREMENTS):
-        return None
-    try:
-        for command in (
-            (sys.executable, "-m", "venv", "--clear", str(_ENVIRONMENT)),
-            (str(_PYTHON), "-m", "pip", "install", "--quiet", *REQUIREMENTS),
-            (str(_PYTHON), "-c", "import scrapling.parser"),
-        ):
-            subprocess.run(command, check=True, capture_output=True, text=True, timeout=_INSTALL_SECONDS)
-    except subprocess.CalledProcessError as error:
-        return (error.stderr.strip() or str(error)).splitlines()[-1]
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return str(error)
-    _INSTALLED.write_text(" ".join(REQUIREMENTS), encoding="utf-8")
-    return None
-
-
 def relocate(wanted: Sequence[Wanted]) -> list[dict[str, set[str]]]:
-    """For each page the texts it finds for each attribute; `why_missing` must have said that it is there."""
+    """For each page the texts it finds for each attribute; the peer must be there."""
     work = [
         {
             "html": _text(one.page),
@@ -85,20 +56,12 @@ def relocate(wanted: Sequence[Wanted]) -> list[dict[str, set[str]]]:
         }
         for one in wanted
     ]
-    done = subprocess.run(
-        (str(_PYTHON), str(_WORKER)),
-        input=json.dumps(work),
-        check=True,
-        stdout=subprocess.PIPE,
-        encoding="utf-8",
-        timeout=_WORK_SECONDS,
-    )
     return [
         {
             attribute: {normalize(text.removeprefix("mailto:")) for text in texts}
             for attribute, texts in found.items()
         }
-        for found in json.loads(done.stdout)
+        for found in PEER.answer(work)
     ]
 
 

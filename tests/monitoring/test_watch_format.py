@@ -117,6 +117,8 @@ def first(content: Content) -> Content:
         lambda w: w.update(bellwethers=[7]),
         lambda w: w.update(past={"phone": {"colour": 1}}),
         lambda w: w.update(past=[]),
+        lambda w: w["past"]["phone"].update(lost=61),
+        lambda w: w["past"]["phone"].update(mistaken=58),
         lambda w: w.update(contracts={"phone": {"values": 1}}),
         lambda w: w.update(contracts={"phone": None}),
         lambda w: first(w).pop("url"),
@@ -129,7 +131,7 @@ def first(content: Content) -> Content:
         lambda w: first(w).update(records=[{"name": 7}]),
         lambda w: w.update(wrapper=7),
     ],
-    ids=range(16),
+    ids=range(18),
 )
 def test_what_is_damaged_is_refused(damage: Callable[[Content], object]) -> None:
     content = json.loads(watch_to_json(SMALL))

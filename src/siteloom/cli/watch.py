@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 NAME = "watch"
 
-# So many pages of a source are tried for each wrapper.
-_MOST_TRIED = 300
-
 
 def run(
     shell: Shell,
@@ -134,12 +131,12 @@ def _urls_by_wrapper(shell: Shell, store: Store, wrappers: Sequence[NamedWrapper
 
 
 def _watched(store: Store, one: NamedWrapper, urls: Sequence[str], k: int) -> _Chosen:
-    from siteloom.monitoring import watch
+    from siteloom.monitoring import MOST_LOOKED_AT, watch
     from siteloom.spacing import evenly_spaced
 
     if not urls:
         return _Chosen(one.name, one.version, None, "no page is for this wrapper")
-    tried = (page for url in evenly_spaced(urls, _MOST_TRIED) for page in store.versions(url))
+    tried = (page for url in evenly_spaced(urls, MOST_LOOKED_AT) for page in store.versions(url))
     try:
         return _Chosen(one.name, one.version, watch(one.wrapper, tried, k, name=one.name), "")
     except UsageError as error:

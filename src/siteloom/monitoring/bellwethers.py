@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 MOST_BELLWETHERS = 20
 """As many as the paper on Vertex watches for a cluster at most (Gulhane et al., ICDE 2011)."""
 
-# So many pages are looked at to choose some, and to learn what values are like.
-_MOST_LOOKED_AT = 300
+MOST_LOOKED_AT = 300
+"""So many pages are looked at to choose some, and to learn what values are like."""
+
 # Of each attribute so many values are watched if there are, for an optional one may be on few pages.
 _LEAST_OF_ATTRIBUTE = 5
 
@@ -76,7 +77,7 @@ def watch(wrapper: Wrapper, pages: Iterable[Page], k: int = MOST_BELLWETHERS, *,
     versions: dict[str, list[Page]] = defaultdict(list)
     for page in pages:
         versions[page.url].append(page)
-    urls = evenly_spaced(list(versions), _MOST_LOOKED_AT)
+    urls = evenly_spaced(list(versions), MOST_LOOKED_AT)
     looked_at = [one for url in urls if (one := _look(wrapper, versions[url][-1])) is not None]
     if not looked_at:
         raise UsageError(
@@ -96,7 +97,7 @@ def watch(wrapper: Wrapper, pages: Iterable[Page], k: int = MOST_BELLWETHERS, *,
 def refilled(watch_: Watch, gone: Collection[str], pages: Iterable[Page]) -> Watch:
     """A watch in which others of some pages take the place of bellwethers that are gone."""
     known = {one.page.url for one in watch_.bellwethers}
-    others = evenly_spaced([page for page in pages if page.url not in known], _MOST_LOOKED_AT)
+    others = evenly_spaced([page for page in pages if page.url not in known], MOST_LOOKED_AT)
     looked_at = [one for page in others if (one := _look(watch_.wrapper, page)) is not None]
     leaving = [one for one in watch_.bellwethers if one.page.url in gone]
     if not looked_at or not leaving:

@@ -100,6 +100,8 @@ def _past(content: dict[str, Any]) -> Past:
     past = Past(**content)
     if not all(type(count) is int and count >= 0 for count in past):
         raise ValueError("a count that is none")
+    if past.lost > past.filled or past.mistaken > past.compared:
+        raise ValueError("a part that is larger than its whole")
     return past
 
 
