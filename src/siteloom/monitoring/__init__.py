@@ -1,6 +1,13 @@
 """Noticing that a site has changed, by pages that are watched and by what is extracted."""
 
-from siteloom.monitoring.bellwethers import MOST_BELLWETHERS, MOST_LOOKED_AT, Bellwether, Watch, refilled, watch
+from siteloom.monitoring.bellwethers import (
+    MOST_BELLWETHERS,
+    MOST_LOOKED_AT,
+    Bellwether,
+    Watch,
+    refilled,
+    watch,
+)
 from siteloom.monitoring.checking import THRESHOLD, Checkup, check, monitor
 
 __all__ = [
