@@ -6,11 +6,16 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from siteloom.config import StoreSettings
 from siteloom.store import Store, open_store
 
 from .postgres import NoPostgres, PostgresServer, running_postgres
+
+# The same tests pass or fail for everyone; `--hypothesis-profile=default` draws examples anew each time.
+settings.register_profile("repeatable", derandomize=True)
+settings.load_profile("repeatable")
 
 
 @pytest.hookimpl(wrapper=True)

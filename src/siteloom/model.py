@@ -196,6 +196,20 @@ class Example:
         object.__setattr__(self, "nodes", _lists_of_texts(self.nodes))
 
 
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """A known record, used to find values on new sites.
+
+    `source` names where it is known from, such as a file or a site; `url` is the
+    page it was extracted from, if any; `confidence` is how likely its values are right.
+    """
+
+    values: Mapping[str, tuple[str, ...]]
+    source: str = ""
+    url: str = ""
+    confidence: float = 1.0
+
+
 def _lists_of_texts(values: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """Values by attribute, where a text that stands alone becomes a list of one."""
     lists: dict[str, list[str]] = {}

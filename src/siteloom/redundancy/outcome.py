@@ -1,0 +1,67 @@
+"""What comes of wrapping a site from known records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from siteloom.model import Example
+    from siteloom.wrapper import Wrapper
+
+Verdict = Literal["accepted", "suggested", "refused"]
+
+
+class SeedMatch(NamedTuple):
+    """A value of a seed that was found on a page.
+
+    `seed` is the number of the seed among those given, `value` is the seed's
+    and `text` the page's; `position` is where it stands.
+    """
+
+    seed: int
+    url: str
+    attribute: str
+    position: str
+    value: str
+    text: str
+    similarity: float
+
+
+class AttributeEvidence(NamedTuple):
+    """Why an attribute is extracted, suggested for annotation, or refused.
+
+    Of `pairs` held-back pairs of a seed and its page, the share `agreement` has what the seed says, and
+    the share `shuffled` has what another seed says: what chance alone would give. `filled` is the share
+    of pages that have a value.
+    """
+
+    verdict: Verdict
+    pairs: int
+    agreement: float
+    shuffled: float
+    filled: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bootstrapped:
+    """What comes of wrapping a site from known records.
+
+    `wrapper` is None if the evidence does not suffice, and `reason` then says why. `suggestions` are
+    pages with values that are likely right, for a person to check and complete: with them, attributes
+    that are only suggested can be learned.
+    """
+
+    wrapper: Wrapper | None
+    reason: str
+    evidence: tuple[SeedMatch, ...]
+    attributes: Mapping[str, AttributeEvidence]
+    suggestions: tuple[Example, ...]
+    urls: tuple[str, ...]
+    seeds: int
+    seeds_matched: int
+    pages: int
+    pages_matched: int
