@@ -271,8 +271,8 @@ def test_mistakes_without_a_workspace_are_told_in_a_sentence(inside: Command, cr
     out = ("-o", "w.json")
     cases = [
         (("learn",), 2, "siteloom init"),
-        (("learn", crawl), 2, "learn needs --examples FILE and -o FILE"),
-        ((*learn, good), 2, "learn needs --examples FILE and -o FILE"),
+        (("learn", crawl), 2, "learn needs --examples FILE or --from-embedded, and -o FILE"),
+        ((*learn, good), 2, "learn needs --examples FILE or --from-embedded, and -o FILE"),
         ((*learn, good, *out, "--cluster", "x"), 2, "a SOURCE or --cluster, but not both"),
         ((*learn, "none.jsonl", *out), 1, "The examples none.jsonl cannot be read: No such file"),
         ((*learn, bad_json, *out), 1, "Line 2 of "),

@@ -11,13 +11,15 @@ import typer
 from siteloom.cli.change_words import say_wrapped
 from siteloom.cli.shell import Shell
 from siteloom.cli.sources import SourcesArgument, stored_pages
-from siteloom.errors import OutputError, UsageError
+from siteloom.errors import ExampleError, OutputError, UsageError
 from siteloom.examples_file import read_examples
 from siteloom.output import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from siteloom.learning import Learned, Method, Schema
+    from siteloom.model import Example
     from siteloom.pipeline import AnnotatedTemplate, NewWrapper
+    from siteloom.self_annotation import SelfAnnotated
     from siteloom.store import Store
 
 NAME = "learn"
@@ -34,6 +36,13 @@ def run(
             help='JSON Lines such as {"url": "...", "values": {"name": ["Blue Fern"], "phone": []}}.',
         ),
     ] = None,
+    from_embedded: Annotated[
+        bool,
+        typer.Option(
+            "--from-embedded",
+            help="Learn from what pages carry as JSON-LD, microdata, RDFa or Open Graph.",
+        ),
+    ] = False,
     schema: Annotated[
         str | None,
         typer.Option(
@@ -58,23 +67,36 @@ def run(
 
     With a SOURCE, one wrapper is learned from --examples and written to -o. Without, the examples are
     kept in the workspace as annotations beside those it has, and a wrapper is learned for each template.
+    With --from-embedded, pages that carry their data as markup are the examples.
     """
+    if from_embedded and examples is not None:
+        raise UsageError("Give --examples or --from-embedded, but not both.")
     known = _read_schema(schema)
     chosen = _checked_method(method)
     if output is not None:
         _check_output(output)
     if not sources:
-        _learn_workspace(shell, examples, known, cluster, chosen, output)
+        if from_embedded:
+            _learn_workspace_from_embedded(shell, known, cluster, chosen, output)
+        else:
+            _learn_workspace(shell, examples, known, cluster, chosen, output)
         return
-    if examples is None or output is None:
-        raise UsageError("With a SOURCE, learn needs --examples FILE and -o FILE for the wrapper.")
+    if (examples is None and not from_embedded) or output is None:
+        raise UsageError(
+            "With a SOURCE, learn needs --examples FILE or --from-embedded, and -o FILE for the wrapper."
+        )
     if cluster is not None:
         raise UsageError("Give a SOURCE or --cluster, but not both.")
     from siteloom.pipeline import learn_together, placed_example
 
-    lines = read_examples(examples)
+    lines = [] if examples is None else read_examples(examples)
     with stored_pages(shell, sources) as store:
-        learned = learn_together(store, [placed_example(store, line)[1] for line in lines], known, chosen)
+        known_pages = (
+            _self_annotated(shell, store)
+            if from_embedded
+            else [placed_example(store, line)[1] for line in lines]
+        )
+        learned = learn_together(store, known_pages, known, chosen)
     _write(output, learned.wrapper.to_json())
     show_learned(shell, learned)
     if output != STANDARD_OUTPUT:
@@ -89,25 +111,95 @@ def _learn_workspace(
     method: Method,
     output: str | None,
 ) -> None:
-    from siteloom.pipeline import annotated_templates, learn_template
+    from siteloom.pipeline import annotated_templates
 
     with shell.store() as store:
         if examples is not None:
             _annotate(shell, store, examples)
         templates = annotated_templates(store, cluster)
-        if output is not None and len(templates) > 1:
-            names = ", ".join(template.name for template in templates)
-            raise UsageError(
-                f"There are {len(templates)} wrappers to learn: choose one for -o with --cluster ({names})."
-            )
-        if unknown := set(known or {}).difference(*(template.attributes for template in templates)):
-            raise UsageError(f"The schema tells of {min(unknown)}, which no example has: check its name.")
+        _check_templates(templates, known, output)
         for template in templates:
-            new = learn_template(store, template, known, method)
-            _show_new(shell, store, template, new)
-            if output is not None:
-                _write(output, store.wrapper(new.name).text)
-                shell.say(f"The wrapper is in {output}, too.")
+            _learn_template(shell, store, template, known, method, output)
+
+
+def _learn_workspace_from_embedded(
+    shell: Shell, known: Schema, cluster: str | None, method: Method, output: str | None
+) -> None:
+    from siteloom.pipeline import AnnotatedTemplate
+    from siteloom.self_annotation import self_annotated_templates
+
+    with shell.store() as store:
+        with shell.counting("reading pages") as advance:
+            kinds = self_annotated_templates(store, cluster, lambda _: advance(1))
+        templates = []
+        for kind in kinds:
+            if kind.found is not None:
+                templates.append(AnnotatedTemplate(kind.site, kind.clusters, kind.found.examples))
+            else:
+                say_wrapped(shell, f"{', '.join(found.id for found in kind.clusters)}: {kind.why_not}")
+        if not templates:
+            raise ExampleError("Nothing can be learned from embedded data, as is said above.")
+        _check_templates(templates, known, output)
+        for template, found in zip(templates, (kind.found for kind in kinds if kind.found), strict=True):
+            _show_findings(shell, found)
+            _learn_template(shell, store, template, known, method, output)
+
+
+def _check_templates(templates: list[AnnotatedTemplate], known: Schema, output: str | None) -> None:
+    if output is not None and len(templates) > 1:
+        names = ", ".join(template.name for template in templates)
+        raise UsageError(
+            f"There are {len(templates)} wrappers to learn: choose one for -o with --cluster ({names})."
+        )
+    if unknown := set(known or {}).difference(*(template.attributes for template in templates)):
+        raise UsageError(f"The schema tells of {min(unknown)}, which no example has: check its name.")
+
+
+def _learn_template(
+    shell: Shell,
+    store: Store,
+    template: AnnotatedTemplate,
+    known: Schema,
+    method: Method,
+    output: str | None,
+) -> None:
+    from siteloom.pipeline import learn_template
+
+    new = learn_template(store, template, known, method)
+    _show_new(shell, store, template, new)
+    if output is not None:
+        _write(output, store.wrapper(new.name).text)
+        shell.say(f"The wrapper is in {output}, too.")
+
+
+def _self_annotated(shell: Shell, store: Store) -> list[Example]:
+    """The examples that the pages of a source give by themselves, of the type that most carry."""
+    from siteloom.self_annotation import self_annotated
+
+    with shell.counting("reading pages") as advance:
+        found = self_annotated(store.pages(), lambda _: advance(1))
+    _show_findings(shell, found)
+    return found.examples
+
+
+def _show_findings(shell: Shell, found: SelfAnnotated) -> None:
+    """Print what came of what pages carry."""
+    rows = [
+        (
+            name,
+            told.carried,
+            told.seen,
+            f"{told.right} of {told.checked}" if told.checked else "",
+            told.why_left_out or "yes",
+        )
+        for name, told in found.attributes.items()
+    ]
+    shell.say(f"\n{found.pages:,} pages that were looked at carry a record of type {found.type}.")
+    columns = ("attribute", "pages with it", "shown on", "found on pages held back", "learned")
+    shell.show("Embedded data", columns, rows)
+    if found.other_types:
+        others = ", ".join(f"{name} ({count:,})" for name, count in found.other_types.items())
+        say_wrapped(shell, f"Pages of other types were left aside: {others}.")
 
 
 def _show_new(shell: Shell, store: Store, template: AnnotatedTemplate, new: NewWrapper) -> None:

@@ -1,0 +1,238 @@
+"""Examples from pages that carry their records as markup, for pages of the same template that carry none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from siteloom.dom import parse
+from siteloom.embedded import main_record, may_have_records, plain_address
+from siteloom.errors import ExampleError
+from siteloom.learning import learn_wrapper
+from siteloom.learning.places import fold
+from siteloom.model import Example, Failure
+from siteloom.sampling import sample
+from siteloom.self_annotation.seeing import SeenTexts
+from siteloom.self_annotation.stripping import without_markup
+from siteloom.spacing import evenly_spaced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from siteloom.embedded import EmbeddedRecord
+    from siteloom.model import Page
+
+MOST_EXAMPLES = 20
+"""More hardly make better rules, and learning takes as long as there are many."""
+
+_MOST_READ = 60  # pages, or up to twice as many: RDFa takes 0.2 seconds a page
+_LEAST_PAGES = 3
+_LEAST_SEEN = 0.6  # of the pages that carry an attribute; below, it is told in other words than it is shown
+_LEAST_RIGHT = 0.6  # of the pages that were held back; below, what was seen was there by chance
+_TRIAL_EXAMPLES = 10
+
+
+class MarkedPage(NamedTuple):
+    """A page and the record that it carries of what it is about."""
+
+    page: Page
+    record: EmbeddedRecord
+
+    @property
+    def type(self) -> str:
+        """What kind of thing it is."""
+        return self.record["_type"][0]
+
+
+class AttributeFinding(NamedTuple):
+    """What came of an attribute of the markup.
+
+    `carried` pages have it in their markup, `seen` of them show it as well. On `checked` of these, which
+    were held back, rules that were learned from others were tried, and were right on `right` of them.
+    """
+
+    carried: int
+    seen: int
+    checked: int
+    right: int
+    why_left_out: str
+
+    @property
+    def is_used(self) -> bool:
+        """Whether the examples have it."""
+        return not self.why_left_out
+
+
+class SelfAnnotated(NamedTuple):
+    """Examples that pages give by themselves: all of one type, with what came of each attribute.
+
+    `pages` is how many carry a record of this type, `other_types` how many carry one of another.
+    """
+
+    type: str
+    pages: int
+    examples: list[Example]
+    attributes: dict[str, AttributeFinding]
+    other_types: Mapping[str, int] = MappingProxyType({})
+
+
+class _Shown(NamedTuple):
+    """A page without its markup, and what it carried: as it is seen, or None where it is not."""
+
+    page: Page
+    values: Mapping[str, list[str] | None]
+
+
+def marked_pages(
+    pages: Iterable[Page], on_page: Callable[[Page], object] = lambda _: None
+) -> list[MarkedPage]:
+    """Pages with their records; of many, some from all over. Open Graph counts only if there is no more."""
+    rich, poor = _Thinned(), _Thinned()
+    for page in pages:
+        on_page(page)
+        if may_have_records(page, more_than_open_graph=True):
+            rich.add(page)
+        elif may_have_records(page):
+            poor.add(page)
+    for some in (rich, poor):
+        marked = [
+            MarkedPage(page, record) for page in some.pages if (record := main_record(page)) is not None
+        ]
+        if marked:
+            return marked
+    return []
+
+
+def self_annotated(
+    pages: Iterable[Page], on_page: Callable[[Page], object] = lambda _: None
+) -> SelfAnnotated:
+    """Examples from the markup of pages, of the type that most of them carry."""
+    marked = marked_pages(pages, on_page)
+    found = examples_of(most_frequent(marked))
+    count = Counter(one.type for one in marked if one.type != found.type)
+    return found._replace(other_types=dict(count.most_common()))
+
+
+def most_frequent(marked: Sequence[MarkedPage]) -> list[MarkedPage]:
+    """The pages of the type that most have."""
+    count = Counter(one.type for one in marked)
+    return [one for one in marked if one.type == count.most_common(1)[0][0]]
+
+
+def examples_of(marked: Sequence[MarkedPage]) -> SelfAnnotated:
+    """Examples from pages that carry records of one type.
+
+    An attribute counts if its values differ and are seen on most pages that carry them, and if rules that are
+    learned from some of the pages find it on others. The pages of the examples are without their markup,
+    so that no rule can lean on it. What a record does not have its page is taken not to have.
+    """
+    if len(marked) < _LEAST_PAGES:
+        who = f"{len(marked) or 'No'} {'page carries' if len(marked) < 2 else 'pages carry'}"
+        raise ExampleError(
+            f"{who} a record as JSON-LD, microdata, RDFa or Open Graph, and {_LEAST_PAGES} are needed: "
+            "give --examples FILE instead."
+        )
+    carried = Counter(name for one in marked for name in _attributes(one))
+    shown = [found for one in marked if (found := _shown(one, carried)) is not None]
+    seen = Counter(name for one in shown for name, texts in one.values.items() if texts)
+    reasons = {name: _why_not_taught(name, carried[name], seen[name], shown) for name in carried}
+    names = [name for name in carried if not reasons[name]]
+    tried = _trial(shown, names)
+    for name, (checked, right) in tried.items():
+        if right < _LEAST_RIGHT * checked or not checked:
+            reasons[name] = "what rules find is something else"
+    findings = {
+        name: AttributeFinding(carried[name], seen[name], *tried.get(name, (0, 0)), reasons[name])
+        for name in carried
+    }
+    names = [name for name in carried if not reasons[name]]
+    usable = [one for one in shown if any(one.values.get(name) for name in names)]
+    if not usable:
+        told = "; ".join(f"{name}: {why}" for name, why in list(reasons.items())[:5])
+        raise ExampleError(f"Nothing of what pages carry as {marked[0].type} can be learned ({told}).")
+    examples = [_example(one, names) for one in _sampled(usable, MOST_EXAMPLES)]
+    return SelfAnnotated(marked[0].type, len(marked), examples, findings)
+
+
+class _Thinned:
+    """Some of many pages, from all over, while they come one by one."""
+
+    def __init__(self) -> None:
+        self.pages: list[Page] = []
+        self._step = 1
+        self._count = 0
+
+    def add(self, page: Page) -> None:
+        """Keep a page, or not."""
+        if self._count % self._step == 0:
+            self.pages.append(page)
+        self._count += 1
+        if len(self.pages) > 2 * _MOST_READ:
+            self.pages = self.pages[::2]
+            self._step *= 2
+
+
+def _attributes(marked: MarkedPage) -> dict[str, tuple[str, ...]]:
+    """What a record says, but for its type and that its page is this one."""
+    here = plain_address(marked.page.url)
+    return {
+        name: texts
+        for name, texts in marked.record.items()
+        if name != "_type"
+        and not name.startswith("mainEntityOfPage")
+        and here not in map(plain_address, texts)
+    }
+
+
+def _shown(marked: MarkedPage, names: Iterable[str]) -> _Shown | None:
+    page = without_markup(marked.page)
+    root = parse(page)
+    if isinstance(root, Failure):
+        return None
+    texts = SeenTexts(root)
+    told = _attributes(marked)
+    values: dict[str, list[str] | None] = {}
+    for name in names:
+        found = [texts.as_seen(value) for value in told.get(name, ())]
+        values[name] = None if None in found else [text for text in found if text is not None]
+    return _Shown(page, values)
+
+
+def _why_not_taught(name: str, carried: int, seen: int, shown: Sequence[_Shown]) -> str:
+    if carried < _LEAST_PAGES:
+        return f"only {carried} of {len(shown)} pages carry it"
+    if seen < _LEAST_PAGES or seen < _LEAST_SEEN * carried:
+        return f"only {seen} of {carried} pages that carry it show it"
+    if len({tuple(texts) for one in shown if (texts := one.values[name])}) == 1:
+        return "it is the same on all pages"
+    return ""
+
+
+def _trial(shown: Sequence[_Shown], names: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """On how many of the pages that are held back each attribute is known, and on how many it is found."""
+    usable = [one for one in shown if any(one.values[name] for name in names)]
+    teaching, held_back = usable[::2], usable[1::2]
+    if not teaching:
+        return dict.fromkeys(names, (0, 0))
+    examples = [_example(one, names) for one in _sampled(teaching, _TRIAL_EXAMPLES)]
+    wrapper = learn_wrapper(examples, [one.page for one in held_back]).wrapper
+    checked, right = Counter[str](), Counter[str]()
+    for one in held_back:
+        found = wrapper.extract(one.page).values
+        for name in names:
+            known = one.values[name]
+            if known:
+                checked[name] += 1
+                right[name] += set(map(fold, known)) == set(map(fold, found.get(name, ())))
+    return {name: (checked[name], right[name]) for name in names}
+
+
+def _sampled(shown: Sequence[_Shown], most: int) -> list[_Shown]:
+    """The pages that together show most of what differs."""
+    some = evenly_spaced(shown, _MOST_READ)
+    return [some[number] for number in sorted(sample([one.page for one in some], most))]
+
+
+def _example(shown: _Shown, names: Sequence[str]) -> Example:
+    return Example(shown.page, {name: texts for name in names if (texts := shown.values[name]) is not None})
