@@ -17,8 +17,9 @@ from sqlalchemy import Engine, event, insert, inspect, select, text
 
 from siteloom.config import StoreSettings
 from siteloom.errors import StoreBusy, StoreError
-from siteloom.model import Cluster, Example, Template
+from siteloom.model import Cluster, Example, Seed, Template
 from siteloom.store import ExtractedRow, PageAddress, PageWriter, Store, open_store, schema
+from siteloom.store.changes import save_watch
 from siteloom.store.clusters import save_clusters
 from siteloom.store.database import connect, postgres_url, sqlite_url
 from siteloom.store.lock import write_lock
@@ -166,6 +167,28 @@ def test_a_workspace_with_records_is_upgraded_to_keep_changes(
         assert [wrapper.name for wrapper in store.wrappers()] == ["shop"]
         (watch,), (check,), (repair,) = store.watches(), store.checks(), store.repairs()
         assert watch.wrapper == check.wrapper == repair.wrapper == "shop"
+        assert_sound(store)
+
+
+def test_a_workspace_with_changes_is_upgraded_to_keep_seeds(
+    old_workspace: StoreSettings, engine: Engine
+) -> None:
+    upgrade(engine, "0006")
+    save_watch(engine, "shop", "a.example", 1, "{}", at=day(1))
+    known = Seed({"name": ("Oak",)}, "guide")
+    with closing(open_store(old_workspace)) as store:
+        step, versions, names = state_in_backup(store)
+        assert (step, versions) == ("0006", len(OLD_PAGES))
+        assert "repairs" in names
+        assert not names & {"seeds", "grown_sites"}
+        with store.recording("seeds", {}) as run:
+            store.add_seeds(run.id, [known])
+        store.save_grown_site("a.example", "poor", 1, 1)
+    with closing(open_store(old_workspace)) as store:
+        assert store.backup is None
+        assert [watch.wrapper for watch in store.watches()] == ["shop"]
+        assert list(store.seeds()) == [known]
+        assert [grown.site for grown in store.grown_sites()] == ["a.example"]
         assert_sound(store)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 NAME = "doctor"
 
 _COLUMNS = (Column("check"), Column("ok", "flag"), Column("finding"))
-_EXTRAS = {"parquet": "pyarrow", "postgres": "psycopg", "values": "dateparser"}
+_EXTRAS = {"embedded": "extruct", "parquet": "pyarrow", "postgres": "psycopg", "values": "dateparser"}
 
 
 class _Finding(NamedTuple):

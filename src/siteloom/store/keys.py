@@ -27,6 +27,11 @@ def address_key(url: str) -> bytes:
     return _digest(url)
 
 
+def seed_key(source: str, url: str, content: str) -> bytes:
+    """A known record of a source, with its page, if it is known from one."""
+    return _digest(f"{len(source)} {len(url)} {source} {url} {content}")
+
+
 def folder_name(site: str) -> str:
     """A name for a site's folder that no file system refuses and no other site has."""
     name = "".join(chr(byte) if byte in _KEPT_IN_FOLDER_NAMES else f"%{byte:02x}" for byte in site.encode())

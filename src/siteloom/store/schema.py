@@ -248,3 +248,37 @@ repairs = Table(
     Column("text", Text),
     Column("content", JSON, nullable=False),
 )
+
+seeds = Table(
+    "seeds",
+    metadata,
+    Column("id", RowId, primary_key=True),
+    Column("source", Text, nullable=False),
+    # A hash of source, URL and values.
+    Column("key", LargeBinary, nullable=False, unique=True),
+    # The values by attribute, as JSON.
+    Column("content", Text, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("confidence", Float, nullable=False),
+    # The run that met it last, and a number that all have that were met together.
+    Column("run_id", RowId, ForeignKey("runs.id"), nullable=False),
+    Column("met", BigInteger, nullable=False),
+    Column("added_at", UtcTime, nullable=False),
+    Index("ix_seeds_source_id", "source", "id"),
+)
+
+# What became of sites that were to be wrapped from seeds.
+grown_sites = Table(
+    "grown_sites",
+    metadata,
+    Column("site", Text, primary_key=True),
+    # wrapped, poor, withdrawn, failed
+    Column("state", Text, nullable=False),
+    Column("round", Integer, nullable=False),
+    # How many seeds there were when it was tried.
+    Column("tried_seeds", BigInteger, nullable=False),
+    Column("wrapper", Text),
+    Column("wrapper_version", Integer),
+    Column("content", JSON, nullable=False),
+    Column("at", UtcTime, nullable=False),
+)

@@ -28,6 +28,7 @@ from siteloom.store.changes import (
     watched_versions,
 )
 from siteloom.store.clusters import latest_clusters, save_clusters
+from siteloom.store.growth import GrownSite, forget_grown_site, grown_sites, save_grown_site
 from siteloom.store.keys import content_hash
 from siteloom.store.lock import is_locked, write_lock
 from siteloom.store.packs import Document, Pack
@@ -51,20 +52,23 @@ from siteloom.store.records import (
     shard_summaries,
 )
 from siteloom.store.runs import Run, RunRecorder, recorded_run
+from siteloom.store.seeds import add_seeds, seed_sources, stored_seeds, withdraw_seeds
 from siteloom.store.wrappers import newest_wrappers, save_wrapper, wrapper_version, wrapper_versions
 from siteloom.store.writer import HTML, PageWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
     from sqlalchemy import Engine, Select
 
-    from siteloom.model import Cluster, Page
+    from siteloom.model import Cluster, Page, Seed
     from siteloom.store.changes import StoredCheck, StoredRepair, StoredWatch
     from siteloom.store.clusters import PageAddress
+    from siteloom.store.growth import GrownState
     from siteloom.store.records import Extraction, StoredRecord
+    from siteloom.store.seeds import SeedCounts, SeedSource
     from siteloom.store.wrappers import StoredWrapper
 
 PACKS_FOLDER = "packs"
@@ -406,6 +410,56 @@ class Store:
     def settle_repair(self, repair_id: int, state: str, version_after: int | None = None) -> None:
         """Put an end to the waiting of a repair: `applied`, with the version it became, or another state."""
         settle_repair(self.engine, repair_id, state, version_after)
+
+    def add_seeds(self, run_id: int, seeds: Iterable[Seed]) -> SeedCounts:
+        """Keep seeds beside those that there are.
+
+        One that has source, page and values of another is taken for that one, with the confidence it has now.
+        """
+        return add_seeds(self.engine, run_id, seeds, at=self.clock())
+
+    def replace_seeds(self, run_id: int, seeds: Iterable[Seed], sources: Collection[str] = ()) -> SeedCounts:
+        """Keep seeds in the place of all that their sources, and those that are named, had before.
+
+        They are read as they are written, batch by batch. What is outdated is removed in the end, so that
+        an error or a kill half way loses nothing, and doing it all again leaves nothing double.
+        """
+        return add_seeds(self.engine, run_id, seeds, at=self.clock(), replaced=sources)
+
+    def seeds(self, sources: Collection[str] | None = None) -> Iterator[Seed]:
+        """All seeds or those of some sources, in the order they came, read a few at a time."""
+        return stored_seeds(self.engine, sources)
+
+    def seed_sources(self) -> list[SeedSource]:
+        """All sources of seeds by name, in numbers; every seed is read for it."""
+        return seed_sources(self.engine)
+
+    def withdraw_seeds(self, source: str) -> int:
+        """Remove all seeds of a source; returns how many there were."""
+        return withdraw_seeds(self.engine, source)
+
+    def save_grown_site(
+        self,
+        site: str,
+        state: GrownState,
+        round_number: int,
+        tried_seeds: int,
+        wrapper: str | None = None,
+        version: int | None = None,
+        content: Mapping[str, object] | None = None,
+    ) -> None:
+        """Keep what became of a site that was to be wrapped from seeds, and nothing of earlier rounds."""
+        now = self.clock()
+        grown = GrownSite(site, state, round_number, tried_seeds, wrapper, version, dict(content or {}), now)
+        save_grown_site(self.engine, grown)
+
+    def grown_sites(self) -> list[GrownSite]:
+        """What became of each site that was to be wrapped from seeds, by name."""
+        return grown_sites(self.engine)
+
+    def forget_grown_site(self, site: str) -> bool:
+        """Keep no more what became of a site, as if it was never tried; returns whether anything was kept."""
+        return forget_grown_site(self.engine, site)
 
     def versions(self, url: str, site: str | None = None) -> tuple[Page, ...]:
         """All versions of a page, the newest last; in the site of its URL unless another is named."""

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _LONGEST_NAME = 300
 _NAMES_TOLD = 5
 
+WITHDRAWN = "withdrawn"
+"""What made a version by which its wrapper is out of force, until another version is kept."""
+
 
 class StoredWrapper(NamedTuple):
     """A version of a wrapper: its JSON as text, what made it (`learn`, or a later change), and a note."""
@@ -60,12 +63,13 @@ def save_wrapper(
 
 
 def newest_wrappers(engine: Engine) -> list[StoredWrapper]:
-    """The newest version of each wrapper, by site and name."""
+    """The newest version of each wrapper that is in force, by site and name."""
     columns = schema.wrappers.c
     later = schema.wrappers.alias("later").c
     is_outdated = select(later.id).where(later.name == columns.name, later.version > columns.version).exists()
+    in_force = _wrappers(engine, ~is_outdated & (columns.origin != WITHDRAWN))
     # Databases differ in how they sort text.
-    return sorted(_wrappers(engine, ~is_outdated), key=lambda wrapper: (wrapper.site, wrapper.name))
+    return sorted(in_force, key=lambda wrapper: (wrapper.site, wrapper.name))
 
 
 def wrapper_versions(engine: Engine, name: str) -> list[StoredWrapper]:

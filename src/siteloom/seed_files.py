@@ -1,0 +1,450 @@
+"""Seeds as people have them: CSV, JSON Lines, Parquet and SQL tables, read row by row.
+
+A column or key is an attribute, but for `_source`, `_url` and `_confidence`. Lists are several values of
+an attribute, and what is nested has the names of both, such as `address.street`.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from contextlib import contextmanager
+from datetime import date, datetime
+from decimal import Decimal
+from itertools import chain
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from siteloom.errors import MissingExtra, SourceError, UsageError
+from siteloom.model import Failure, Seed, Skipped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from sqlalchemy import URL, Engine
+
+SOURCE_KEY = "_source"
+URL_KEY = "_url"
+CONFIDENCE_KEY = "_confidence"
+
+WITHOUT_VALUES = "no values"
+
+_JSON_LINES_SUFFIXES = (".jsonl", ".ndjson", ".jl")
+_CSV_SUFFIXES = (".csv", ".tsv")
+_DELIMITERS = ",;\t"
+_OF_SEEDS = frozenset((SOURCE_KEY, URL_KEY, CONFIDENCE_KEY))
+_OF_EXTRACTED = ("url", "wrapper", "values")
+_LONGEST_LINE = 16_000_000  # bytes
+_LONGEST_SOURCE = 300  # bytes; PostgreSQL refuses to index far longer ones
+_ROWS_AT_A_TIME = 1_000
+_WHOLE_BELOW = 1e15  # floats beyond that are no longer exact
+_TABLES_TOLD = 5
+
+
+class _Bad(NamedTuple):
+    """A row that cannot be read, and why."""
+
+    reason: str
+    detail: str = ""
+
+
+class _Rows(NamedTuple):
+    """The numbered rows of something, how a place in it is named, and what it is called."""
+
+    rows: Iterator[tuple[int, Mapping[str, object] | _Bad]]
+    place: str
+    name: str
+
+
+def read_seeds(
+    location: str,
+    source: str = "",
+    several: Mapping[str, str] = MappingProxyType({}),
+    on_problem: Callable[[Failure | Skipped], None] | None = None,
+) -> Iterator[Seed]:
+    """The seeds of a file or of an SQL table, such as `sqlite:///file.db#table`.
+
+    `source` names where they are known from; without, it is what a row has as
+    `_source`, else the name of the file or the table. `several` has separators by
+    attribute, for values that stand in one text. Rows that cannot be read and those
+    without values are left out, and `on_problem` is told of each.
+    """
+    opened = _opened(location)
+    return _seeds(opened, source, several, on_problem or (lambda _: None))
+
+
+def seed_of(row: Mapping[str, object], source: str) -> Seed:
+    """A row as a seed, even if it has no values; it may be one of `siteloom extract`.
+
+    Raises ValueError if the row says of itself what cannot be.
+    """
+    if all(key in row for key in _OF_EXTRACTED) and isinstance(values := row["values"], dict):
+        return Seed(_texts(values), source, str(row["url"]), _lowest(row.get("confidence")))
+    attributes = {name: value for name, value in row.items() if name not in _OF_SEEDS}
+    if len(attributes) == len(row):
+        return Seed(_texts(row), source)
+    return Seed(
+        _texts(attributes),
+        _source(row.get(SOURCE_KEY)) or source,
+        _only_text(row.get(URL_KEY), URL_KEY),
+        _confidence(row.get(CONFIDENCE_KEY)),
+    )
+
+
+def reshaped(seed: Seed, several: Mapping[str, str], renamed: Mapping[str, str]) -> Seed:
+    """The seed with some values split at separators by attribute, and then with other names for attributes.
+
+    Attributes that get the same name become one.
+    """
+    values: dict[str, tuple[str, ...]] = {}
+    for name, texts in seed.values.items():
+        new = renamed.get(name, name)
+        parts = texts
+        if separator := several.get(name):
+            parts = tuple(filter(None, (_normal(part) for text in texts for part in text.split(separator))))
+        if new in values or separator:
+            parts = tuple(dict.fromkeys((*values.get(new, ()), *parts)))
+        if parts:
+            values[new] = parts
+    return Seed(values, seed.source, seed.url, seed.confidence)
+
+
+def without_password(location: str) -> str:
+    """The location as it may be kept and shown."""
+    if "://" not in location or Path(location).is_file():
+        return location
+    import sqlalchemy  # noqa: PLC0415 - slow to load, and most seeds are files
+
+    address, table = _address_and_table(location)
+    return f"{sqlalchemy.make_url(address)!r}#{table}"
+
+
+def _address_and_table(location: str) -> tuple[str, str]:
+    address, mark, table = location.rpartition("#")
+    return (address, table) if mark else (location, "")
+
+
+def _seeds(
+    opened: _Rows, source: str, several: Mapping[str, str], on_problem: Callable[[Failure | Skipped], None]
+) -> Iterator[Seed]:
+    for number, row in opened.rows:
+        try:
+            seed = row if isinstance(row, _Bad) else seed_of(row, source or opened.name)
+        except (ValueError, RecursionError) as error:
+            seed = _Bad("bad value", str(error))
+        if isinstance(seed, _Bad):
+            on_problem(Failure(f"{opened.place}{number}", seed.reason, seed.detail))
+            continue
+        if several:
+            seed = reshaped(seed, several, {})
+        if source and seed.source != source:
+            seed = Seed(seed.values, source, seed.url, seed.confidence)
+        if seed.values:
+            yield seed
+        else:
+            on_problem(Skipped(f"{opened.place}{number}", WITHOUT_VALUES))
+
+
+def _opened(location: str) -> _Rows:
+    """The rows at a location, told by what it is and what its name ends in."""
+    path = Path(location)
+    try:
+        is_file, is_folder = path.is_file(), path.is_dir()
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{location} cannot be opened: {error}.") from error
+    if not is_file and location.startswith(("http://", "https://")):
+        raise SourceError(f"{location} is on the web: save it first, and name the file.")
+    if not is_file and "://" in location:
+        return _sql_table(location)
+    name = path.name.lower()
+    if not is_folder and not is_file:
+        raise SourceError(f"There is no file {location}: check the path.")
+    if not is_folder and name.endswith(_CSV_SUFFIXES):
+        return _Rows(_csv_rows(path), f"{path}:", path.stem)
+    if not is_folder and name.endswith(_JSON_LINES_SUFFIXES):
+        return _Rows(_json_rows(path), f"{path}:", path.stem)
+    if not is_folder and name.endswith(".parquet"):
+        return _Rows(_parquet_rows(path, _pyarrow()), f"{path}, row ", path.stem)
+    raise SourceError(
+        f"Cannot tell what {location} is: known records are a file named .csv, .tsv, .jsonl or .parquet, "
+        "or a table such as sqlite:///file.db#table."
+    )
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object] | _Bad]]:
+    try:
+        # What is no UTF-8 comes as half characters, so that only its row is lost.
+        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+            first = file.readline(_LONGEST_LINE)
+            delimiter = max(_DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), ())))
+            reader = csv.reader(chain([first], file), delimiter=delimiter)
+            names = [_normal(name) for name in next(reader, ())]
+            if not any(names):
+                raise SourceError(f"{path} has no names of columns in its first line.")
+            if "\0" in first or not _is_utf8(names):
+                raise SourceError(f"{path} is not written in UTF-8: save it as CSV in UTF-8.")
+            yield from _rows_of_cells(reader, names)
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read: {error.strerror or error}.") from error
+    except csv.Error as error:
+        raise SourceError(f"The first line of {path} cannot be read: {error}.") from error
+
+
+def _rows_of_cells(reader: Any, names: list[str]) -> Iterator[tuple[int, Mapping[str, object] | _Bad]]:
+    has_plain_names = len(set(names)) == len(names)
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            yield reader.line_num, _Bad("bad value", str(error))
+            continue
+        if cells is None:
+            return
+        if not cells:  # an empty line
+            continue
+        if any(cells[len(names) :]):
+            yield reader.line_num, _Bad("bad value", f"{len(cells)} cells, but {len(names)} columns")
+        elif not _is_utf8(cells):
+            yield reader.line_num, _Bad("bad value", "not written in UTF-8")
+        elif has_plain_names:
+            yield reader.line_num, dict(zip(names, cells, strict=False))
+        else:
+            row: dict[str, list[str]] = {}
+            for name, cell in zip(names, cells, strict=False):
+                row.setdefault(name, []).append(cell)
+            yield reader.line_num, row
+
+
+def _is_utf8(cells: Iterable[str]) -> bool:
+    text = "".join(cells)
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object] | _Bad]]:
+    number = 0
+    try:
+        with path.open("rb") as file:
+            while line := file.readline(_LONGEST_LINE):
+                number += 1
+                if len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
+                    while line and not line.endswith(b"\n"):
+                        line = file.readline(_LONGEST_LINE)
+                    yield number, _Bad("bad value", f"the line has over {_LONGEST_LINE:,} bytes")
+                elif not line.isspace():
+                    yield number, _json_row(line)
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def _json_row(line: bytes) -> Mapping[str, object] | _Bad:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return _Bad("not valid JSON", str(error))
+    return row if isinstance(row, dict) else _Bad("not a JSON object")
+
+
+def _parquet_rows(path: Path, pyarrow: Any) -> Iterator[tuple[int, Mapping[str, object] | _Bad]]:
+    number = 0
+    try:
+        # Not buffered ahead: Arrow would hold a whole row group, which may be the whole file.
+        with pyarrow.parquet.ParquetFile(path, pre_buffer=False) as file:
+            for batch in file.iter_batches(_ROWS_AT_A_TIME):
+                names = batch.schema.names
+                for cells in zip(
+                    *(_in_microseconds(column, pyarrow) for column in batch.columns), strict=True
+                ):
+                    number += 1
+                    yield number, _parquet_row(names, cells)
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
+        raise SourceError(f"{path} cannot be read beyond row {number}: {error}.") from error
+
+
+def _parquet_row(names: list[str], cells: tuple[Any, ...]) -> Mapping[str, object] | _Bad:
+    try:
+        return {name: cell.as_py() for name, cell in zip(names, cells, strict=True)}
+    except (KeyError, OverflowError, ValueError) as error:  # no such time zone, no such time, no UTF-8
+        return _Bad("bad value", str(error))
+
+
+def _in_microseconds(column: Any, pyarrow: Any) -> Any:
+    """A column as it is, but for times in nanoseconds, which Python does not have."""
+    kind = column.type
+    if pyarrow.types.is_timestamp(kind) and kind.unit == "ns":
+        return column.cast(pyarrow.timestamp("us", kind.tz), safe=False)
+    return column
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - optional, and slow to load
+        import pyarrow.parquet  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingExtra("Parquet", "parquet") from error
+    return pa
+
+
+def _sql_table(location: str) -> _Rows:
+    """The rows of a table, or of a view, that is named behind the address of its database."""
+    import sqlalchemy  # noqa: PLC0415 - slow to load, and most seeds are files
+
+    address, table = _address_and_table(location)
+    try:
+        url = sqlalchemy.make_url(address)
+    except (sqlalchemy.exc.ArgumentError, ValueError):
+        # Not shown, because no one can tell where in it a password stands.
+        raise UsageError(
+            "The address of the database cannot be read: it must look like sqlite:///file.db#table "
+            "or postgresql://user@host/name#table."
+        ) from None
+    if not table:
+        raise UsageError(f"Name the table of {url!r}: write its name behind a #.")
+    engine = _engine(url)
+    schema, _, name = table.rpartition(".")
+    with _sql_errors(engine):
+        inspector = sqlalchemy.inspect(engine)
+        if inspector.has_table(table):
+            schema, name = "", table
+        elif not schema or not inspector.has_table(name, schema):
+            known = sorted([*inspector.get_table_names(), *inspector.get_view_names()])
+            some = ", ".join(known[:_TABLES_TOLD]) + (", ..." if len(known) > _TABLES_TOLD else "")
+            raise SourceError(f"There is no table {table} in {engine.url!r}: there are {some or 'none'}.")
+    return _Rows(_sql_rows(engine, name, schema), f"{table}, row ", name)
+
+
+def _engine(url: URL) -> Engine:
+    import sqlalchemy  # noqa: PLC0415
+
+    if url.drivername in ("postgresql", "postgres"):
+        url = url.set(drivername="postgresql+psycopg")
+    if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
+        raise SourceError(f"There is no file {url.database}: check the path.")  # SQLite would make one
+    try:
+        return sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)
+    except (ImportError, sqlalchemy.exc.NoSuchModuleError) as error:
+        if url.get_backend_name() == "postgresql":
+            raise MissingExtra("PostgreSQL", "postgres") from error
+        raise SourceError(f"{url.drivername} databases need a driver that is not installed.") from error
+
+
+def _sql_rows(engine: Engine, name: str, schema: str) -> Iterator[tuple[int, Mapping[str, object] | _Bad]]:
+    import sqlalchemy  # noqa: PLC0415
+
+    # Values are taken as the driver gives them: SQLite holds in a column what its type does not allow.
+    table = sqlalchemy.table(name, schema=schema or None)
+    query = sqlalchemy.select(sqlalchemy.text("*")).select_from(table)
+    with _sql_errors(engine), engine.connect() as connection:
+        found = connection.execution_options(yield_per=_ROWS_AT_A_TIME).execute(query)
+        names = list(found.keys())
+        for number, row in enumerate(found, 1):
+            yield number, dict(zip(names, row, strict=True))
+
+
+@contextmanager
+def _sql_errors(engine: Engine) -> Iterator[None]:
+    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415
+
+    try:
+        yield
+    except SQLAlchemyError as error:
+        reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
+        raise SourceError(f"The database {engine.url!r} cannot be read: {reason}.") from error
+
+
+def _texts(values: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
+    """The texts of all values by attribute, those that are empty left out."""
+    texts: dict[str, tuple[str, ...]] = {}
+    for name, value in values.items():
+        if not name:
+            continue
+        if isinstance(value, dict | list | tuple):
+            parts: dict[str, dict[str, None]] = {}  # of each attribute, without repeats, in order
+            for inner, text in _within(name, value):
+                parts.setdefault(inner, {})[text] = None
+            texts |= {inner: tuple(found) for inner, found in parts.items()}
+        elif text := _text(value):
+            texts[name] = (text,)
+    return texts
+
+
+def _within(name: str, value: object) -> Iterator[tuple[str, str]]:
+    """All texts inside of a value, each with the name of its attribute."""
+    if isinstance(value, dict):
+        for inner, part in value.items():
+            yield from _within(f"{name}.{inner}", part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _within(name, part)
+    elif text := _text(value):
+        yield name, text
+
+
+def _text(value: object) -> str:
+    """A value as a page might show it; nothing for what is no text and no number."""
+    match value:
+        case str():
+            return _normal(value)
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case float() if not math.isfinite(value):
+            return ""
+        case float() if value.is_integer() and abs(value) < _WHOLE_BELOW:
+            return str(int(value))  # whole numbers become floats where others are missing
+        case Decimal():
+            return f"{value:f}" if value.is_finite() else ""
+        case datetime():
+            return value.isoformat(" ")
+        case date():
+            return value.isoformat()
+        case bytes():
+            return _normal(_decoded(value))
+    return _normal(str(value))
+
+
+def _decoded(content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError:  # an image, perhaps
+        return ""
+
+
+def _normal(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _source(value: object) -> str:
+    source = _only_text(value, SOURCE_KEY)
+    if len(source.encode(errors="surrogatepass")) > _LONGEST_SOURCE:
+        raise ValueError(f"{SOURCE_KEY} is longer than {_LONGEST_SOURCE} bytes")
+    return source
+
+
+def _only_text(value: object, key: str) -> str:
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"{key} must be a text, not {value!r}")
+    return _normal(value or "")
+
+
+def _confidence(value: object) -> float:
+    if value in (None, ""):
+        return 1.0
+    if not isinstance(value, str | int | float) or not 0 <= float(value) <= 1:
+        raise ValueError(f"{CONFIDENCE_KEY} must be a number from 0 to 1, not {value!r}")
+    return float(value)
+
+
+def _lowest(confidence: object) -> float:
+    """The confidence of the least sure value of an extracted record."""
+    by_attribute = confidence if isinstance(confidence, dict) else {}
+    all_values = [value for values in by_attribute.values() if isinstance(values, list) for value in values]
+    return min(map(_confidence, all_values), default=1.0)

@@ -1,0 +1,169 @@
+"""Seeds in the store: known records by source.
+
+What comes is written batch by batch, and each seed has the mark of the time it was met last. So an import can
+be killed at any moment and begun again: what a source no longer has is removed only when all of it was read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from itertools import islice
+from operator import itemgetter
+from secrets import randbits
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from siteloom.errors import StoreError
+from siteloom.model import Seed
+from siteloom.store import schema
+from siteloom.store.interrupts import held_back_interrupt
+from siteloom.store.keys import seed_key
+from siteloom.store.text import storable, storable_json
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from datetime import datetime
+
+    from sqlalchemy import Connection, Engine, Row
+
+_WRITTEN_AT_A_TIME = 10_000
+_READ_AT_A_TIME = 5_000
+_MARK_BITS = 62
+_LONGEST_SOURCE = 300  # bytes; PostgreSQL refuses to index far longer ones
+
+# Made once: for a million small texts it is the making that takes long.
+_in_order = json.JSONEncoder(sort_keys=True).encode
+_as_given = json.JSONEncoder(ensure_ascii=False).encode
+
+
+class SeedCounts(NamedTuple):
+    """What became of seeds: unchanged are those that were there already, or came more than once."""
+
+    added: int
+    unchanged: int
+    removed: int
+
+
+class SeedSource(NamedTuple):
+    """A source of seeds in numbers: how many of its records have each attribute, and when the last came."""
+
+    source: str
+    records: int
+    attributes: Mapping[str, int]
+    confidence: float
+    added_at: datetime
+
+
+def add_seeds(
+    engine: Engine,
+    run_id: int,
+    seeds: Iterable[Seed],
+    *,
+    at: datetime,
+    replaced: Collection[str] | None = None,
+) -> SeedCounts:
+    """Keep seeds; unless `replaced` is None, only they are left of their sources and of those it names."""
+    with engine.connect() as connection:
+        last_id = connection.execute(select(func.coalesce(func.max(schema.seeds.c.id), 0))).scalar_one()
+    count, removed = 0, 0
+    common = {"run_id": run_id, "met": randbits(_MARK_BITS), "added_at": at}
+    sources = {storable(source) for source in replaced or ()}
+    for batch in _batches(seeds):
+        count += len(batch)
+        sources.update({storable(seed.source) for seed in batch})
+        rows = {row["key"]: row for row in (_row(seed, common) for seed in batch)}
+        with held_back_interrupt(), engine.begin() as connection:
+            _save(connection, list(rows.values()))
+    with held_back_interrupt(), engine.begin() as connection:
+        is_new = schema.seeds.c.id > last_id
+        added: int = connection.execute(select(func.count()).where(is_new)).scalar_one()
+        if replaced is not None:
+            removed = sum(_remove_outdated(connection, common["met"], source) for source in sources)
+    return SeedCounts(added, count - added, removed)
+
+
+def _batches(seeds: Iterable[Seed]) -> Iterator[list[Seed]]:
+    following = iter(seeds)
+    while batch := list(islice(following, _WRITTEN_AT_A_TIME)):
+        yield batch
+
+
+def _row(seed: Seed, common: Mapping[str, object]) -> dict[str, object]:
+    source, url = storable(seed.source), storable(seed.url)
+    if len(source.encode()) > _LONGEST_SOURCE:
+        raise StoreError(f"The source {source[:40]!r}... of seeds is longer than {_LONGEST_SOURCE} bytes.")
+    return {
+        "source": source,
+        "key": seed_key(source, url, _in_order(seed.values)),
+        "content": storable_json(_as_given(seed.values)),
+        "url": url,
+        "confidence": seed.confidence,
+        **common,
+    }
+
+
+def _save(connection: Connection, rows: list[dict[str, object]]) -> None:
+    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    row = insert(schema.seeds)
+    met_again = {name: row.excluded[name] for name in ("confidence", "run_id", "met")}
+    connection.execute(row.on_conflict_do_update(index_elements=["key"], set_=met_again), rows)
+
+
+def _remove_outdated(connection: Connection, mark: object, source: str) -> int:
+    columns = schema.seeds.c
+    outdated = delete(schema.seeds).where(columns.source == source, columns.met != mark)
+    return connection.execute(outdated).rowcount
+
+
+def stored_seeds(engine: Engine, sources: Collection[str] | None = None) -> Iterator[Seed]:
+    """All seeds or those of some sources, in the order they came."""
+    for row in _rows(engine, sources):
+        values = {name: tuple(texts) for name, texts in json.loads(row.content).items()}
+        yield Seed(values, row.source, row.url, row.confidence)
+
+
+def _rows(engine: Engine, sources: Collection[str] | None = None) -> Iterator[Row[*tuple[Any, ...]]]:
+    """In batches, each found from where the last one ended: no answer is large, and none stays open."""
+    columns = schema.seeds.c
+    batch = (
+        select(columns.id, columns.source, columns.content, columns.url, columns.confidence)
+        .order_by(columns.id)
+        .limit(_READ_AT_A_TIME)
+    )
+    if sources is not None:
+        batch = batch.where(columns.source.in_([storable(source) for source in sources]))
+    following = batch
+    while True:
+        with engine.connect() as connection:
+            rows = connection.execute(following).all()
+        yield from rows
+        if len(rows) < _READ_AT_A_TIME:
+            return
+        following = batch.where(columns.id > rows[-1].id)
+
+
+def seed_sources(engine: Engine) -> list[SeedSource]:
+    """All sources by name, in numbers."""
+    columns = schema.seeds.c
+    numbers = (func.count(), func.avg(columns.confidence), func.max(columns.added_at))
+    with engine.connect() as connection:
+        found = connection.execute(select(columns.source, *numbers).group_by(columns.source)).all()
+    filled: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for row in _rows(engine):
+        filled[row.source].update(json.loads(row.content).keys())
+    return [
+        SeedSource(source, records, filled[source], confidence, added_at)
+        for source, records, confidence, added_at in sorted(
+            found, key=itemgetter(0)
+        )  # databases differ in how they sort text
+    ]
+
+
+def withdraw_seeds(engine: Engine, source: str) -> int:
+    """Remove all seeds of a source; returns how many there were."""
+    withdrawn = delete(schema.seeds).where(schema.seeds.c.source == storable(source))
+    with held_back_interrupt(), engine.begin() as connection:
+        return connection.execute(withdrawn).rowcount
