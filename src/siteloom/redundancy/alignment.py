@@ -1,0 +1,287 @@
+"""Which record is on which page: matches that agree with one another over pages.
+
+A match is worth as many bits as it tells about which record it is: log2 of all
+records by those that are as similar to the text. A page shows a record if its
+matches at the positions of several attributes together tell more bits than it
+takes to name one record among all.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from siteloom.redundancy.links import firsts, linked
+from siteloom.redundancy.positions import Position
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from siteloom.redundancy.page_texts import PageTexts
+    from siteloom.redundancy.positions import Positions
+    from siteloom.redundancy.seed_table import SeedAttribute, SeedTable, ValueMatches
+
+    Flags = NDArray[np.bool_]
+    Ints = NDArray[np.int32]
+    Longs = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+MARGIN = 3.0
+"""Bits by which a page must tell more than it takes to name its record: one in eight would by chance."""
+
+_RARE = 30  # a text that so many records or more are similar to names none of them
+_MOST_RECORDS_OF_PAGE = 20  # the same entity may be known from as many sources
+_LEAST_SHARE_OF_BITS = 0.5  # that rare values must tell for a pair to be looked at
+_MOST_TEXTS_OF_VALUE = 300  # the most similar ones: a bound on the work for values such as `Italian`
+_POSITIONS_TRIED = 30  # of an attribute; all pairs of those of two attributes are tried
+_GROWN = 8  # of the best pairs of positions
+_POSITIONS_ADDED = 10  # of each further attribute, are tried
+_LEAST_GROWTH = 1.01  # of the score, by a further attribute
+_MOST_BEHIND = (
+    0.3  # of the bits of a record's name: what tells that much less than the best is another record
+)
+_SAME_ROWS = 0.5
+_TIE = 1e-3
+
+
+class TextMatches(NamedTuple):
+    """Texts of pages and the values of one attribute that they may be.
+
+    `bits` is what a match tells, `records` how many are as similar to the text.
+    """
+
+    text: Ints
+    value: Ints
+    similarity: Floats
+    bits: Floats
+    records: Longs
+
+
+class Pairs(NamedTuple):
+    """Records and the pages that may show them, in the order of pages."""
+
+    page: Ints
+    record: Ints
+
+
+class Matched(NamedTuple):
+    """For one attribute, the rows of page texts where values of paired records stand."""
+
+    pair: Ints
+    row: Ints
+    similarity: Floats
+    bits: Floats
+
+
+class Alignment(NamedTuple):
+    """The pairs that are believed, the positions that tell them by attribute, and how much they tell."""
+
+    pairs: Pairs
+    positions: Mapping[str, Position]
+    score: float
+
+
+class Rows:
+    """The rows of page texts that may be values, to be found by page and text."""
+
+    def __init__(self, texts: PageTexts, is_open: Flags) -> None:
+        self.texts = texts
+        self._rows = np.flatnonzero(is_open)
+        keys = texts.page[self._rows].astype(np.int64) << 32 | texts.text[self._rows]
+        order = np.argsort(keys, kind="stable")
+        self._rows = self._rows[order]
+        self._keys = keys[order]
+        self.pages_of = linked(texts.text[self._rows], texts.page[self._rows], len(texts.texts))
+
+    def found(self, page: Ints, text: Ints) -> tuple[Longs, Longs]:
+        """The rows of each page and text: where in the input each stands, and the rows."""
+        keys = page.astype(np.int64) << 32 | text
+        low = np.searchsorted(self._keys, keys)
+        counts = np.searchsorted(self._keys, keys, "right") - low
+        origin = np.repeat(np.arange(len(keys)), counts)
+        within = np.arange(len(origin)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return origin, self._rows[low[origin] + within]
+
+
+def told(attribute: SeedAttribute, found: ValueMatches, numbers: Ints) -> TextMatches:
+    """What matches tell; `numbers` are those of the texts that were compared among all of the pages."""
+    order = np.lexsort((-found.similarity, found.text))
+    text, value = found.text[order], found.value[order]
+    similarity = found.similarity[order].astype(np.float64)
+    counts = attribute.records_of.counts()[value]
+    upto = np.cumsum(counts)
+    starts = np.flatnonzero(firsts(text))
+    before = np.repeat(upto[starts] - counts[starts], np.diff(starts, append=len(text)))
+    # Those that are equally similar count for one another: all have the number of the last of them.
+    last = np.flatnonzero(np.append(firsts(text)[1:] | (-np.diff(similarity) > _TIE), [True][: len(text)]))
+    records = (upto - before)[last[np.searchsorted(last, np.arange(len(text)))]]
+    known = int((attribute.values_of.counts() > 0).sum())
+    bits = np.log2(np.maximum(1.0, known / np.maximum(1, records))) * similarity**2
+    return TextMatches(numbers[text], value, similarity, bits, records)
+
+
+def candidate_pairs(table: SeedTable, matches: Sequence[TextMatches], rows: Rows) -> Pairs:
+    """The pairs of record and page that rare values suggest: never all."""
+    most_pages = max(10, rows.texts.pages // 10)  # a text on more pages is of the site, not of a record
+    page_counts = rows.pages_of.counts()
+    keys: list[Longs] = []
+    bits: list[Floats] = []
+    for attribute, found in zip(table.attributes, matches, strict=True):
+        is_rare = (found.records <= _RARE) & (page_counts[found.text] <= most_pages)
+        origin, record = attribute.records_of.expanded(found.value[is_rare])
+        text, tells = found.text[is_rare][origin], found.bits[is_rare][origin]
+        origin, page = rows.pages_of.expanded(text)
+        key = page.astype(np.int64) << 32 | record[origin]
+        best = _best_of_each(key, tells[origin])
+        keys.append(key[best])
+        bits.append(tells[origin][best])
+    key, inverse = np.unique(np.concatenate(keys), return_inverse=True)
+    total = np.bincount(inverse, np.concatenate(bits), minlength=len(key))
+    likely = total >= _LEAST_SHARE_OF_BITS * bits_of_name(table)
+    key, total = key[likely], total[likely]
+    order = np.lexsort((-total, key >> 32))
+    page = key[order] >> 32
+    kept = np.sort(key[order][np.arange(len(key)) - np.searchsorted(page, page) < _MOST_RECORDS_OF_PAGE])
+    return Pairs((kept >> 32).astype(np.int32), (kept & 0xFFFFFFFF).astype(np.int32))
+
+
+def bits_of_name(table: SeedTable) -> float:
+    """The bits that it takes to name one record among all."""
+    return math.log2(max(2, table.records))
+
+
+def matched_rows(attribute: SeedAttribute, found: TextMatches, pairs: Pairs, rows: Rows) -> Matched:
+    """Where the values of the records stand on the pages they are paired with."""
+    order = np.lexsort((-found.similarity, found.value))
+    value = found.value[order]
+    order = order[np.arange(len(value)) - np.searchsorted(value, value) < _MOST_TEXTS_OF_VALUE]
+    texts_of_value = linked(found.value[order], np.arange(len(order)), len(attribute.values))
+    pair, value = attribute.values_of.expanded(pairs.record)
+    origin, at = texts_of_value.expanded(value)
+    match, pair = order[at], pair[origin]
+    origin, row = rows.found(pairs.page[pair], found.text[match])
+    return Matched(
+        pair[origin].astype(np.int32),
+        row.astype(np.int32),
+        found.similarity[match][origin],
+        found.bits[match][origin],
+    )
+
+
+class _Candidate(NamedTuple):
+    attribute: int
+    position: Position
+    bits: Floats  # of each pair, by what stands there
+    rows: frozenset[int]
+
+
+def aligned(
+    table: SeedTable, pairs: Pairs, matched: Sequence[Matched], positions: Positions
+) -> Alignment | None:
+    """The positions of at least two attributes whose matches tell most, and the pairs they tell."""
+    if not len(pairs.page):
+        return None
+    return _Search(table, pairs, matched, positions).best()
+
+
+class _Search:
+    def __init__(
+        self, table: SeedTable, pairs: Pairs, matched: Sequence[Matched], positions: Positions
+    ) -> None:
+        self._names = [attribute.name for attribute in table.attributes]
+        self._pairs = pairs
+        self._needed = bits_of_name(table)
+        self._page_starts = np.flatnonzero(firsts(pairs.page))
+        self._candidates = [
+            list(self._likely(number, found, positions)) for number, found in enumerate(matched)
+        ]
+
+    def _likely(self, attribute: int, found: Matched, positions: Positions) -> Iterator[_Candidate]:
+        """The positions at which an attribute's matches tell most."""
+        ranked: list[tuple[float, Position]] = []
+        for way, (of_row, nodes) in enumerate(zip(*positions, strict=True)):
+            number = of_row[found.row]
+            stands = number >= 0
+            number, pair = number[stands], found.pair[stands]
+            # One of many nodes is met by chance more easily.
+            bits = found.bits[stands] - np.log2(nodes[number])
+            best = _best_of_each(number.astype(np.int64) << 32 | self._pairs.page[pair], bits)
+            sums = np.bincount(number[best], np.maximum(0, bits[best]))
+            for one in np.argsort(-sums)[:_POSITIONS_TRIED].tolist():
+                if sums[one] > 0:
+                    ranked.append((sums[one], Position(way, one)))
+        ranked.sort(key=lambda one: -one[0])
+        for _, position in ranked[:_POSITIONS_TRIED]:
+            at = positions.of_row[position.way][found.row] == position.number
+            bits = np.zeros(len(self._pairs.page))
+            nodes_of_page = positions.nodes_of_page[position.way][position.number]
+            np.maximum.at(bits, found.pair[at], found.bits[at] - math.log2(nodes_of_page))
+            yield _Candidate(attribute, position, bits, frozenset(found.row[at].tolist()))
+
+    def best(self) -> Alignment | None:
+        twos = [
+            (self._score(first.bits + second.bits), first, second)
+            for one, other in combinations(self._candidates, 2)
+            for first in one
+            for second in other
+            if not _share_rows(first, second)
+        ]
+        twos.sort(key=lambda two: -two[0])
+        grown = [self._grown([first, second]) for score, first, second in twos[:_GROWN] if score > 0]
+        return max(grown, key=lambda found: found.score, default=None)
+
+    def _score(self, bits: Floats) -> float:
+        """The bits that pages tell beyond what it takes to name their record."""
+        beyond = np.maximum.reduceat(bits - self._needed, self._page_starts)
+        return float(beyond[beyond > 0].sum())
+
+    def _discounted(self, bits: Floats) -> float:
+        """The same, less where pages are all said to show the same few records."""
+        beyond = bits - self._needed
+        best = _best_of_each(self._pairs.page.astype(np.int64), beyond)
+        best = best[beyond[best] > 0]
+        records = self._pairs.record[best]
+        return float(beyond[best].sum()) * len(np.unique(records)) / max(1, len(records))
+
+    def _grown(self, chosen: list[_Candidate]) -> Alignment:
+        bits = np.sum([one.bits for one in chosen], axis=0)
+        score = self._discounted(bits)
+        while True:
+            known = {one.attribute for one in chosen}
+            further = [
+                (self._discounted(bits + one.bits), one)
+                for candidates in self._candidates
+                for one in candidates[:_POSITIONS_ADDED]
+                if one.attribute not in known and not any(_share_rows(one, other) for other in chosen)
+            ]
+            better, one = max(further, key=lambda found: found[0], default=(0.0, chosen[0]))
+            if better <= score * _LEAST_GROWTH:
+                positions = {self._names[one.attribute]: one.position for one in chosen}
+                return Alignment(self._believed(bits), positions, score)
+            chosen, bits, score = [*chosen, one], bits + one.bits, better
+
+    def _believed(self, bits: Floats) -> Pairs:
+        """The pairs that are told well enough, and not much worse than the page's best one."""
+        beyond = bits - self._needed
+        best = np.repeat(
+            np.maximum.reduceat(beyond, self._page_starts),
+            np.diff(self._page_starts, append=len(beyond)),
+        )
+        kept = (beyond > MARGIN) & (beyond > best - _MOST_BEHIND * self._needed)
+        return Pairs(self._pairs.page[kept], self._pairs.record[kept])
+
+
+def _best_of_each(keys: Longs, bits: Floats) -> Longs:
+    """For each different key, where the most bits stand."""
+    order = np.lexsort((-bits, keys))
+    return order[firsts(keys[order])]
+
+
+def _share_rows(one: _Candidate, other: _Candidate) -> bool:
+    """Whether two positions are mostly the same texts: two attributes share no position."""
+    return len(one.rows & other.rows) > _SAME_ROWS * min(len(one.rows), len(other.rows))

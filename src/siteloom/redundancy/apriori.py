@@ -1,0 +1,120 @@
+"""Which things occur together on many pages: all frequent sets, found level by level.
+
+A page has baskets, one for each known record that agrees with it somewhere. The
+support of a set is the number of pages that have a basket with all of it. A set is
+frequent only if all its subsets are, so that few sets need be counted
+(Agrawal and Srikant, VLDB 1994).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+ItemSet = tuple[int, ...]
+
+_BITS = 64
+# On a page of long lists each entry may go with each; no one could wait for all sets of four.
+_MOST_SETS = 200_000
+
+
+class Baskets(NamedTuple):
+    """The baskets of one page: a row for each, with a column for each of the `items` that occur on it."""
+
+    items: NDArray[np.int64]
+    holds: NDArray[np.bool_]
+
+
+def frequent_sets(
+    pages: Sequence[Baskets], alone: Sequence[int], least: int, excluded: NDArray[np.bool_]
+) -> list[dict[ItemSet, int]]:
+    """The sets of 1, 2, … items with a support of at least `least`, ascending; no level is empty.
+
+    `alone` is the support of each item by itself. No set has two items that are `excluded` by each other.
+    """
+    singles: dict[ItemSet, int] = {(item,): support for item, support in enumerate(alone) if support >= least}
+    if not singles:
+        return []
+    together = _together(pages, len(alone))
+    is_frequent = (together >= least) & ~excluded
+    frequent = np.array([support >= least for support in alone])
+    is_frequent &= frequent & frequent[:, np.newaxis]
+    first, second = np.nonzero(np.triu(is_frequent, 1))
+    pairs: dict[ItemSet, int] = {
+        (one, other): int(together[one, other])
+        for one, other in zip(first.tolist(), second.tolist(), strict=True)
+    }
+    levels: list[dict[ItemSet, int]] = [singles, pairs]
+    bits = _Bits(pages, len(alone)) if pairs else None
+    while levels[-1] and bits is not None:
+        longer: dict[ItemSet, int] = {}
+        for candidates, supports in _longer(levels[-1], is_frequent, bits):
+            found = zip(candidates, supports, strict=True)
+            longer.update((one, support) for one, support in found if support >= least)
+            if len(longer) > 2 * _MOST_SETS:
+                longer = _most_supported(longer)
+        levels.append(_most_supported(longer))
+    return levels[:-1]
+
+
+def _most_supported(sets: dict[ItemSet, int]) -> dict[ItemSet, int]:
+    """The sets, if there are not too many, or else those with the most support; ascending."""
+    if len(sets) <= _MOST_SETS:
+        return sets
+    kept = sorted(sets, key=lambda one: (-sets[one], one))[:_MOST_SETS]
+    return {one: sets[one] for one in sorted(kept)}
+
+
+def _together(pages: Sequence[Baskets], items: int) -> NDArray[np.int32]:
+    """On how many pages each two items are in one basket."""
+    support = np.zeros((items, items), np.int32)
+    for page in pages:
+        holds = page.holds.astype(np.float32)  # to multiply these is much faster than booleans
+        support[np.ix_(page.items, page.items)] += (holds.T @ holds) > 0
+    return support
+
+
+def _longer(
+    level: Mapping[ItemSet, int], is_frequent: NDArray[np.bool_], bits: _Bits
+) -> Iterator[tuple[list[ItemSet], list[int]]]:
+    """The sets with one item more whose items are all frequent two by two, and their supports.
+
+    They are made of two sets that differ in the last item, many at once.
+    """
+    by_beginning: dict[ItemSet, list[int]] = {}
+    for one in level:
+        by_beginning.setdefault(one[:-1], []).append(one[-1])
+    for beginning, ends in by_beginning.items():
+        for place, last in enumerate(ends):
+            following = np.array(ends[place + 1 :], np.int64)
+            following = following[is_frequent[last, following]]
+            if len(following):
+                known = (*beginning, last)
+                yield [(*known, one) for one in following.tolist()], bits.supports(known, following)
+
+
+class _Bits:
+    """All baskets as bits, a row for each item; the baskets of a page begin with a new word."""
+
+    def __init__(self, pages: Sequence[Baskets], items: int) -> None:
+        words = np.array([-(-len(page.holds) // _BITS) for page in pages])
+        self._begins = np.cumsum(words) - words
+        self._bits = np.zeros((items, words.sum()), np.uint64)
+        for page, begin in zip(pages, self._begins.tolist(), strict=True):
+            for word, first in enumerate(range(0, len(page.holds), _BITS), begin):
+                holds = page.holds[first : first + _BITS]
+                bit = np.uint64(1) << np.arange(len(holds), dtype=np.uint64)
+                self._bits[page.items, word] = bit @ holds.astype(np.uint64)
+
+    def supports(self, known: ItemSet, following: NDArray[np.int64]) -> list[int]:
+        """For each of the following items, on how many pages it is in one basket with all known ones."""
+        common = self._bits[following] & np.bitwise_and.reduce(self._bits[list(known)])
+        has_page = np.bitwise_or.reduceat(common, self._begins, axis=1) != 0
+        supports: list[int] = np.count_nonzero(has_page, axis=1).tolist()
+        return supports

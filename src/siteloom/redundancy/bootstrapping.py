@@ -1,0 +1,178 @@
+"""From known records to the wrapper of a site, with no page annotated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
+
+from siteloom.dom import parse
+from siteloom.errors import UsageError
+from siteloom.model import Failure, Seed
+from siteloom.redundancy.findattrpos import find_attribute_positions
+from siteloom.redundancy.known_pages import known_pages
+from siteloom.redundancy.outcome import AttributeEvidence, Bootstrapped, SeedMatch
+from siteloom.redundancy.page_texts import TextCollector
+from siteloom.redundancy.position_wrapper import positions_wrapper
+from siteloom.redundancy.wrapping import wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from siteloom.learning import Schema
+    from siteloom.model import Page
+    from siteloom.redundancy.page_texts import PageTexts
+
+Method = Literal["bits", "findattrpos", "findattrposw"]
+METHODS: tuple[Method, ...] = get_args(Method)
+
+SOURCE = "_source"
+"""The key under which a record as a mapping tells where it is known from."""
+
+GivenSeed: TypeAlias = "Seed | Mapping[str, object]"
+
+
+def bootstrap(
+    seeds: Iterable[GivenSeed],
+    pages: Iterable[Page],
+    core: Sequence[str],
+    schema: Schema = None,
+    method: Method = "bits",
+) -> Bootstrapped:
+    """Learn a wrapper for the pages of a site from records that are known from elsewhere.
+
+    A seed maps attributes to a text or several, and `_source`, if it likes, to where
+    it is known from. The wrapper must find the `core` attributes, else there is none.
+    Methods are `bits`, and `findattrpos` and `findattrposw` as in the paper on content
+    redundancy.
+    """
+    if method not in METHODS:
+        raise UsageError(f"No method {method!r} to bootstrap by: use one of {', '.join(METHODS)}.")
+    known = [as_seed(seed) for seed in seeds]
+    _check(known, core)
+    read = _read(pages)
+    if method == "bits":
+        return _by_bits(known, read, core, schema)
+    return _by_positions(known, read, core, method)
+
+
+def as_seed(given: GivenSeed) -> Seed:
+    """A record as a mapping, with texts that are fit to be compared."""
+    if isinstance(given, Seed):
+        return given
+    values: dict[str, tuple[str, ...]] = {}
+    for name, value in given.items():
+        if name.startswith("_") or value is None:
+            continue
+        texts = value if isinstance(value, list | tuple) else (value,)
+        kept = tuple(" ".join(str(text).split()) for text in texts if text is not None)
+        if any(kept):
+            values[name] = tuple(filter(None, kept))
+    return Seed(values, source=str(given.get(SOURCE) or ""))
+
+
+def _check(seeds: Sequence[Seed], core: Sequence[str]) -> None:
+    if isinstance(core, str) or not core:
+        raise UsageError('Name the attributes that must be found: core=("name", "address").')
+    known = {name for seed in seeds for name, texts in seed.values.items() if texts}
+    if not known:
+        raise UsageError("The seeds have no values: give records with at least two attributes.")
+    if missing := [name for name in core if name not in known]:
+        raise UsageError(
+            f"No seed has the attribute {missing[0]}, which must be found: the seeds have "
+            f"{', '.join(sorted(known))}."
+        )
+
+
+class _Read(NamedTuple):
+    """The pages that can be parsed, and their texts."""
+
+    pages: tuple[Page, ...]
+    texts: PageTexts
+
+
+def _read(pages: Iterable[Page]) -> _Read:
+    collector = TextCollector()
+    kept = []
+    for page in pages:
+        root = parse(page)
+        if not isinstance(root, Failure):
+            collector.add(root)
+            kept.append(page)
+    return _Read(tuple(kept), collector.collected())
+
+
+def _by_bits(seeds: Sequence[Seed], read: _Read, core: Sequence[str], schema: Schema) -> Bootstrapped:
+    found = known_pages(seeds, read.texts)
+    if isinstance(found, str):
+        return _refused(found, seeds, read)
+    result = wrapped(found, read.pages, schema)
+    missing = [name for name in core if result.attributes[name].verdict != "accepted"]
+    matched = len({match.seed for match in result.evidence})
+    reason = ""
+    if missing:
+        shown = ", ".join(missing)
+        reason = (
+            f"Not enough overlap: {matched:,} of {len(seeds):,} seeds were found on "
+            f"{len(found.pages):,} of {len(read.pages):,} pages, but not {shown}"
+            f" ({result.attributes[missing[0]].reason})."
+        )
+    return Bootstrapped(
+        None if missing else result.wrapper,
+        reason,
+        result.evidence,
+        result.attributes,
+        result.suggestions,
+        result.urls,
+        len(seeds),
+        matched,
+        len(read.pages),
+        len(found.pages),
+    )
+
+
+def _refused(reason: str, seeds: Sequence[Seed], read: _Read) -> Bootstrapped:
+    return Bootstrapped(None, reason, (), {}, (), (), len(seeds), 0, len(read.pages), 0)
+
+
+def _by_positions(
+    seeds: Sequence[Seed], read: _Read, core: Sequence[str], method: Literal["findattrpos", "findattrposw"]
+) -> Bootstrapped:
+    found = find_attribute_positions(seeds, read.texts, method)
+    evidence = tuple(
+        SeedMatch(
+            one.seed,
+            read.pages[one.page].url,
+            one.attribute,
+            found.positions[one.attribute],
+            one.value,
+            one.text,
+            one.similarity,
+        )
+        for one in found.agreements
+    )
+    names = dict.fromkeys(name for seed in seeds for name in seed.values)
+    attributes = {
+        name: AttributeEvidence("accepted", found.support, 1.0, 0.0, found.filled[name], "")
+        if name in found.positions
+        else AttributeEvidence("refused", 0, 0.0, 0.0, 0.0, "in no set of positions with enough pages")
+        for name in names
+    }
+    matched, pages = len({one.seed for one in evidence}), len({one.url for one in evidence})
+    missing = [name for name in core if name not in found.positions]
+    reason = (
+        f"Not enough overlap: no positions of {', '.join(missing)} agree with the other attributes on enough of "
+        f"the {len(read.pages):,} pages."
+        if missing
+        else ""
+    )
+    return Bootstrapped(
+        None if missing else positions_wrapper(found, read.pages),
+        reason,
+        evidence,
+        attributes,
+        (),
+        tuple(page.url for page in read.pages),
+        len(seeds),
+        matched,
+        len(read.pages),
+        pages,
+    )

@@ -1,0 +1,272 @@
+"""FINDATTRPOS: the positions of attributes at which known records agree with many pages.
+
+After Gulhane, Rastogi, Sengamedu and Tengli, "Exploiting content redundancy for
+web information extraction" (PVLDB 2010). A position is an absolute path with
+numbers. A record matches a page at some positions if each of its values is similar to what
+stands there; the largest set of attributes, each with its position, that enough pages match
+is taken. FINDATTRPOSW is content with weak similarity.
+
+Which records match is looked at page by page: all pairs of a record and a page that share a kind of
+cuisine would be too many to hold.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from siteloom.redundancy.apriori import Baskets, frequent_sets
+from siteloom.redundancy.candidates import BETA, at_least, grouped, weak_matches
+from siteloom.redundancy.page_texts import Numbered
+from siteloom.redundancy.patterns import strong_matches
+from siteloom.redundancy.strong import STRONGLY_SIMILAR, SUPPORT
+from siteloom.redundancy.weak import WEAKLY_SIMILAR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from siteloom.model import Seed
+    from siteloom.redundancy.apriori import ItemSet
+    from siteloom.redundancy.candidates import Candidate, Matches, Similar
+    from siteloom.redundancy.page_texts import PageTexts
+
+    Ints = NDArray[np.int32]
+    Floats = NDArray[np.float32]
+
+Method = Literal["findattrpos", "findattrposw"]
+
+_MOST_REMEMBERED = 5_000_000  # records of texts that are kept at hand
+# A site of long lists has tens of thousands, of which each would be tried with each.
+_MOST_CANDIDATES = 1_000
+_LEAST_ATTRIBUTES = 2  # that a record must match before it is looked at closely
+
+
+class Agreement(NamedTuple):
+    """A page and the record that matches it best: what each says of an attribute, and how similar that is."""
+
+    seed: int
+    page: int
+    attribute: str
+    value: str
+    text: str
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPositions:
+    """The positions of attributes, none if no known record matches enough pages anywhere.
+
+    `filled` is the share of pages that have something there. `support` is the number of pages that one
+    record matches at all positions. `positions_left` has for k = 1, 2, … how many positions each
+    attribute still had in sets of k positions with enough support.
+    """
+
+    positions: Mapping[str, str]
+    filled: Mapping[str, float]
+    support: int
+    positions_left: tuple[Mapping[str, int], ...]
+    agreements: tuple[Agreement, ...]
+
+
+def find_attribute_positions(
+    seeds: Sequence[Seed],
+    texts: PageTexts,
+    method: Method = "findattrpos",
+    *,
+    alpha: float = SUPPORT,
+    beta: int = BETA,
+    weak_threshold: float = WEAKLY_SIMILAR,
+    strong_threshold: float = STRONGLY_SIMILAR,
+) -> FoundPositions:
+    """Where the attributes of known records stand on pages of one template."""
+    matches = weak_matches(seeds, texts, beta=beta, threshold=weak_threshold)
+    if method == "findattrpos":
+        matches = at_least(strong_matches(matches, alpha=alpha), strong_threshold, beta=beta)
+    return best_positions(matches, beta=beta)
+
+
+def best_positions(matches: Matches, *, beta: int = BETA) -> FoundPositions:
+    """The largest set of candidates with enough support; of several the one with the most.
+
+    Among equals the one wins that has the least text besides the known values, and then the first.
+    """
+    candidates = _most_common(matches.candidates)
+    levels = frequent_sets(
+        list(_baskets(candidates, matches.seeds)),
+        [len(candidate.page) for candidate in candidates],
+        beta,
+        _excluded(candidates),
+    )
+    if not levels:
+        return FoundPositions({}, {}, 0, (), ())
+    support = max(levels[-1].values())
+    tied = sorted(one for one, of_set in levels[-1].items() if of_set == support)
+    if len(tied) > 1:
+        extra = {item: _extra_text(candidates[item], matches.texts) for one in tied for item in one}
+        tied.sort(key=lambda one: sum(extra[item] for item in one))
+    chosen = [candidates[item] for item in tied[0]]
+    return FoundPositions(
+        {one.attribute: matches.texts.path_text(one.path) for one in chosen},
+        {one.attribute: _filled(one, matches.texts) for one in chosen},
+        support,
+        tuple(_positions_left(level, candidates) for level in levels),
+        tuple(_agreements(chosen, matches.texts)),
+    )
+
+
+def _most_common(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates, where an attribute has too many only those on the most pages."""
+    by_pages: dict[str, list[int]] = {}
+    for number in sorted(range(len(candidates)), key=lambda number: -len(candidates[number].page)):
+        by_pages.setdefault(candidates[number].attribute, []).append(number)
+    kept = [number for numbers in by_pages.values() for number in numbers[:_MOST_CANDIDATES]]
+    return [candidates[number] for number in sorted(kept)]
+
+
+def _excluded(candidates: Sequence[Candidate]) -> NDArray[np.bool_]:
+    """Which candidates cannot go together: an attribute has one position, and a position one attribute."""
+    numbers = Numbered()
+    attribute = np.array([numbers[one.attribute] for one in candidates], np.int32)
+    path = np.array([one.path for one in candidates], np.int32)
+    excluded: NDArray[np.bool_] = (attribute == attribute[:, np.newaxis]) | (path == path[:, np.newaxis])
+    return excluded
+
+
+class _RecordsOfTexts:
+    """The records with a value that a text is similar to, remembered for what pages repeat."""
+
+    def __init__(self) -> None:
+        self._remembered: dict[tuple[Similar, int], Ints] = {}
+        self._size = 0
+
+    def __call__(self, similar: Similar, place: int) -> Ints:
+        found = self._remembered.get((similar, place))
+        if found is None:
+            _, records = similar.known.records_of.expanded(similar.sayings.of(place))
+            found = np.unique(records)
+            if self._size > _MOST_REMEMBERED:
+                self._remembered.clear()
+                self._size = 0
+            self._remembered[similar, place] = found
+            self._size += len(found)
+        return found
+
+
+def _baskets(candidates: Sequence[Candidate], seeds: int) -> Iterator[Baskets]:
+    """For each page the different sets of candidates at which one record agrees with it.
+
+    Records that agree in one attribute only are left out.
+    """
+    if not candidates:
+        return
+    item = np.repeat(np.arange(len(candidates)), [len(one.page) for one in candidates])
+    page = np.concatenate([one.page for one in candidates])
+    place = np.concatenate([one.place for one in candidates])
+    records_of = _RecordsOfTexts()
+    row_of = np.full(seeds, -1, np.int32)
+    for here in grouped(page):
+        items = item[here]
+        records = [
+            records_of(candidates[one].similar, where)
+            for one, where in zip(items.tolist(), place[here].tolist(), strict=True)
+        ]
+        close = _records_in_several([candidates[one].attribute for one in items.tolist()], records, seeds)
+        if not len(close):
+            continue
+        row_of[close] = np.arange(len(close))
+        holds = np.zeros((len(close), len(items)), np.bool_)
+        for column, of_item in enumerate(records):
+            rows = row_of[of_item]
+            holds[rows[rows >= 0], column] = True
+        row_of[close] = -1
+        packed = np.packbits(holds, axis=1)
+        _, firsts = np.unique(packed.view(f"V{packed.shape[1]}"), return_index=True)
+        is_held = holds.any(axis=0)
+        yield Baskets(items[is_held], holds[np.ix_(firsts, is_held)])
+
+
+def _records_in_several(attributes: Sequence[str], records: Sequence[Ints], seeds: int) -> NDArray[np.int64]:
+    """The records that agree in more than one attribute."""
+    agreeing = np.zeros(seeds, np.int16)
+    names = set(attributes)
+    if len(names) < _LEAST_ATTRIBUTES:
+        return np.flatnonzero(agreeing)
+    for name in names:
+        agrees = np.zeros(seeds, np.bool_)
+        for attribute, of_item in zip(attributes, records, strict=True):
+            if attribute == name:
+                agrees[of_item] = True
+        agreeing += agrees
+    return np.flatnonzero(agreeing >= _LEAST_ATTRIBUTES)
+
+
+def _positions_left(level: Iterable[ItemSet], candidates: Sequence[Candidate]) -> dict[str, int]:
+    items = {item for one in level for item in one}
+    return dict(Counter(candidates[item].attribute for item in sorted(items)))
+
+
+def _filled(candidate: Candidate, texts: PageTexts) -> float:
+    """The share of pages that have something at a position."""
+    return round(np.count_nonzero(texts.path == candidate.path) / texts.pages, 4)
+
+
+def _extra_text(candidate: Candidate, texts: PageTexts) -> float:
+    """How many times as long as the most similar known value the texts at a position are, on average."""
+    ratios = [
+        len(texts.texts[text]) / len(_most_similar(candidate.similar, place))
+        for text, place in zip(candidate.text.tolist(), candidate.place.tolist(), strict=True)
+    ]
+    return sum(ratios) / len(ratios)
+
+
+def _most_similar(similar: Similar, place: int) -> str:
+    saying = similar.sayings.of(place)[np.argmax(similar.similarities(place))]
+    return similar.known.values[int(similar.known.value_of[saying])]
+
+
+class _Side(NamedTuple):
+    """The records that agree with a text, each once, with the most similar of their sayings."""
+
+    record: Ints
+    saying: Ints
+    similarity: Floats
+
+
+def _side(similar: Similar, place: int) -> _Side:
+    sayings = similar.sayings.of(place)
+    origin, records = similar.known.records_of.expanded(sayings)
+    similarity = similar.similarities(place)[origin]
+    order = np.lexsort((-similarity, records))
+    record, firsts = np.unique(records[order], return_index=True)
+    return _Side(record, sayings[origin][order][firsts], similarity[order][firsts])
+
+
+def _agreements(chosen: Sequence[Candidate], texts: PageTexts) -> Iterator[Agreement]:
+    """For each page that agrees at all positions, the record that is most similar, the first of several."""
+    rows = [dict(zip(one.page.tolist(), range(len(one.page)), strict=True)) for one in chosen]
+    for page in sorted(set(rows[0]).intersection(*rows[1:])):
+        here = [row[page] for row in rows]
+        sides = [_side(one.similar, int(one.place[row])) for one, row in zip(chosen, here, strict=True)]
+        common = sides[0].record
+        for side in sides[1:]:
+            common = np.intersect1d(common, side.record, assume_unique=True)
+        if not len(common):
+            continue
+        at = [np.searchsorted(side.record, common) for side in sides]
+        total = sum(side.similarity[where] for side, where in zip(sides, at, strict=True))
+        best = int(np.argmax(total))
+        for one, row, side, where in zip(chosen, here, sides, at, strict=True):
+            known = one.similar.known
+            yield Agreement(
+                int(common[best]),
+                page,
+                one.attribute,
+                known.values[known.value_of[side.saying[where[best]]]],
+                texts.texts[one.text[row]],
+                float(side.similarity[where[best]]),
+            )

@@ -1,0 +1,105 @@
+"""The pages of a site that show known records, and where on them each attribute stands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from siteloom.redundancy.alignment import (
+    Rows,
+    aligned,
+    candidate_pairs,
+    matched_rows,
+    told,
+)
+from siteloom.redundancy.positions import positions_of, template_rows
+from siteloom.redundancy.seed_table import NO_KIND, kind_number, read_text, scrambled, seed_table
+from siteloom.redundancy.slots import find_slots
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from siteloom.model import Seed
+    from siteloom.redundancy.alignment import Alignment, Pairs, TextMatches
+    from siteloom.redundancy.page_texts import PageTexts
+    from siteloom.redundancy.positions import Positions
+    from siteloom.redundancy.seed_table import SeedTable
+    from siteloom.redundancy.slots import Slot
+
+    Ints = NDArray[np.int32]
+
+LEAST_PAGES = 10
+"""Pages that must show known records: beta of the paper on content redundancy."""
+
+_LEAST_TIMES_CHANCE = 3.0  # as much must records tell as those with the values of others
+
+
+class KnownPages(NamedTuple):
+    """What is known of a site's pages: which show which records, and where attributes stand."""
+
+    table: SeedTable
+    texts: PageTexts
+    positions: Positions
+    matches: Mapping[str, TextMatches]
+    pairs: Pairs
+    slots: Mapping[str, Sequence[Slot]]
+    rows: Rows
+
+    @property
+    def pages(self) -> Ints:
+        """The pages that show known records."""
+        return np.unique(self.pairs.page)
+
+
+def known_pages(seeds: Sequence[Seed], texts: PageTexts) -> KnownPages | str:
+    """Find the pages that show known records, or say why there are none."""
+    table = seed_table(seeds)
+    if len(table.attributes) < 2:
+        return (
+            f"The seeds have only {table.attributes[0].name}: whether a page shows a record can be told "
+            "only by two attributes that agree."
+        )
+    is_open = ~template_rows(texts)
+    rows = Rows(texts, is_open)
+    numbers = np.unique(texts.text[is_open])
+    read = [read_text(texts.texts[number]) for number in numbers.tolist()]
+    kinds = np.full(len(texts.texts), NO_KIND, np.int32)
+    kinds[numbers] = [kind_number(text.key) for text in read]
+    positions = positions_of(texts, kinds)
+    matches = [told(attribute, attribute.matches(read), numbers) for attribute in table.attributes]
+    found = _aligned(table, matches, rows, positions)
+    count = 0 if found is None else len(np.unique(found.pairs.page))
+    overlap = (
+        f"Not enough overlap: {count:,} of {texts.pages:,} pages seem to show one of the {len(seeds):,} "
+        f"seeds, and at least {LEAST_PAGES} must"
+    )
+    if found is None or count < LEAST_PAGES:
+        return overlap + "."
+    by_chance = _aligned(scrambled(table, np.random.default_rng(0)), matches, rows, positions)
+    if by_chance is not None and found.score < _LEAST_TIMES_CHANCE * by_chance.score:
+        return (
+            f"Not enough overlap: {count:,} of {texts.pages:,} pages seem to show one of the {len(seeds):,} "
+            "seeds, but nearly as many do if the values of the seeds are mixed up."
+        )
+    slots = {
+        attribute.name: find_slots(attribute, told_by, found.pairs, rows, positions, kinds)
+        for attribute, told_by in zip(table.attributes, matches, strict=True)
+    }
+    names = [attribute.name for attribute in table.attributes]
+    return KnownPages(
+        table, texts, positions, dict(zip(names, matches, strict=True)), found.pairs, slots, rows
+    )
+
+
+def _aligned(
+    table: SeedTable, matches: Sequence[TextMatches], rows: Rows, positions: Positions
+) -> Alignment | None:
+    pairs = candidate_pairs(table, matches, rows)
+    matched = [
+        matched_rows(attribute, found, pairs, rows)
+        for attribute, found in zip(table.attributes, matches, strict=True)
+    ]
+    return aligned(table, pairs, matched, positions)

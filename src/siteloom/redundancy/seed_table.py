@@ -1,0 +1,260 @@
+"""Known records as arrays, and which of their values a text may be."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from siteloom.redundancy.folding import folded, telling_key
+from siteloom.redundancy.links import firsts, linked
+from siteloom.redundancy.page_texts import Numbered
+from siteloom.redundancy.weak import WeakIndex
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from siteloom.model import Seed
+    from siteloom.redundancy.links import Links
+
+    Ints = NDArray[np.int32]
+    Floats = NDArray[np.float32]
+
+WEAK_THRESHOLD = 0.5  # T_w of the paper on content redundancy
+
+
+KEY_SIMILARITY = 0.95
+"""Of a text and a value that mean the same but are written differently: of an ISBN in ten and one in
+thirteen digits, the one that is written as in the records is meant."""
+
+PART_SIMILARITY = 0.75
+"""Of a text and a value if a part of one is the other, or a part of it: more than weakly similar, less
+than the same."""
+
+_MOST_VALUES_OF_PART = 500  # what more values share, such as a state's name, tells nothing of which it is
+_LEAST_PART_SHARE = 0.3  # of a value's letters: as in the guard of strong similarity
+_MOST_WORDS = 10  # longer texts are sentences: what they begin with is not what they are about
+_PART_EDGE = re.compile(r"[,;()|/\n•·]|\s[-\u2013\u2014]|[-\u2013\u2014]\s")
+
+
+class ReadText(NamedTuple):
+    """A text in the forms that are compared; `parts` are what it may share with others."""
+
+    text: str
+    folded: str
+    key: str | None
+    parts: tuple[str, ...]
+
+
+NO_KIND = -1
+_KINDS = ("date", "isbn", "length", "number", "phone", "price", "url")
+
+
+def kind_number(key: str | None) -> int:
+    """The number of the kind of value that a text with this key is, or -1."""
+    return NO_KIND if key is None else _KINDS.index(key.partition(":")[0])
+
+
+def read_text(text: str) -> ReadText:
+    """A text in the forms that are compared."""
+    form, key = folded(text), telling_key(text)
+    return ReadText(text, form, key, _parts(text, form, key))
+
+
+def _parts(text: str, form: str, key: str | None) -> tuple[str, ...]:
+    if key is not None:
+        # A day is in a month.
+        return (key[: len("date:2008-05")],) if key.startswith("date:") else ()
+    pieces = _PART_EDGE.split(text)
+    if len(pieces) == 1:
+        return ()
+    parts = (folded(piece) for piece in pieces)
+    return tuple({part for part in parts if len(part) >= max(2, _LEAST_PART_SHARE * len(form))})
+
+
+class ValueMatches(NamedTuple):
+    """Which texts are similar to which values of an attribute, each pair once."""
+
+    text: Ints
+    value: Ints
+    similarity: Floats
+
+
+class SeedAttribute:
+    """The values of one attribute, those that are folded alike as one."""
+
+    def __init__(self, name: str, values: Sequence[ReadText], records_of: Links, values_of: Links) -> None:
+        self.name = name
+        self.values = values
+        self.records_of = records_of  # value to records
+        self.values_of = values_of  # record to values
+
+    @cached_property
+    def _by_folded(self) -> dict[str, int]:
+        return {value.folded: number for number, value in enumerate(self.values)}
+
+    @cached_property
+    def _by_key(self) -> dict[str, list[int]]:
+        by_key: dict[str, list[int]] = {}
+        for number, value in enumerate(self.values):
+            if value.key is not None:
+                by_key.setdefault(value.key, []).append(number)
+        return by_key
+
+    @cached_property
+    def _by_part(self) -> dict[str, list[int]]:
+        """The values by all they may share with texts: themselves and their parts."""
+        by_part: dict[str, list[int]] = {}
+        for number, value in enumerate(self.values):
+            for part in {value.folded, *value.parts}:
+                by_part.setdefault(part, []).append(number)
+        return {part: values for part, values in by_part.items() if len(values) <= _MOST_VALUES_OF_PART}
+
+    @cached_property
+    def _worded(self) -> list[int]:
+        """The values that are compared by their words: what has a key is compared by it."""
+        return [number for number, value in enumerate(self.values) if value.key is None]
+
+    @cached_property
+    def _longest(self) -> float:
+        """Texts that are longer than twice nearly all values are prose, which is slow to compare."""
+        lengths = [len(value.text) for value in self.values if value.key is None]
+        return 2 * float(np.percentile(lengths, 99)) if lengths else 0
+
+    @cached_property
+    def _index(self) -> WeakIndex:
+        return WeakIndex([self.values[number].text for number in self._worded])
+
+    def kind(self, least_share: float) -> int | None:
+        """The number of the kind that at least so many of the values are of, if there is one."""
+        kinds = [kind_number(value.key) for value in self.values]
+        most = max(set(kinds), key=kinds.count, default=NO_KIND)
+        return most if most != NO_KIND and kinds.count(most) >= least_share * len(kinds) else None
+
+    def matches(self, texts: Sequence[ReadText]) -> ValueMatches:
+        """The values that texts may be: equal ones, ones that mean the same, weakly similar ones."""
+        by_folded, by_key, by_part = self._by_folded, self._by_key, self._by_part
+        same: list[tuple[int, int]] = []
+        alike: list[tuple[int, int]] = []
+        partly: list[tuple[int, int]] = []
+        worded: list[int] = []
+        for number, text in enumerate(texts):
+            value = by_folded.get(text.folded)
+            if value is not None:
+                same.append((number, value))
+            if text.key is None and len(text.text) <= self._longest:
+                worded.append(number)
+            elif text.key in by_key:
+                alike.extend((number, value) for value in by_key[text.key])
+            for part in (text.folded, *text.parts):
+                partly.extend((number, value) for value in by_part.get(part, ()))
+            for end in _ends(text.folded):
+                value = by_folded.get(end)
+                if value is not None:
+                    partly.append((number, value))
+        rows = [np.array(found, np.int32).reshape(-1, 2).T for found in (same, alike, partly)]
+        similarities = [
+            np.full(len(found), similarity, np.float32)
+            for found, similarity in ((same, 1.0), (alike, KEY_SIMILARITY), (partly, PART_SIMILARITY))
+        ]
+        if self._worded and worded:
+            joined = self._index.join([texts[number].text for number in worded], WEAK_THRESHOLD)
+            rows.append(
+                np.stack(
+                    [np.array(worded, np.int32)[joined.text], np.array(self._worded, np.int32)[joined.value]]
+                )
+            )
+            similarities.append(joined.similarity)
+        text_numbers, value_numbers = np.concatenate(rows, axis=1)
+        return _each_once(text_numbers, value_numbers, np.concatenate(similarities))
+
+
+def _ends(form: str) -> Iterator[str]:
+    """What a text of some words begins or ends with, as in `by Ann Lee` or `Ann Lee, PhD`: two words at least."""
+    words = form.split(" ")
+    if 3 <= len(words) <= _MOST_WORDS:
+        for count in range(2, len(words)):
+            yield " ".join(words[:count])
+            yield " ".join(words[-count:])
+
+
+def _each_once(text: Ints, value: Ints, similarity: Floats) -> ValueMatches:
+    """Each pair at its highest similarity."""
+    order = np.lexsort((-similarity, value, text))
+    text, value, similarity = text[order], value[order], similarity[order]
+    first = firsts(text) | firsts(value)
+    return ValueMatches(text[first], value[first], similarity[first])
+
+
+@dataclass(frozen=True, slots=True)
+class SeedTable:
+    """Known records by attribute; `source` numbers the source of each record."""
+
+    attributes: tuple[SeedAttribute, ...]
+    source: Ints
+    source_sizes: NDArray[np.int64]
+
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        return len(self.source)
+
+
+def seed_table(seeds: Sequence[Seed]) -> SeedTable:
+    """Records as arrays. Several values of an attribute count alone and, joined, as one: a page may
+    write an address in one text that the record has in parts, and in parts what it has in one.
+    """
+    sources = Numbered()
+    source = np.array([sources[seed.source] for seed in seeds], np.int32)
+    names = dict.fromkeys(name for seed in seeds for name in seed.values)
+    return SeedTable(
+        tuple(_attribute(name, seeds) for name in names),
+        source,
+        np.bincount(source, minlength=len(sources)),
+    )
+
+
+def _attribute(name: str, seeds: Sequence[Seed]) -> SeedAttribute:
+    numbers = Numbered()
+    values: list[ReadText] = []
+    pairs: list[tuple[int, int]] = []
+    for record, seed in enumerate(seeds):
+        texts = seed.values.get(name, ())
+        for text in (*texts, " ".join(texts)) if len(texts) > 1 else texts:
+            form = folded(text)
+            if form:
+                number = numbers[form]
+                if number == len(values):
+                    values.append(read_text(text))
+                pairs.append((number, record))
+    value, record_numbers = np.array(pairs, np.int32).reshape(-1, 2).T
+    return SeedAttribute(
+        name,
+        values,
+        linked(value, record_numbers, len(values)),
+        linked(record_numbers, value, len(seeds)),
+    )
+
+
+def scrambled(table: SeedTable, generator: np.random.Generator) -> SeedTable:
+    """Records with the values of others, each attribute's by itself: what chance would make of them."""
+    return replace(
+        table, attributes=tuple(_scrambled(attribute, generator) for attribute in table.attributes)
+    )
+
+
+def _scrambled(attribute: SeedAttribute, generator: np.random.Generator) -> SeedAttribute:
+    records = len(attribute.values_of.starts) - 1
+    moved = generator.permutation(records).astype(np.int32)[attribute.records_of.right]
+    value = np.repeat(np.arange(len(attribute.values)), attribute.records_of.counts())
+    return SeedAttribute(
+        attribute.name,
+        attribute.values,
+        linked(value, moved, len(attribute.values)),
+        linked(moved, value, records),
+    )

@@ -1,0 +1,280 @@
+"""From pages whose records are known to a wrapper, tried on pages that it was not learned from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from siteloom.errors import ExampleError
+from siteloom.learning import check_example, learn_wrapper
+from siteloom.model import Example
+from siteloom.redundancy.alignment import matched_rows
+from siteloom.redundancy.outcome import AttributeEvidence, SeedMatch
+from siteloom.redundancy.seed_table import read_text
+from siteloom.redundancy.slots import shuffled
+from siteloom.sampling import sample
+from siteloom.spacing import evenly_spaced
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from siteloom.learning import Schema
+    from siteloom.model import Page
+    from siteloom.redundancy.alignment import Pairs
+    from siteloom.redundancy.known_pages import KnownPages
+    from siteloom.redundancy.slots import Slot
+    from siteloom.wrapper import Wrapper
+
+    PageTextsOf = Mapping[int, Sequence[str]]  # by page
+
+_DIVERSE_EXAMPLES = 12
+_LEAST_EXAMPLES = 6  # of each position
+_SAMPLED = 60  # pages of a position among which diverse ones are looked for
+_MORE_EXAMPLES = 6  # a round, of pages that the wrapper got wrong
+_ROUNDS = 3
+_TRIED = 200  # pages are enough to tell the share that is right to some percent
+_FAITHFUL_ENOUGH = 0.98  # to stop looking for a better wrapper
+_LEAST_FAITHFUL = 0.9
+_UNLABELLED = 200
+_SUGGESTIONS = 5
+
+
+class Wrapped(NamedTuple):
+    """A wrapper with what speaks for each attribute."""
+
+    wrapper: Wrapper | None
+    attributes: Mapping[str, AttributeEvidence]
+    evidence: tuple[SeedMatch, ...]
+    suggestions: tuple[Example, ...]
+    urls: tuple[str, ...]
+
+
+class _Trial(NamedTuple):
+    """A wrapper and what it finds on some pages that it was not learned from."""
+
+    wrapper: Wrapper
+    found: Mapping[int, Mapping[str, tuple[str, ...]]]
+
+    def faithful(self, name: str, shown: PageTextsOf) -> float:
+        """Of the pages that are known to show a value, the share on which the wrapper finds it."""
+        pages = [page for page in self.found if page in shown]
+        right = sum(
+            set(self.found[page].get(name, ())[:1]) <= set(shown[page])
+            for page in pages
+            if self.found[page].get(name)
+        )
+        return right / len(pages) if pages else 1.0
+
+
+def wrapped(known: KnownPages, pages: Sequence[Page], schema: Schema) -> Wrapped:
+    """Learn from some pages that show known records, and try what was learned on others."""
+    believed = {name: slots for name, slots in known.slots.items() if slots and slots[0].is_believed}
+    shown = {name: _shown(known, slots) for name, slots in believed.items()}
+    template = _template_pages(known, believed)
+    trial = _best_trial(shown, known, pages, template, schema) if believed else None
+    attributes = {name: _judged(name, known, trial, shown.get(name, {})) for name in known.slots}
+    accepted = {name for name, found in attributes.items() if found.verdict == "accepted"}
+    wrapper = None
+    if trial is not None and accepted:
+        rules = {name: rules for name, rules in trial.wrapper.attributes.items() if name in accepted}
+        wrapper = replace(trial.wrapper, attributes=rules)
+    return Wrapped(
+        wrapper,
+        attributes,
+        tuple(_seed_matches(known, pages)),
+        tuple(_suggestions(known, pages, attributes)),
+        tuple(pages[page].url for page in template),
+    )
+
+
+def _shown(known: KnownPages, slots: Sequence[Slot]) -> dict[int, list[str]]:
+    """What stands at the positions of an attribute, on the pages where that agrees with the record."""
+    texts = known.texts
+    shown: dict[int, list[str]] = {}
+    for slot in slots:
+        agreeing = set(slot.agreeing_pages.tolist())
+        for row in known.positions.rows_at(slot.position).tolist():
+            page, text = int(texts.page[row]), texts.texts[texts.text[row]]
+            if page in agreeing and text not in shown.setdefault(page, []):
+                shown[page].append(text)
+    return shown
+
+
+def _template_pages(known: KnownPages, believed: Mapping[str, Sequence[Slot]]) -> list[int]:
+    """The pages that have at least half of the attributes' positions."""
+    counts = np.zeros(known.texts.pages, np.int64)
+    for slots in believed.values():
+        rows = np.concatenate([known.positions.rows_at(slot.position) for slot in slots])
+        counts[np.unique(known.texts.page[rows])] += 1
+    found: list[int] = np.flatnonzero(2 * counts >= max(1, len(believed))).tolist()
+    return found
+
+
+def _best_trial(
+    shown: Mapping[str, PageTextsOf],
+    known: KnownPages,
+    pages: Sequence[Page],
+    template: Sequence[int],
+    schema: Schema,
+) -> _Trial | None:
+    """Learn; then learn again with some of the pages that came out wrong, as long as that helps."""
+    usable = {name: schema[name] for name in shown if name in schema} if schema else None
+    unlabelled = [pages[page] for page in evenly_spaced(template, _UNLABELLED)]
+    chosen = _first_examples(shown, pages)
+    best: tuple[float, _Trial] | None = None
+    for _ in range(_ROUNDS):
+        examples = [example for page in chosen if (example := _example(page, shown, pages)) is not None]
+        if not examples:
+            break
+        trial = _tried(learn_wrapper(examples, unlabelled, usable).wrapper, known, pages, set(chosen))
+        faithful = {
+            name: trial.faithful(name, texts)
+            for name, texts in shown.items()
+            if name in trial.wrapper.attributes
+        }
+        mean = sum(faithful.values()) / len(shown)
+        if best is None or mean > best[0]:
+            best = mean, trial
+        wrong = [page for page in trial.found if _is_wrong(trial, page, shown)]
+        if not wrong or min(faithful.values()) >= _FAITHFUL_ENOUGH:
+            break
+        chosen = [*chosen, *evenly_spaced(wrong, _MORE_EXAMPLES)]
+    return None if best is None else best[1]
+
+
+def _first_examples(shown: Mapping[str, PageTextsOf], pages: Sequence[Page]) -> list[int]:
+    """Diverse pages, with some for each attribute."""
+    among = sorted({page for texts in shown.values() for page in evenly_spaced(sorted(texts), _SAMPLED)})
+    chosen = [among[number] for number in sample([pages[page] for page in among], _DIVERSE_EXAMPLES)]
+    for texts in shown.values():
+        others = [page for page in sorted(texts) if page not in chosen]
+        lacking = _LEAST_EXAMPLES - sum(page in texts for page in chosen)
+        if lacking > 0:
+            chosen += evenly_spaced(others, lacking)
+    return chosen
+
+
+def _example(page: int, shown: Mapping[str, PageTextsOf], pages: Sequence[Page]) -> Example | None:
+    """A page with the values that it shows, if the learner finds them there."""
+    values = {name: texts[page] for name, texts in shown.items() if page in texts}
+    example = Example(pages[page], values)
+    try:
+        check_example(example)
+    except ExampleError:
+        return None
+    return example
+
+
+def _tried(wrapper: Wrapper, known: KnownPages, pages: Sequence[Page], learned_from: set[int]) -> _Trial:
+    held_back = [page for page in known.pages.tolist() if page not in learned_from]
+    tried = evenly_spaced(held_back or known.pages.tolist(), _TRIED)
+    return _Trial(wrapper, {page: wrapper.extract(pages[page]).values for page in tried})
+
+
+def _is_wrong(trial: _Trial, page: int, shown: Mapping[str, PageTextsOf]) -> bool:
+    return any(
+        page in texts and trial.found[page].get(name, ("",))[0] not in texts[page]
+        for name, texts in shown.items()
+    )
+
+
+def _judged(name: str, known: KnownPages, trial: _Trial | None, shown: PageTextsOf) -> AttributeEvidence:
+    """What speaks for an attribute, and whether that is enough."""
+    slots = known.slots[name]
+    if not slots:
+        return AttributeEvidence("refused", 0, 0.0, 0.0, 0.0, "at no position more often than by chance")
+    slot = slots[0]
+    if trial is None or name not in trial.wrapper.attributes or not shown:
+        return AttributeEvidence(
+            "suggested",
+            slot.pages,
+            slot.agreeing / slot.pages,
+            slot.by_chance / slot.pages,
+            0.0,
+            f"its best position agrees with the seeds on {slot.agreeing:,} of {slot.pages:,} pages, "
+            f"and on {slot.by_chance:,.0f} by chance",
+        )
+    faithful = trial.faithful(name, shown)
+    pairs = _pairs_on(known.pairs, trial, name)
+    agreement = _agreement(name, known, trial, pairs)
+    by_chance = _agreement(name, known, trial, shuffled(pairs, np.random.default_rng(0)))
+    filled = sum(bool(found.get(name)) for found in trial.found.values()) / len(trial.found)
+    count = len(np.unique(pairs.page))
+    if faithful < _LEAST_FAITHFUL:
+        reason = f"its rules find what its position shows on {faithful:.0%} of pages only"
+        return AttributeEvidence("suggested", count, agreement, by_chance, filled, reason)
+    return AttributeEvidence("accepted", count, agreement, by_chance, filled, "")
+
+
+def _pairs_on(pairs: Pairs, trial: _Trial, name: str) -> Pairs:
+    kept = np.array([bool(trial.found.get(page, {}).get(name)) for page in pairs.page.tolist()], np.bool_)
+    return type(pairs)(pairs.page[kept], pairs.record[kept])
+
+
+def _agreement(name: str, known: KnownPages, trial: _Trial, pairs: Pairs) -> float:
+    """The share of pages on which a value is what one of the page's records says, if it says anything."""
+    attribute = next(attribute for attribute in known.table.attributes if attribute.name == name)
+    texts = sorted({text for found in trial.found.values() for text in found.get(name, ())})
+    numbers = {text: number for number, text in enumerate(texts)}
+    found = attribute.matches([read_text(text) for text in texts])
+    alike = set(zip(found.text.tolist(), found.value.tolist(), strict=True))
+    agrees: dict[int, bool] = {}
+    for page, record in zip(pairs.page.tolist(), pairs.record.tolist(), strict=True):
+        values = attribute.values_of.of(record).tolist()
+        if values:
+            is_same = any(
+                (numbers[text], value) in alike for text in trial.found[page][name] for value in values
+            )
+            agrees[page] = agrees.get(page, False) or is_same
+    return sum(agrees.values()) / len(agrees) if agrees else 0.0
+
+
+def _seed_matches(known: KnownPages, pages: Sequence[Page]) -> Iterator[SeedMatch]:
+    """The values that were found where their attribute stands."""
+    texts, positions = known.texts, known.positions
+    for attribute in known.table.attributes:
+        found = known.matches[attribute.name]
+        matched = matched_rows(attribute, found, known.pairs, known.rows)
+        values = {
+            (text, value): similarity
+            for text, value, similarity in zip(
+                found.text.tolist(), found.value.tolist(), found.similarity.tolist(), strict=True
+            )
+        }
+        for slot in known.slots[attribute.name]:
+            at = positions.of_row[slot.position.way][matched.row] == slot.position.number
+            for pair, row in sorted(
+                set(zip(matched.pair[at].tolist(), matched.row[at].tolist(), strict=True))
+            ):
+                record, text = int(known.pairs.record[pair]), int(texts.text[row])
+                similar = [
+                    (values[text, value], value)
+                    for value in attribute.values_of.of(record).tolist()
+                    if (text, value) in values
+                ]
+                similarity, value = max(similar)
+                yield SeedMatch(
+                    record,
+                    pages[texts.page[row]].url,
+                    attribute.name,
+                    texts.path_text(int(texts.path[row])),
+                    attribute.values[value].text,
+                    texts.texts[text],
+                    similarity,
+                )
+
+
+def _suggestions(
+    known: KnownPages, pages: Sequence[Page], attributes: Mapping[str, AttributeEvidence]
+) -> Iterator[Example]:
+    """Pages for a person to look at, with what is likely right on them."""
+    if all(found.verdict == "accepted" for found in attributes.values()):
+        return
+    shown = {name: _shown(known, slots) for name, slots in known.slots.items()}
+    by_count = sorted(known.pages.tolist(), key=lambda page: -sum(page in texts for texts in shown.values()))
+    for page in by_count[:_SUGGESTIONS]:
+        values = {name: texts[page] for name, texts in shown.items() if page in texts}
+        if values:
+            yield Example(pages[page], values)
