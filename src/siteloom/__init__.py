@@ -25,17 +25,20 @@ if TYPE_CHECKING:
         Provenance,
         Record,
         Resource,
+        Seed,
         Template,
         Withheld,
     )
     from siteloom.monitoring import Watch, monitor, watch
     from siteloom.pages import read_pages
+    from siteloom.redundancy import Bootstrapped, bootstrap
     from siteloom.relearning import Relearned, relearn
     from siteloom.sampling import sample
     from siteloom.wrapper import Wrapper
 
 __all__ = [
     "Attribute",
+    "Bootstrapped",
     "Change",
     "Cluster",
     "Clustering",
@@ -49,11 +52,13 @@ __all__ = [
     "Record",
     "Relearned",
     "Resource",
+    "Seed",
     "SiteloomError",
     "Template",
     "Watch",
     "Withheld",
     "Wrapper",
+    "bootstrap",
     "cluster",
     "learn",
     "monitor",
@@ -67,6 +72,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Attribute": "siteloom.model",
+    "Bootstrapped": "siteloom.redundancy",
     "Change": "siteloom.model",
     "Cluster": "siteloom.model",
     "Clustering": "siteloom.model",
@@ -80,11 +86,13 @@ _HOME = {
     "Record": "siteloom.model",
     "Relearned": "siteloom.relearning",
     "Resource": "siteloom.model",
+    "Seed": "siteloom.model",
     "SiteloomError": "siteloom.errors",
     "Template": "siteloom.model",
     "Watch": "siteloom.monitoring",
     "Withheld": "siteloom.model",
     "Wrapper": "siteloom.wrapper",
+    "bootstrap": "siteloom.redundancy",
     "cluster": "siteloom.clustering",
     "learn": "siteloom.learning",
     "monitor": "siteloom.monitoring",

@@ -35,6 +35,9 @@ VERBS = {
     "relearn": "Reuse or repair wrappers after a change, from the records that are known.",
     "history": "Show the versions of wrappers, why each was made, and what checks found.",
     "rollback": "Put an earlier version of a wrapper in force again.",
+    "seeds": "Keep known records in the workspace, by which new sites are wrapped, or show which there are.",
+    "bootstrap": "Wrap sites from records that are known from elsewhere, without any annotation.",
+    "entities": "Find which records of several sources are about the same thing, and where they differ.",
     "doctor": "Check the installation and, if there is a workspace, every page in it.",
     "config": "Show each setting, its value, and where the value comes from.",
 }

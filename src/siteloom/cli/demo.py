@@ -80,14 +80,16 @@ def _demo(shell: Shell, folder: Path) -> None:
         monitor.run(user)
         shell.say("\n12. siteloom relearn, with nobody annotating a page:")
         _relearn(shell, user, store, redesigned)
+        shell.say("\n13. siteloom history: every version is kept, and siteloom rollback brings one back:")
+        history.run(user)
+        _wrap_from_known(shell, store, redesigned, directory)
     finally:
         store.close()
 
-    shell.say("\n13. siteloom history: every version is kept, and siteloom rollback brings one back:")
-    history.run(user)
     shell.say(
         "\nNext, on your own pages: siteloom init, siteloom ingest FOLDER_OR_FILE, siteloom cluster,\n"
-        "siteloom sample, siteloom learn --examples FILE, siteloom extract -o records.jsonl."
+        "siteloom sample, siteloom learn --examples FILE, siteloom extract -o records.jsonl. If you have a table "
+        "of what\nthey tell of, siteloom bootstrap --seeds TABLE.csv instead of sample and learn."
     )
 
 
@@ -160,6 +162,20 @@ def _relearn(shell: Shell, user: Shell, store: Store, site: Sequence[BuiltinPage
     shell.say("\n   siteloom extract again:")
     extract.run(replace(user, quiet=True))
     show_right(shell, store, site)
+
+
+def _wrap_from_known(
+    shell: Shell, store: Store, guide: Sequence[BuiltinPage], directory: Sequence[BuiltinPage]
+) -> None:
+    """Another site is wrapped from the records of the first."""
+    from siteloom.cli.demo_known import show_bootstrap
+
+    shell.say(
+        "\n14. The guide's restaurants are known now, and the directory tells of many of them, in other words. "
+        "Suppose\n    that nobody had annotated the directory. siteloom bootstrap wraps it from the guide's "
+        "records:"
+    )
+    show_bootstrap(shell, store, guide, directory)
 
 
 def _ingest(shell: Shell, store: Store, file: Path, pages: Iterable[BuiltinPage]) -> None:

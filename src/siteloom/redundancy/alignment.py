@@ -18,7 +18,7 @@ from siteloom.redundancy.links import firsts, linked
 from siteloom.redundancy.positions import Position
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -45,8 +45,8 @@ _LEAST_GROWTH = 1.01  # of the score, by a further attribute
 _MOST_BEHIND = (
     0.3  # of the bits of a record's name: what tells that much less than the best is another record
 )
-_SAME_ROWS = 0.5
-_TIE = 1e-3
+_SAME_ROWS = 0.5  # of the rows of two positions, which are then the same
+_TIE = 1e-3  # similarities that differ less are equal: the join computes them in single precision
 
 
 class TextMatches(NamedTuple):
@@ -79,11 +79,15 @@ class Matched(NamedTuple):
 
 
 class Alignment(NamedTuple):
-    """The pairs that are believed, the positions that tell them by attribute, and how much they tell."""
+    """The pairs that are believed, and how much tells them.
+
+    `records_of_page` is how many records a page shows on the average in the way of
+    the one it is believed to be about: more than one or two if the pages are lists.
+    """
 
     pairs: Pairs
-    positions: Mapping[str, Position]
     score: float
+    records_of_page: float
 
 
 class Rows:
@@ -181,21 +185,51 @@ class _Candidate(NamedTuple):
 
 
 def aligned(
-    table: SeedTable, pairs: Pairs, matched: Sequence[Matched], positions: Positions
+    table: SeedTable, pairs: Pairs, matched: Sequence[Matched], positions: Positions, texts: PageTexts
 ) -> Alignment | None:
-    """The positions of at least two attributes whose matches tell most, and the pairs they tell."""
+    """The pairs that are told by the positions, of two attributes at least, at which matches tell most."""
     if not len(pairs.page):
         return None
-    return _Search(table, pairs, matched, positions).best()
+    search = _Search(bits_of_name(table), pairs, matched, positions)
+    best = search.best()
+    if best is None:
+        return None
+    return Alignment(
+        search.believed(best.bits), best.score, _records_of_page(search, best, pairs, matched, texts)
+    )
+
+
+def _records_of_page(
+    search: _Search, best: _Configuration, pairs: Pairs, matched: Sequence[Matched], texts: PageTexts
+) -> float:
+    """How many texts of a page are told to be of a record, anywhere on the styled paths of the positions."""
+    bits = np.zeros(len(pairs.page))
+    styles = {one.attribute: texts.styled_path[next(iter(one.rows))] for one in best.chosen}
+    for attribute, style in styles.items():
+        found = matched[attribute]
+        at = texts.styled_path[found.row] == style
+        of_attribute = np.zeros(len(pairs.page))
+        np.maximum.at(of_attribute, found.pair[at], found.bits[at])
+        bits += of_attribute
+    first = best.chosen[0].attribute
+    found = matched[first]
+    is_told = search.is_told(bits)[found.pair] & (texts.styled_path[found.row] == styles[first])
+    rows = np.unique(found.row[is_told])
+    return len(rows) / max(1, len(np.unique(texts.page[rows])))
+
+
+class _Configuration(NamedTuple):
+    """Positions of several attributes, with the bits that they tell of each pair."""
+
+    chosen: Sequence[_Candidate]
+    bits: Floats
+    score: float
 
 
 class _Search:
-    def __init__(
-        self, table: SeedTable, pairs: Pairs, matched: Sequence[Matched], positions: Positions
-    ) -> None:
-        self._names = [attribute.name for attribute in table.attributes]
+    def __init__(self, needed: float, pairs: Pairs, matched: Sequence[Matched], positions: Positions) -> None:
+        self._needed = needed
         self._pairs = pairs
-        self._needed = bits_of_name(table)
         self._page_starts = np.flatnonzero(firsts(pairs.page))
         self._candidates = [
             list(self._likely(number, found, positions)) for number, found in enumerate(matched)
@@ -212,9 +246,8 @@ class _Search:
             bits = found.bits[stands] - np.log2(nodes[number])
             best = _best_of_each(number.astype(np.int64) << 32 | self._pairs.page[pair], bits)
             sums = np.bincount(number[best], np.maximum(0, bits[best]))
-            for one in np.argsort(-sums)[:_POSITIONS_TRIED].tolist():
-                if sums[one] > 0:
-                    ranked.append((sums[one], Position(way, one)))
+            most = np.argsort(-sums)[:_POSITIONS_TRIED]
+            ranked += [(sums[one], Position(way, one)) for one in most[sums[most] > 0].tolist()]
         ranked.sort(key=lambda one: -one[0])
         for _, position in ranked[:_POSITIONS_TRIED]:
             at = positions.of_row[position.way][found.row] == position.number
@@ -223,7 +256,8 @@ class _Search:
             np.maximum.at(bits, found.pair[at], found.bits[at] - math.log2(nodes_of_page))
             yield _Candidate(attribute, position, bits, frozenset(found.row[at].tolist()))
 
-    def best(self) -> Alignment | None:
+    def best(self) -> _Configuration | None:
+        """The positions that tell most: the best of two attributes, grown by others as long as they help."""
         twos = [
             (self._score(first.bits + second.bits), first, second)
             for one, other in combinations(self._candidates, 2)
@@ -248,7 +282,7 @@ class _Search:
         records = self._pairs.record[best]
         return float(beyond[best].sum()) * len(np.unique(records)) / max(1, len(records))
 
-    def _grown(self, chosen: list[_Candidate]) -> Alignment:
+    def _grown(self, chosen: list[_Candidate]) -> _Configuration:
         bits = np.sum([one.bits for one in chosen], axis=0)
         score = self._discounted(bits)
         while True:
@@ -261,18 +295,21 @@ class _Search:
             ]
             better, one = max(further, key=lambda found: found[0], default=(0.0, chosen[0]))
             if better <= score * _LEAST_GROWTH:
-                positions = {self._names[one.attribute]: one.position for one in chosen}
-                return Alignment(self._believed(bits), positions, score)
+                return _Configuration(chosen, bits, score)
             chosen, bits, score = [*chosen, one], bits + one.bits, better
 
-    def _believed(self, bits: Floats) -> Pairs:
-        """The pairs that are told well enough, and not much worse than the page's best one."""
+    def is_told(self, bits: Floats) -> Flags:
+        """Which pairs are told well enough."""
+        return bits - self._needed > MARGIN
+
+    def believed(self, bits: Floats) -> Pairs:
+        """The pairs that are told well enough, and not much worse than their page's best one."""
         beyond = bits - self._needed
         best = np.repeat(
             np.maximum.reduceat(beyond, self._page_starts),
             np.diff(self._page_starts, append=len(beyond)),
         )
-        kept = (beyond > MARGIN) & (beyond > best - _MOST_BEHIND * self._needed)
+        kept = self.is_told(bits) & (beyond > best - _MOST_BEHIND * self._needed)
         return Pairs(self._pairs.page[kept], self._pairs.record[kept])
 
 

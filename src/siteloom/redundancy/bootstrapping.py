@@ -159,8 +159,8 @@ def _by_positions(
     matched, pages = len({one.seed for one in evidence}), len({one.url for one in evidence})
     missing = [name for name in core if name not in found.positions]
     reason = (
-        f"Not enough overlap: no positions of {', '.join(missing)} agree with the other attributes on enough of "
-        f"the {len(read.pages):,} pages."
+        f"Not enough overlap: no positions of {', '.join(missing)} agree with the other attributes on enough "
+        f"of the {len(read.pages):,} pages."
         if missing
         else ""
     )

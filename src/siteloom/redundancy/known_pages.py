@@ -29,12 +29,15 @@ if TYPE_CHECKING:
     from siteloom.redundancy.seed_table import SeedTable
     from siteloom.redundancy.slots import Slot
 
+    Flags = NDArray[np.bool_]
     Ints = NDArray[np.int32]
 
 LEAST_PAGES = 10
 """Pages that must show known records: beta of the paper on content redundancy."""
 
 _LEAST_TIMES_CHANCE = 3.0  # as much must records tell as those with the values of others
+_MOST_RECORDS = 2.0  # that a page shows alike, on the average: more are a list
+_SAME_ROWS = 0.5  # of the rows of two attributes' positions, which are then the same
 
 
 class KnownPages(NamedTuple):
@@ -72,26 +75,51 @@ def known_pages(seeds: Sequence[Seed], texts: PageTexts) -> KnownPages | str:
     matches = [told(attribute, attribute.matches(read), numbers) for attribute in table.attributes]
     found = _aligned(table, matches, rows, positions)
     count = 0 if found is None else len(np.unique(found.pairs.page))
-    overlap = (
-        f"Not enough overlap: {count:,} of {texts.pages:,} pages seem to show one of the {len(seeds):,} "
-        f"seeds, and at least {LEAST_PAGES} must"
-    )
+    overlap = f"{count:,} of {texts.pages:,} pages seem to show one of the {len(seeds):,} seeds"
     if found is None or count < LEAST_PAGES:
-        return overlap + "."
+        return f"Not enough overlap: {overlap}, and at least {LEAST_PAGES} must."
     by_chance = _aligned(scrambled(table, np.random.default_rng(0)), matches, rows, positions)
     if by_chance is not None and found.score < _LEAST_TIMES_CHANCE * by_chance.score:
+        return f"Not enough overlap: {overlap}, but nearly as many do if the values of seeds are mixed up."
+    if found.records_of_page > _MOST_RECORDS:
         return (
-            f"Not enough overlap: {count:,} of {texts.pages:,} pages seem to show one of the {len(seeds):,} "
-            "seeds, but nearly as many do if the values of the seeds are mixed up."
+            f"The pages list {found.records_of_page:.0f} seeds each: give those of the site that are about "
+            "one record each."
         )
-    slots = {
-        attribute.name: find_slots(attribute, told_by, found.pairs, rows, positions, kinds)
-        for attribute, told_by in zip(table.attributes, matches, strict=True)
-    }
     names = [attribute.name for attribute in table.attributes]
-    return KnownPages(
-        table, texts, positions, dict(zip(names, matches, strict=True)), found.pairs, slots, rows
-    )
+    by_name = dict(zip(names, matches, strict=True))
+    slots = _slots(table, by_name, found.pairs, is_open, positions, kinds, texts)
+    return KnownPages(table, texts, positions, by_name, found.pairs, slots, rows)
+
+
+def _slots(
+    table: SeedTable,
+    matches: Mapping[str, TextMatches],
+    pairs: Pairs,
+    is_open: Flags,
+    positions: Positions,
+    kinds: Ints,
+    texts: PageTexts,
+) -> dict[str, list[Slot]]:
+    """Where attributes stand. Two share no position: it is that of the one it tells more about."""
+    rows = Rows(texts, is_open)
+    found = {
+        attribute.name: find_slots(attribute, matches[attribute.name], pairs, rows, positions, kinds)
+        for attribute in table.attributes
+    }
+    taken = np.zeros(len(texts.page), np.bool_)
+    for attribute in sorted(
+        table.attributes, key=lambda one: -max((s.bits for s in found[one.name]), default=0)
+    ):
+        slots = found[attribute.name]
+        if any(np.mean(taken[positions.rows_at(slot.position)]) > _SAME_ROWS for slot in slots):
+            others = Rows(texts, is_open & ~taken)
+            slots = find_slots(attribute, matches[attribute.name], pairs, others, positions, kinds)
+            found[attribute.name] = slots
+        for slot in slots:
+            if slot.is_believed:
+                taken[positions.rows_at(slot.position)] = True
+    return found
 
 
 def _aligned(
@@ -102,4 +130,4 @@ def _aligned(
         matched_rows(attribute, found, pairs, rows)
         for attribute, found in zip(table.attributes, matches, strict=True)
     ]
-    return aligned(table, pairs, matched, positions)
+    return aligned(table, pairs, matched, positions, rows.texts)

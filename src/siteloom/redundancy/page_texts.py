@@ -7,9 +7,8 @@ with the text before it, and by that path with its number among the texts there.
 
 from __future__ import annotations
 
-from array import array
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from siteloom.dom import normalize
 from siteloom.dom.text import BREAKS, HIDDEN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -85,61 +84,43 @@ class TextCollector:
     """Takes in one page after the other, so that no tree need be kept."""
 
     def __init__(self) -> None:
-        self._texts = Numbered()
-        self._paths = Numbered()
-        self._styled_paths = Numbered()
-        self._rows = tuple(array("i") for _ in range(6))
-        self._pages = 0
+        self._numbers = _Numbers(Numbered(), Numbered(), Numbered())
+        self._rows: list[NDArray[np.int32]] = []
 
     def add(self, root: Element) -> None:
         """Take in a page."""
-        body = next((child for child in root if child.tag == "body"), root)
-        for row in _rows(body, self._texts, self._paths, self._styled_paths):
-            for column, value in zip(self._rows, (self._pages, *row), strict=True):
-                column.append(value)
-        self._pages += 1
+        self._rows.append(np.array(list(_rows(root, self._numbers)), np.int32).reshape(-1, _COLUMNS))
 
     def collected(self) -> PageTexts:
         """All that was taken in."""
-        page, text, path, styled_path, label, form = (
-            np.frombuffer(column, np.int32) if column else np.zeros(0, np.int32) for column in self._rows
-        )
+        counts = [len(rows) for rows in self._rows]
+        text, path, styled_path, label, form = np.concatenate(
+            self._rows or [np.zeros((0, _COLUMNS), np.int32)]
+        ).T.copy()
         return PageTexts(
-            tuple(self._texts),
-            page,
+            tuple(self._numbers.texts),
+            np.repeat(np.arange(len(counts), dtype=np.int32), counts),
             text,
             path,
             styled_path,
             label,
             form,
-            tuple(self._paths),
-            tuple(self._styled_paths),
-            self._pages,
+            tuple(self._numbers.paths),
+            tuple(self._numbers.styled_paths),
+            len(counts),
         )
 
 
-class _Row(NamedTuple):
-    text: int
-    path: int
-    styled_path: int
-    label: int
-    form: int
+class _Numbers(NamedTuple):
+    texts: Numbered
+    paths: Numbered
+    styled_paths: Numbered
 
 
 class _Open:
     """An element that the walk is inside of."""
 
-    __slots__ = (
-        "children",
-        "counts",
-        "element",
-        "first_piece",
-        "label",
-        "path",
-        "styled_path",
-        "texts",
-        "used",
-    )
+    __slots__ = ("children", "counts", "element", "first_piece", "label", "path", "styled_path", "texts")
 
     def __init__(self, element: Element, path: int, styled_path: int, first_piece: int, label: int) -> None:
         self.element = element
@@ -150,23 +131,26 @@ class _Open:
         self.label = label  # the text before the element
         self.counts: dict[str, int] = {}
         self.texts = 0  # text nodes of its own so far
-        self.used = 0  # of these, texts that are seen
 
 
-def _rows(
-    body: Element, texts: Mapping[str, int], paths: Mapping[Any, int], styled_paths: Mapping[Any, int]
-) -> Iterator[_Row]:
+_Row: TypeAlias = "tuple[int, int, int, int, int]"
+"""The numbers of a text, its path, its styled path and the text before it; and its form."""
+
+_COLUMNS = 5
+
+
+def _rows(root: Element, numbers: _Numbers) -> Iterator[_Row]:
+    texts, paths, styled_paths = numbers
     pieces: list[str] = []  # the texts so far, raw, with a blank before those that begin a line
     label = _NONE
     line_ends = True
 
-    def opened(element: Element, above: _Open | None) -> _Open:
+    def opened(element: Element, tag: str, above: _Open | None) -> _Open:
         nonlocal line_ends
-        tag = element.tag
         if tag in BREAKS:
             line_ends = True
         if above is None:
-            number, path, styled_path = 1, paths[_NONE, "html[1]"], styled_paths[_NONE, "html"]
+            number, path, styled_path = 1, _NONE, _NONE
         else:
             number = above.counts[tag] = above.counts.get(tag, 0) + 1
             path, styled_path = above.path, above.styled_path
@@ -179,65 +163,57 @@ def _rows(
             label,
         )
 
-    def text_row(raw: str | None, parent: _Open) -> _Row | None:
+    def text_row(raw: str, parent: _Open) -> _Row | None:
         nonlocal label, line_ends
-        if not raw:
-            return None
         parent.texts += 1
         if raw.isspace():
-            pieces[-1:] = [pieces[-1] + " "] if pieces else []
+            if pieces:
+                pieces[-1] += " "
             return None
         pieces.append(" " + raw if line_ends else raw)
         line_ends = False
-        if len(raw) > LONGEST_TEXT and len(normalize(raw)) > LONGEST_TEXT:
+        whole = normalize(raw)
+        if len(whole) > LONGEST_TEXT:
             label = _NONE
             return None
-        text = texts[normalize(raw)]
-        row = _Row(
-            text,
-            paths[parent.path, f"text()[{parent.texts}]"],
-            parent.styled_path,
-            label,
-            TEXT,
+        before, label = label, texts[whole]
+        return label, paths[parent.path, f"text()[{parent.texts}]"], parent.styled_path, before, TEXT
+
+    def inner_row(done: _Open) -> _Row | None:
+        if not 2 <= len(pieces) - done.first_piece <= _MOST_PARTS:
+            return None
+        whole = normalize("".join(pieces[done.first_piece :]))
+        return (
+            (texts[whole], done.path, done.styled_path, done.label, INNER)
+            if len(whole) <= LONGEST_TEXT
+            else None
         )
-        label = text
-        return row
 
-    def element_row(done: _Open) -> _Row | None:
-        parts = pieces[done.first_piece :] if 2 <= len(pieces) - done.first_piece <= _MOST_PARTS else []
-        if not parts or sum(map(len, parts)) > 2 * LONGEST_TEXT:
-            return None
-        whole = normalize("".join(parts))
-        if len(whole) > LONGEST_TEXT:
-            return None
-        return _Row(texts[whole], done.path, done.styled_path, done.label, INNER)
-
-    stack = [opened(body, None)]
-    if (row := text_row(body.text, stack[-1])) is not None:
+    stack = [opened(root, str(root.tag), None)]
+    if root.text and (row := text_row(root.text, stack[0])) is not None:
         yield row
     while stack:
         top = stack[-1]
         child = next(top.children, None)
         if child is None:
             stack.pop()
-            if (row := element_row(top)) is not None:
+            if (row := inner_row(top)) is not None:
                 yield row
             if top.element.tag in BREAKS:
                 line_ends = True
-            if stack and (row := text_row(top.element.tail, stack[-1])) is not None:
+            tail = top.element.tail
+            if tail and stack and (row := text_row(tail, stack[-1])) is not None:
                 yield row
             continue
         tag: object = child.tag
         if isinstance(tag, str) and tag not in HIDDEN:
-            stack.append(opened(child, top))
+            inside = opened(child, tag, top)
+            stack.append(inside)
             for name in _ATTRIBUTES.get(tag, ()):
                 value = normalize(child.get(name) or "")
                 if 0 < len(value) <= LONGEST_TEXT and (name != "href" or value.startswith(_ELSEWHERE)):
-                    inside = stack[-1]
-                    yield _Row(
-                        texts[value], paths[inside.path, f"@{name}"], inside.styled_path, label, ATTRIBUTE
-                    )
-            if (row := text_row(child.text, stack[-1])) is not None:
+                    yield texts[value], paths[inside.path, f"@{name}"], inside.styled_path, label, ATTRIBUTE
+            if child.text and (row := text_row(child.text, inside)) is not None:
                 yield row
-        elif (row := text_row(child.tail, top)) is not None:
+        elif child.tail and (row := text_row(child.tail, top)) is not None:
             yield row

@@ -39,6 +39,7 @@ than the same."""
 _MOST_VALUES_OF_PART = 500  # what more values share, such as a state's name, tells nothing of which it is
 _LEAST_PART_SHARE = 0.3  # of a value's letters: as in the guard of strong similarity
 _MOST_WORDS = 10  # longer texts are sentences: what they begin with is not what they are about
+_PHONE_END = 9  # digits that hold a phone's number and, as far as need be, its area
 _PART_EDGE = re.compile(r"[,;()|/\n•·]|\s[-\u2013\u2014]|[-\u2013\u2014]\s")
 
 
@@ -68,8 +69,12 @@ def read_text(text: str) -> ReadText:
 
 def _parts(text: str, form: str, key: str | None) -> tuple[str, ...]:
     if key is not None:
-        # A day is in a month.
-        return (key[: len("date:2008-05")],) if key.startswith("date:") else ()
+        kind, _, value = key.partition(":")
+        if kind == "date":  # a day is in a month
+            return (key[: len("date:2008-05")],)
+        if kind == "phone":  # with the code of its country, or without and with a zero instead
+            return (f"phone:{value[-_PHONE_END:]}",)
+        return ()
     pieces = _PART_EDGE.split(text)
     if len(pieces) == 1:
         return ()
@@ -175,7 +180,7 @@ class SeedAttribute:
 
 
 def _ends(form: str) -> Iterator[str]:
-    """What a text of some words begins or ends with, as in `by Ann Lee` or `Ann Lee, PhD`: two words at least."""
+    """What a text of some words begins or ends with, two words or more: `by Ann Lee`, `Ann Lee, PhD`."""
     words = form.split(" ")
     if 3 <= len(words) <= _MOST_WORDS:
         for count in range(2, len(words)):

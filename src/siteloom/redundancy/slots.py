@@ -35,14 +35,16 @@ if TYPE_CHECKING:
 LEAST_KAPPA = 0.4
 """Agreement beyond chance from which a position is believed."""
 
-_LEAST_TYPED_KAPPA = (
-    0.15  # if all that stands there is of the attribute's kind: other editions have other ISBNs
-)
-_LEAST_WORDED_KAPPA = 0.25  # if all that stands there is among the few values that are known
-LEAST_SUGGESTED_KAPPA = 0.2
-_LEAST_LIFT = 2.0  # times as often as by chance, for these
-_LEAST_TYPED_LIFT = 5.0
+# From less if all that stands there is of the attribute's kind: other editions have other ISBNs.
+_LEAST_TYPED_KAPPA = 0.15
+_LEAST_TYPED_LIFT = 5.0  # times as often as by chance
 _LEAST_TYPED_PAGES = 10
+
+# From less, too, if all that stands there is among the few values that are known.
+_LEAST_WORDED_KAPPA = 0.25
+_LEAST_WORDED_LIFT = 2.0
+
+_LEAST_SUGGESTED_KAPPA = 0.2
 _KIND_SHARE = 0.8  # of values, and of texts at the position
 _VOCABULARY_SHARE = 0.8
 _FEW_VALUES = 0.2  # values by records: types, ratings, cuisines
@@ -61,13 +63,17 @@ _PREFERENCE = {INNER: 0.6, ATTRIBUTE: 0.4}
 
 
 class Slot(NamedTuple):
-    """A position of an attribute: on how many pages of known records it is, agrees, and would by chance."""
+    """A position of an attribute: on how many pages of known records it is, agrees, and would by chance.
+
+    `bits` is what it tells of the records beyond chance.
+    """
 
     position: Position
     pages: int
     agreeing: int
     by_chance: float
     agreeing_pages: Ints
+    bits: float
     is_believed: bool
 
     @property
@@ -164,12 +170,12 @@ class _Finder:
             for number in np.argsort(-gains)[:_POSITIONS_LOOKED_AT].tolist():
                 if agreeing[number] < _LEAST_PAGES or gains[number] <= 0:
                     continue
-                slot = self._slot(Position(way, number), by_chance[number], is_looked_at)
+                slot = self._slot(Position(way, number), by_chance[number], gains[number], is_looked_at)
                 preference = _PREFERENCE.get(self._form(slot.position), 1.0)
-                worth = float(gains[number]) * max(0.0, slot.kappa) * preference
+                worth = slot.bits * max(0.0, slot.kappa) * preference
                 if best is None or (slot.is_believed, worth) > best[:2]:
                     best = slot.is_believed, worth, slot
-        return None if best is None or (best[2].kappa < LEAST_SUGGESTED_KAPPA and not best[0]) else best[2]
+        return None if best is None or (best[2].kappa < _LEAST_SUGGESTED_KAPPA and not best[0]) else best[2]
 
     def _form(self, position: Position) -> int:
         return int(self._texts.form[self._positions.rows_at(position)[0]])
@@ -185,11 +191,10 @@ class _Finder:
         order = np.lexsort((-bits, key))
         best = order[firsts(key[order])]
         number = key[best] >> 32
-        return np.bincount(number, minlength=len(nodes)), np.bincount(
-            number, bits[best], minlength=len(nodes)
-        )
+        told = np.bincount(number, bits[best], minlength=len(nodes)).astype(np.float64)
+        return np.bincount(number, minlength=len(nodes)), told
 
-    def _slot(self, position: Position, by_chance: float, is_looked_at: Flags) -> Slot:
+    def _slot(self, position: Position, by_chance: float, bits: float, is_looked_at: Flags) -> Slot:
         rows = self._positions.rows_at(position)
         pages = np.unique(self._texts.page[rows])
         matched = self._matched.row[
@@ -203,6 +208,7 @@ class _Finder:
             len(agreeing),
             float(by_chance),
             agreeing,
+            float(bits),
             is_believed=False,
         )
         return slot._replace(is_believed=self._is_believed(slot, rows))
@@ -223,6 +229,6 @@ class _Finder:
         return (
             self._variety <= _FEW_VALUES
             and slot.kappa >= _LEAST_WORDED_KAPPA
-            and lift >= _LEAST_LIFT
+            and lift >= _LEAST_WORDED_LIFT
             and float(np.mean(self._is_known[texts])) >= _VOCABULARY_SHARE
         )

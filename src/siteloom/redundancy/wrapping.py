@@ -60,12 +60,13 @@ class _Trial(NamedTuple):
     def faithful(self, name: str, shown: PageTextsOf) -> float:
         """Of the pages that are known to show a value, the share on which the wrapper finds it."""
         pages = [page for page in self.found if page in shown]
-        right = sum(
-            set(self.found[page].get(name, ())[:1]) <= set(shown[page])
-            for page in pages
-            if self.found[page].get(name)
-        )
+        right = sum(self.is_right(name, page, shown) for page in pages)
         return right / len(pages) if pages else 1.0
+
+    def is_right(self, name: str, page: int, shown: PageTextsOf) -> bool:
+        """Whether the wrapper finds on a page what it is known to show."""
+        found = self.found[page].get(name, ())
+        return bool(found) and found[0] in shown[page]
 
 
 def wrapped(known: KnownPages, pages: Sequence[Page], schema: Schema) -> Wrapped:
@@ -129,16 +130,15 @@ def _best_trial(
         if not examples:
             break
         trial = _tried(learn_wrapper(examples, unlabelled, usable).wrapper, known, pages, set(chosen))
-        faithful = {
-            name: trial.faithful(name, texts)
-            for name, texts in shown.items()
-            if name in trial.wrapper.attributes
-        }
-        mean = sum(faithful.values()) / len(shown)
-        if best is None or mean > best[0]:
-            best = mean, trial
-        wrong = [page for page in trial.found if _is_wrong(trial, page, shown)]
-        if not wrong or min(faithful.values()) >= _FAITHFUL_ENOUGH:
+        faithful = [trial.faithful(name, texts) for name, texts in shown.items()]
+        if best is None or sum(faithful) > best[0]:
+            best = sum(faithful), trial
+        wrong = [
+            page
+            for page in trial.found
+            if any(page in texts and not trial.is_right(name, page, texts) for name, texts in shown.items())
+        ]
+        if not wrong or min(faithful) >= _FAITHFUL_ENOUGH:
             break
         chosen = [*chosen, *evenly_spaced(wrong, _MORE_EXAMPLES)]
     return None if best is None else best[1]
@@ -171,13 +171,6 @@ def _tried(wrapper: Wrapper, known: KnownPages, pages: Sequence[Page], learned_f
     held_back = [page for page in known.pages.tolist() if page not in learned_from]
     tried = evenly_spaced(held_back or known.pages.tolist(), _TRIED)
     return _Trial(wrapper, {page: wrapper.extract(pages[page]).values for page in tried})
-
-
-def _is_wrong(trial: _Trial, page: int, shown: Mapping[str, PageTextsOf]) -> bool:
-    return any(
-        page in texts and trial.found[page].get(name, ("",))[0] not in texts[page]
-        for name, texts in shown.items()
-    )
 
 
 def _judged(name: str, known: KnownPages, trial: _Trial | None, shown: PageTextsOf) -> AttributeEvidence:
@@ -245,9 +238,8 @@ def _seed_matches(known: KnownPages, pages: Sequence[Page]) -> Iterator[SeedMatc
         }
         for slot in known.slots[attribute.name]:
             at = positions.of_row[slot.position.way][matched.row] == slot.position.number
-            for pair, row in sorted(
-                set(zip(matched.pair[at].tolist(), matched.row[at].tolist(), strict=True))
-            ):
+            found_at = set(zip(matched.pair[at].tolist(), matched.row[at].tolist(), strict=True))
+            for pair, row in sorted(found_at):
                 record, text = int(known.pairs.record[pair]), int(texts.text[row])
                 similar = [
                     (values[text, value], value)

@@ -1,0 +1,174 @@
+"""`siteloom entities`: the same thing on several sites."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from siteloom.cli.files import flat_for
+from siteloom.cli.shell import OutputOption, Shell
+from siteloom.errors import SourceError, UsageError
+from siteloom.output import Column, check_destination, open_output
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from siteloom.model import Seed
+    from siteloom.redundancy.linking import Entity, Stated
+
+NAME = "entities"
+
+_COLUMNS = (
+    Column("entity", "integer"),
+    Column("sources", "texts"),
+    Column("urls", "texts"),
+    Column("values"),
+    Column("conflicts"),
+)
+_DEEP = ("values", "conflicts")
+_MOST_SHOWN = 50
+
+
+def run(
+    shell: Shell,
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SOURCE]",
+            help="Records as extract writes them, or seeds: .jsonl, .csv, .parquet, or a table such as "
+            "sqlite:///file.db#table; without, the seeds of the workspace.",
+            show_default=False,
+        ),
+    ] = None,
+    core: Annotated[
+        str | None,
+        typer.Option(
+            "--core",
+            metavar="NAMES",
+            help="Attributes by which things are known, such as name,phone: records of one thing agree in "
+            "one of them at least.",
+        ),
+    ] = None,
+    conflicts: Annotated[
+        bool, typer.Option("--conflicts", help="List the values in which sources differ.")
+    ] = False,
+    output: OutputOption = None,
+) -> None:
+    """Find which records of several sources are about the same thing, and where they differ.
+
+    Records are taken for one thing if enough of their values agree, and the more so the rarer these are. Its
+    value is the one that most sources state; others are conflicts, listed with their sources.
+    """
+    from siteloom.redundancy.linking import link
+
+    if output is not None:
+        check_destination(output)
+    seeds = list(_seeds(shell, sources))
+    names = attribute_names(core)
+    if unknown := sorted(set(names).difference(*(seed.values for seed in seeds))):
+        raise UsageError(f"No record has the attribute {unknown[0]}: check the names of --core.")
+    entities = link(seeds, names)
+    if output is not None:
+        with open_output(output, _COLUMNS) as rows:
+            for number, entity in enumerate(entities, 1):
+                rows.write(flat_for(output, _row(number, entity, seeds), _DEEP))
+    _show_summary(shell, entities, seeds)
+    if conflicts:
+        _show_conflicts(shell, entities)
+
+
+def attribute_names(given: str | None) -> tuple[str, ...]:
+    """The names of attributes that stand in one text with commas between them."""
+    return tuple(dict.fromkeys(name.strip() for name in (given or "").split(",") if name.strip()))
+
+
+def _seeds(shell: Shell, locations: Sequence[str] | None) -> Iterator[Seed]:
+    """The records of files, or else the seeds of the workspace."""
+    found = False
+    if locations:
+        for location in locations:
+            for seed in _seeds_of(shell, location):
+                found = True
+                yield seed
+        if not found:
+            raise SourceError("There is no record in the sources.")
+        return
+    with shell.store() as store:
+        for seed in store.seeds():
+            found = True
+            yield seed
+    if not found:
+        raise UsageError(
+            "The workspace has no seeds: siteloom seeds takes them in, or name files of records."
+        )
+
+
+def _seeds_of(shell: Shell, location: str) -> Iterator[Seed]:
+    """The records of a file, with the sites of their pages as sources where they do not tell."""
+    from siteloom.model import Seed
+    from siteloom.seed_files import read_seeds
+    from siteloom.urls import site_of
+
+    problems: Counter[str] = Counter()
+    for seed in read_seeds(location, on_problem=lambda problem: problems.update([problem.reason])):
+        is_unnamed = seed.url and seed.source == Path(location).stem
+        yield Seed(seed.values, site_of(seed.url), seed.url, seed.confidence) if is_unnamed else seed
+    for reason, count in problems.items():
+        shell.say(f"{count:,} rows of {location} were left out: {reason}.")
+
+
+def _row(number: int, entity: Entity, seeds: Sequence[Seed]) -> dict[str, Any]:
+    told = [seeds[member] for member in entity.members]
+    return {
+        "entity": number,
+        "sources": _distinct(seed.source for seed in told),
+        "urls": _distinct(seed.url for seed in told if seed.url),
+        "values": {name: _stated(agreed.values) for name, agreed in entity.values.items()},
+        "conflicts": {
+            name: _stated(agreed.conflicts) for name, agreed in entity.values.items() if agreed.conflicts
+        },
+    }
+
+
+def _distinct(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(texts))
+
+
+def _stated(values: Iterable[Stated]) -> list[dict[str, object]]:
+    return [{"value": one.text, "sources": list(one.sources), "confidence": one.confidence} for one in values]
+
+
+def _show_summary(shell: Shell, entities: Sequence[Entity], seeds: Sequence[Seed]) -> None:
+    spread = Counter(len({seeds[member].source for member in entity.members}) for entity in entities)
+    shell.show(
+        f"{len(seeds):,} records tell of {len(entities):,} entities",
+        ("on so many sources", "entities"),
+        sorted(spread.items()),
+    )
+    told: Counter[str] = Counter()
+    shared: Counter[str] = Counter()
+    differing: Counter[str] = Counter()
+    for entity in entities:
+        for name, agreed in entity.values.items():
+            told[name] += 1
+            stating = {source for one in (*agreed.values, *agreed.conflicts) for source in one.sources}
+            shared[name] += len(stating) > 1
+            differing[name] += bool(agreed.conflicts)
+    rows = [(name, count, shared[name], differing[name]) for name, count in told.items()]
+    shell.show("Attributes", ("attribute", "entities", "by several sources", "with conflicts"), rows)
+
+
+def _show_conflicts(shell: Shell, entities: Sequence[Entity]) -> None:
+    rows = [
+        (number, name, stated.text, ", ".join(stated.sources))
+        for number, entity in enumerate(entities, 1)
+        for name, agreed in entity.values.items()
+        if agreed.conflicts
+        for stated in (*agreed.values, *agreed.conflicts)
+    ]
+    shell.show("Conflicts", ("entity", "attribute", "value", "sources"), rows[:_MOST_SHOWN])
+    if len(rows) > _MOST_SHOWN:
+        shell.say(f"These are {_MOST_SHOWN} of {len(rows):,} lines: -o FILE writes all.")
