@@ -46,6 +46,7 @@ _MOST_BEHIND = (
     0.3  # of the bits of a record's name: what tells that much less than the best is another record
 )
 _SAME_ROWS = 0.5  # of the rows of two positions, which are then the same
+_LEAST_OF_LIST = 3  # records that a page shows in the same way
 _TIE = 1e-3  # similarities that differ less are equal: the join computes them in single precision
 
 
@@ -81,13 +82,12 @@ class Matched(NamedTuple):
 class Alignment(NamedTuple):
     """The pairs that are believed, and how much tells them.
 
-    `records_of_page` is how many records a page shows on the average in the way of
-    the one it is believed to be about: more than one or two if the pages are lists.
+    `lists` are pages that show more records in the way of the one they seem to be about.
     """
 
     pairs: Pairs
     score: float
-    records_of_page: float
+    lists: Ints
 
 
 class Rows:
@@ -194,15 +194,13 @@ def aligned(
     best = search.best()
     if best is None:
         return None
-    return Alignment(
-        search.believed(best.bits), best.score, _records_of_page(search, best, pairs, matched, texts)
-    )
+    return Alignment(search.believed(best.bits), best.score, _lists(search, best, pairs, matched, texts))
 
 
-def _records_of_page(
+def _lists(
     search: _Search, best: _Configuration, pairs: Pairs, matched: Sequence[Matched], texts: PageTexts
-) -> float:
-    """How many texts of a page are told to be of a record, anywhere on the styled paths of the positions."""
+) -> Ints:
+    """The pages where several texts are told to be of records, on the styled paths of the positions."""
     bits = np.zeros(len(pairs.page))
     styles = {one.attribute: texts.styled_path[next(iter(one.rows))] for one in best.chosen}
     for attribute, style in styles.items():
@@ -214,8 +212,12 @@ def _records_of_page(
     first = best.chosen[0].attribute
     found = matched[first]
     is_told = search.is_told(bits)[found.pair] & (texts.styled_path[found.row] == styles[first])
-    rows = np.unique(found.row[is_told])
-    return len(rows) / max(1, len(np.unique(texts.page[rows])))
+    # The same text may stand there more than once.
+    told_texts = np.unique(
+        texts.page[found.row[is_told]].astype(np.int64) << 32 | texts.text[found.row[is_told]]
+    )
+    counts = np.bincount(told_texts >> 32, minlength=texts.pages)
+    return np.flatnonzero(counts >= _LEAST_OF_LIST).astype(np.int32)
 
 
 class _Configuration(NamedTuple):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from siteloom.redundancy.alignment import Alignment, Pairs, TextMatches
     from siteloom.redundancy.page_texts import PageTexts
     from siteloom.redundancy.positions import Positions
-    from siteloom.redundancy.seed_table import SeedTable
+    from siteloom.redundancy.seed_table import SeedAttribute, SeedTable
     from siteloom.redundancy.slots import Slot
 
     Flags = NDArray[np.bool_]
@@ -36,7 +36,6 @@ LEAST_PAGES = 10
 """Pages that must show known records: beta of the paper on content redundancy."""
 
 _LEAST_TIMES_CHANCE = 3.0  # as much must records tell as those with the values of others
-_MOST_RECORDS = 2.0  # that a page shows alike, on the average: more are a list
 _SAME_ROWS = 0.5  # of the rows of two attributes' positions, which are then the same
 
 
@@ -50,6 +49,10 @@ class KnownPages(NamedTuple):
     pairs: Pairs
     slots: Mapping[str, Sequence[Slot]]
     rows: Rows
+
+    def attribute(self, name: str) -> SeedAttribute:
+        """The known values of an attribute."""
+        return next(attribute for attribute in self.table.attributes if attribute.name == name)
 
     @property
     def pages(self) -> Ints:
@@ -66,26 +69,28 @@ def known_pages(seeds: Sequence[Seed], texts: PageTexts) -> KnownPages | str:
             "only by two attributes that agree."
         )
     is_open = ~template_rows(texts)
-    rows = Rows(texts, is_open)
     numbers = np.unique(texts.text[is_open])
     read = [read_text(texts.texts[number]) for number in numbers.tolist()]
     kinds = np.full(len(texts.texts), NO_KIND, np.int32)
     kinds[numbers] = [kind_number(text.key) for text in read]
     positions = positions_of(texts, kinds)
     matches = [told(attribute, attribute.matches(read), numbers) for attribute in table.attributes]
-    found = _aligned(table, matches, rows, positions)
+    lists = np.zeros(0, np.int32)
+    while True:
+        rows = Rows(texts, is_open)
+        found = _aligned(table, matches, rows, positions)
+        if found is None or not len(found.lists):
+            break
+        lists = np.union1d(lists, found.lists)
+        is_open &= ~np.isin(texts.page, found.lists)
     count = 0 if found is None else len(np.unique(found.pairs.page))
     overlap = f"{count:,} of {texts.pages:,} pages seem to show one of the {len(seeds):,} seeds"
     if found is None or count < LEAST_PAGES:
-        return f"Not enough overlap: {overlap}, and at least {LEAST_PAGES} must."
+        but = f", and {len(lists):,} pages list several" if len(lists) else ""
+        return f"Not enough overlap: {overlap}{but}; at least {LEAST_PAGES} must be about one seed each."
     by_chance = _aligned(scrambled(table, np.random.default_rng(0)), matches, rows, positions)
     if by_chance is not None and found.score < _LEAST_TIMES_CHANCE * by_chance.score:
         return f"Not enough overlap: {overlap}, but nearly as many do if the values of seeds are mixed up."
-    if found.records_of_page > _MOST_RECORDS:
-        return (
-            f"The pages list {found.records_of_page:.0f} seeds each: give those of the site that are about "
-            "one record each."
-        )
     names = [attribute.name for attribute in table.attributes]
     by_name = dict(zip(names, matches, strict=True))
     slots = _slots(table, by_name, found.pairs, is_open, positions, kinds, texts)
@@ -108,9 +113,10 @@ def _slots(
         for attribute in table.attributes
     }
     taken = np.zeros(len(texts.page), np.bool_)
-    for attribute in sorted(
-        table.attributes, key=lambda one: -max((s.bits for s in found[one.name]), default=0)
-    ):
+    by_bits = sorted(
+        table.attributes, key=lambda one: -max((slot.bits for slot in found[one.name]), default=0)
+    )
+    for attribute in by_bits:
         slots = found[attribute.name]
         if any(np.mean(taken[positions.rows_at(slot.position)]) > _SAME_ROWS for slot in slots):
             others = Rows(texts, is_open & ~taken)

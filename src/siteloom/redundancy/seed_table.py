@@ -38,6 +38,7 @@ than the same."""
 
 _MOST_VALUES_OF_PART = 500  # what more values share, such as a state's name, tells nothing of which it is
 _LEAST_PART_SHARE = 0.3  # of a value's letters: as in the guard of strong similarity
+_LEAST_MULTI_SHARE = 0.05  # of records with several values: fewer are slips
 _MOST_WORDS = 10  # longer texts are sentences: what they begin with is not what they are about
 _PHONE_END = 9  # digits that hold a phone's number and, as far as need be, its area
 _PART_EDGE = re.compile(r"[,;()|/\n•·]|\s[-\u2013\u2014]|[-\u2013\u2014]\s")
@@ -134,6 +135,13 @@ class SeedAttribute:
     @cached_property
     def _index(self) -> WeakIndex:
         return WeakIndex([self.values[number].text for number in self._worded])
+
+    @cached_property
+    def is_multi(self) -> bool:
+        """Whether some of the records have several values."""
+        counts = self.values_of.counts()
+        known = int((counts > 0).sum())
+        return int((counts > 1).sum()) >= _LEAST_MULTI_SHARE * max(1, known)
 
     def kind(self, least_share: float) -> int | None:
         """The number of the kind that at least so many of the values are of, if there is one."""

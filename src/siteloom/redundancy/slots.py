@@ -48,7 +48,8 @@ _LEAST_SUGGESTED_KAPPA = 0.2
 _KIND_SHARE = 0.8  # of values, and of texts at the position
 _VOCABULARY_SHARE = 0.8
 _FEW_VALUES = 0.2  # values by records: types, ratings, cuisines
-_LEAST_VARIETY = 0.3  # of that of the records: a city is on many pages, an address on one
+_MANY_VALUES = 0.5  # the same for what tells records apart: names, addresses
+_LEAST_VARIETY = 0.3  # of texts by pages, for these: a city is on many pages, an address on one
 
 _MOST_SLOTS = 4
 _LEAST_PAGES = 3
@@ -59,7 +60,7 @@ _POSITIONS_LOOKED_AT = 20
 _SHUFFLES = 4
 
 # What people see in one place is preferred to what is put together or hidden.
-_PREFERENCE = {INNER: 0.6, ATTRIBUTE: 0.4}
+_PREFERENCE = {INNER: 0.4, ATTRIBUTE: 0.4}
 
 
 class Slot(NamedTuple):
@@ -215,7 +216,7 @@ class _Finder:
 
     def _is_believed(self, slot: Slot, rows: Longs) -> bool:
         texts = self._texts.text[rows]
-        if len(np.unique(texts)) < _LEAST_VARIETY * self._variety * len(rows):
+        if self._variety >= _MANY_VALUES and len(np.unique(texts)) < _LEAST_VARIETY * len(rows):
             return False
         if slot.kappa >= LEAST_KAPPA:
             return True

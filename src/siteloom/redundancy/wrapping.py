@@ -12,13 +12,14 @@ from siteloom.learning import check_example, learn_wrapper
 from siteloom.model import Example
 from siteloom.redundancy.alignment import matched_rows
 from siteloom.redundancy.outcome import AttributeEvidence, SeedMatch
+from siteloom.redundancy.page_texts import TEXT
 from siteloom.redundancy.seed_table import read_text
 from siteloom.redundancy.slots import shuffled
 from siteloom.sampling import sample
 from siteloom.spacing import evenly_spaced
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from siteloom.learning import Schema
     from siteloom.model import Page
@@ -72,7 +73,7 @@ class _Trial(NamedTuple):
 def wrapped(known: KnownPages, pages: Sequence[Page], schema: Schema) -> Wrapped:
     """Learn from some pages that show known records, and try what was learned on others."""
     believed = {name: slots for name, slots in known.slots.items() if slots and slots[0].is_believed}
-    shown = {name: _shown(known, slots) for name, slots in believed.items()}
+    shown = {name: _shown(known, name) for name in believed}
     template = _template_pages(known, believed)
     trial = _best_trial(shown, known, pages, template, schema) if believed else None
     attributes = {name: _judged(name, known, trial, shown.get(name, {})) for name in known.slots}
@@ -90,17 +91,42 @@ def wrapped(known: KnownPages, pages: Sequence[Page], schema: Schema) -> Wrapped
     )
 
 
-def _shown(known: KnownPages, slots: Sequence[Slot]) -> dict[int, list[str]]:
+def _shown(known: KnownPages, name: str) -> dict[int, list[str]]:
     """What stands at the positions of an attribute, on the pages where that agrees with the record."""
     texts = known.texts
+    values = _further_values(known, name)
     shown: dict[int, list[str]] = {}
-    for slot in slots:
+    for slot in known.slots[name]:
         agreeing = set(slot.agreeing_pages.tolist())
         for row in known.positions.rows_at(slot.position).tolist():
-            page, text = int(texts.page[row]), texts.texts[texts.text[row]]
-            if page in agreeing and text not in shown.setdefault(page, []):
-                shown[page].append(text)
+            page = int(texts.page[row])
+            if page in agreeing:
+                for text in (texts.texts[texts.text[row]], *values(row)):
+                    if text not in shown.setdefault(page, []):
+                        shown[page].append(text)
     return shown
+
+
+def _further_values(known: KnownPages, name: str) -> Callable[[int], Iterator[str]]:
+    """The values that follow the first one of a list: what is known and stands alike right behind it."""
+    texts = known.texts
+    attribute = known.attribute(name)
+    known_texts = set(known.matches[name].text.tolist()) if attribute.is_multi else set()
+
+    def values(row: int) -> Iterator[str]:
+        for other in range(row + 1, len(texts.page)):
+            text = texts.texts[texts.text[other]]
+            if texts.form[other] != TEXT or not any(map(str.isalnum, text)):
+                continue
+            if (
+                texts.page[other] != texts.page[row]
+                or texts.styled_path[other] != texts.styled_path[row]
+                or int(texts.text[other]) not in known_texts
+            ):
+                return
+            yield text
+
+    return values
 
 
 def _template_pages(known: KnownPages, believed: Mapping[str, Sequence[Slot]]) -> list[int]:
@@ -208,7 +234,7 @@ def _pairs_on(pairs: Pairs, trial: _Trial, name: str) -> Pairs:
 
 def _agreement(name: str, known: KnownPages, trial: _Trial, pairs: Pairs) -> float:
     """The share of pages on which a value is what one of the page's records says, if it says anything."""
-    attribute = next(attribute for attribute in known.table.attributes if attribute.name == name)
+    attribute = known.attribute(name)
     texts = sorted({text for found in trial.found.values() for text in found.get(name, ())})
     numbers = {text: number for number, text in enumerate(texts)}
     found = attribute.matches([read_text(text) for text in texts])
@@ -264,7 +290,7 @@ def _suggestions(
     """Pages for a person to look at, with what is likely right on them."""
     if all(found.verdict == "accepted" for found in attributes.values()):
         return
-    shown = {name: _shown(known, slots) for name, slots in known.slots.items()}
+    shown = {name: _shown(known, name) for name in known.slots}
     by_count = sorted(known.pages.tolist(), key=lambda page: -sum(page in texts for texts in shown.values()))
     for page in by_count[:_SUGGESTIONS]:
         values = {name: texts[page] for name, texts in shown.items() if page in texts}
