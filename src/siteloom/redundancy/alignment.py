@@ -212,10 +212,9 @@ def _lists(
     first = best.chosen[0].attribute
     found = matched[first]
     is_told = search.is_told(bits)[found.pair] & (texts.styled_path[found.row] == styles[first])
+    rows = found.row[is_told]
     # The same text may stand there more than once.
-    told_texts = np.unique(
-        texts.page[found.row[is_told]].astype(np.int64) << 32 | texts.text[found.row[is_told]]
-    )
+    told_texts = np.unique(texts.page[rows].astype(np.int64) << 32 | texts.text[rows])
     counts = np.bincount(told_texts >> 32, minlength=texts.pages)
     return np.flatnonzero(counts >= _LEAST_OF_LIST).astype(np.int32)
 

@@ -14,7 +14,7 @@ import numpy as np
 from siteloom.redundancy.candidates import Similar
 from siteloom.redundancy.links import Links
 from siteloom.redundancy.page_texts import Numbered
-from siteloom.redundancy.strong import _LEAST_KEPT, SUPPORT, WeakPair, _collapsed, _kept, _matched, _Words
+from siteloom.redundancy.strong import SUPPORT, part_matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -104,21 +104,10 @@ def _pages_with(
 
 def _matching_patterns(values: Sequence[str], texts: Sequence[str], index: WeakIndex) -> _Patterns:
     """The patterns in which each value and the text beside it match."""
-    words = _Words(index)
+    matches = part_matches(values, texts, index)
     patterns, collapsed = Numbered(), Numbered()
-    pattern_numbers: list[int] = []
-    collapsed_numbers: list[int] = []
-    kept_values: list[str] = []
-    kept_texts: list[str] = []
-    for value, text in zip(values, texts, strict=True):
-        match = _matched(WeakPair(value, text, 0, ""), words)
-        pattern_numbers.append(patterns[match.pattern])
-        collapsed_numbers.append(collapsed[_collapsed(match.pattern)])
-        kept_values.append(_kept(match.value_segments, match.pattern[0]))
-        kept_texts.append(_kept(match.text_segments, match.pattern[1]))
-    suffices = index.weights(kept_values) >= _LEAST_KEPT * index.weights(values)
     return _Patterns(
-        np.array(pattern_numbers, np.int32),
-        np.array(collapsed_numbers, np.int32),
-        np.where(suffices, index.similarities(kept_values, kept_texts), 0).astype(np.float32),
+        np.array([patterns[match.pattern] for match in matches], np.int32),
+        np.array([collapsed[match.collapsed] for match in matches], np.int32),
+        np.array([match.similarity for match in matches], np.float32),
     )

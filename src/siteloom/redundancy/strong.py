@@ -50,32 +50,50 @@ class WeakPair(NamedTuple):
     source: str
 
 
-class _Matched(NamedTuple):
-    """The segments of both values, and which of them match."""
+class PartMatch(NamedTuple):
+    """Which segments of two values match: as they are, and without repetition.
 
-    value_segments: list[str]
-    text_segments: list[str]
+    `similarity` is that of the segments that match, or 0 if they are too little of the first value.
+    """
+
     pattern: Pattern
+    collapsed: Pattern
+    similarity: float
 
 
 def strong_similarities(pairs: Sequence[WeakPair], index: WeakIndex, alpha: float = SUPPORT) -> list[float]:
     """The strong similarity of each pair of one attribute and position, never less than the weak one."""
-    words = _Words(index)
-    matched = [_matched(pair, words) for pair in pairs]
-    patterns = [match.pattern for match in matched]
-    recurring = _recurring(pairs, patterns, alpha)
-    recurring_collapsed = _recurring(pairs, list(map(_collapsed, patterns)), alpha)
-    kept_values = [_kept(match.value_segments, match.pattern[0]) for match in matched]
-    kept_texts = [_kept(match.text_segments, match.pattern[1]) for match in matched]
-    values = [pair.value for pair in pairs]
-    whole = index.similarities(values, [pair.text for pair in pairs])
-    parts = index.similarities(kept_values, kept_texts)
-    suffices = index.weights(kept_values) >= _LEAST_KEPT * index.weights(values)
+    values, texts = [pair.value for pair in pairs], [pair.text for pair in pairs]
+    matches = part_matches(values, texts, index)
+    recurring = _recurring(pairs, [match.pattern for match in matches], alpha)
+    recurring_collapsed = _recurring(pairs, [match.collapsed for match in matches], alpha)
     return [
-        max(float(whole[number]), float(parts[number]))
-        if suffices[number] and (recurring[number] or recurring_collapsed[number])
-        else float(whole[number])
-        for number in range(len(pairs))
+        max(float(weak), match.similarity) if is_recurring or is_recurring_collapsed else float(weak)
+        for weak, match, is_recurring, is_recurring_collapsed in zip(
+            index.similarities(values, texts), matches, recurring, recurring_collapsed, strict=True
+        )
+    ]
+
+
+def part_matches(values: Sequence[str], texts: Sequence[str], index: WeakIndex) -> list[PartMatch]:
+    """How each value and the text beside it match, segment by segment."""
+    words = _Words(index)
+    patterns: list[Pattern] = []
+    kept_values: list[str] = []
+    kept_texts: list[str] = []
+    for value, text in zip(values, texts, strict=True):
+        value_segments, text_segments = _segments(value), _segments(text)
+        same = words.matching(_words_of(value_segments), _words_of(text_segments))
+        value_bits = words.bits(value_segments, {word for word, _ in same})
+        text_bits = words.bits(text_segments, {word for _, word in same})
+        patterns.append((value_bits, text_bits))
+        kept_values.append(_kept(value_segments, value_bits))
+        kept_texts.append(_kept(text_segments, text_bits))
+    suffices = index.weights(kept_values) >= _LEAST_KEPT * index.weights(values)
+    similarities = index.similarities(kept_values, kept_texts)
+    return [
+        PartMatch(pattern, _collapsed(pattern), float(similarity) if enough else 0.0)
+        for pattern, similarity, enough in zip(patterns, similarities, suffices, strict=True)
     ]
 
 
@@ -99,14 +117,6 @@ def _collapsed(pattern: Pattern) -> Pattern:
     """A pattern without repetition: values differ in how many segments match in a row."""
     value_bits, text_bits = (tuple(bit for bit, _ in groupby(bits)) for bits in pattern)
     return value_bits, text_bits
-
-
-def _matched(pair: WeakPair, words: _Words) -> _Matched:
-    value_segments, text_segments = _segments(pair.value), _segments(pair.text)
-    same = words.matching(_words_of(value_segments), _words_of(text_segments))
-    value_bits = words.bits(value_segments, {value for value, _ in same})
-    text_bits = words.bits(text_segments, {text for _, text in same})
-    return _Matched(value_segments, text_segments, (value_bits, text_bits))
 
 
 def _segments(text: str) -> list[str]:
