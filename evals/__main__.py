@@ -17,6 +17,7 @@ from evals import (
     matching,
     mutations,
     reachable,
+    redundancy,
 )
 from evals.swde import fingerprint
 
@@ -29,6 +30,7 @@ _EVALUATIONS = {
     "mutations": mutations.figures,
     "changed-sites": changed_sites.figures,
     "lifetime": lifetime.figures,
+    "redundancy": redundancy.figures,
 }
 
 

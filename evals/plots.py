@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from evals.mixes import Outcome, TextTimes
+    from evals.redundancy_runs import Point
 
 # Colours that people with any kind of colour vision tell apart (Okabe and Ito).
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
@@ -141,6 +142,100 @@ def plot_lifetime(alive: Mapping[str, Sequence[float]], file: Path) -> None:
         axis.set_xlabel("later visits")
         axis.set_ylabel("share of attributes alive")
         figure.legend(loc="outside upper left", ncols=len(alive), frameon=False)
+        _save(figure, file)
+
+
+def plot_precision(precision: Mapping[str, Mapping[str, float]], file: Path) -> None:
+    """The precision of each attribute, a marker for each method."""
+    attributes = list(next(iter(precision.values())))
+    with plt.rc_context(_STYLE):
+        figure, axis = plt.subplots(figsize=(6.5, 0.5 + 0.3 * len(attributes)), layout="constrained")
+        for place, (method, of_method) in enumerate(precision.items()):
+            axis.plot(
+                [of_method[attribute] for attribute in attributes],
+                [row + 0.22 * (place - 1) for row in range(len(attributes))],
+                _MARKERS[place],
+                color=_COLOURS[place],
+                clip_on=False,
+                label=method,
+            )
+        axis.set_yticks(range(len(attributes)), attributes)
+        axis.set_ylim(len(attributes) - 0.5, -0.5)
+        axis.set_xlim(0, 1)
+        axis.set_xlabel("precision")
+        figure.legend(loc="outside upper left", ncols=len(precision), frameon=False)
+        _save(figure, file)
+
+
+def plot_thresholds(swept: Mapping[str, Mapping[float, tuple[float, float]]], file: Path) -> None:
+    """Precision and coverage over thresholds, a line for each variant."""
+    with plt.rc_context(_STYLE):
+        figure, axes = plt.subplots(1, 2, figsize=(8, 3.4), sharey=True, layout="constrained")
+        for panel, (axis, label) in enumerate(zip(axes, ("precision", "coverage"), strict=True)):
+            for place, (variant, of_variant) in enumerate(swept.items()):
+                axis.plot(
+                    list(of_variant),
+                    [both[panel] for both in of_variant.values()],
+                    marker=_MARKERS[place],
+                    color=_COLOURS[place],
+                    clip_on=False,
+                    label=variant,
+                )
+            axis.set_ylim(0, 1)
+            axis.set_xlabel("threshold")
+            axis.set_ylabel(label)
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper left", ncols=len(swept), frameon=False)
+        _save(figure, file)
+
+
+def plot_similarities(points: Sequence[Point], file: Path) -> None:
+    """Strong over weak similarity, a panel for each attribute."""
+    attributes = sorted({point.attribute for point in points})
+    with plt.rc_context(_STYLE):
+        figure, axes = plt.subplots(
+            1, len(attributes), figsize=(8, 3.8), sharey=True, squeeze=False, layout="constrained"
+        )
+        for axis, attribute in zip(axes[0], attributes, strict=True):
+            for place, (is_true, label) in enumerate(((True, "true value"), (False, "another text"))):
+                shown = [
+                    point for point in points if (point.attribute, point.is_true) == (attribute, is_true)
+                ]
+                axis.plot(
+                    [point.weak for point in shown],
+                    [point.strong for point in shown],
+                    _MARKERS[place],
+                    color=_COLOURS[place],
+                    markersize=3,
+                    alpha=0.5,
+                    label=label,
+                )
+            axis.set_title(attribute)
+            axis.set_xlabel("weak similarity")
+        axes[0][0].set_ylabel("strong similarity")
+        handles, labels = axes[0][0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper left", ncols=2, frameon=False)
+        _save(figure, file)
+
+
+def plot_seeds(coverage: Mapping[str, Mapping[int, float]], file: Path) -> None:
+    """Core coverage over the number of known records, a line for each method."""
+    with plt.rc_context(_STYLE):
+        figure, axis = plt.subplots(figsize=(6.5, 3.4), layout="constrained")
+        for place, (method, of_method) in enumerate(coverage.items()):
+            axis.plot(
+                list(of_method),
+                list(of_method.values()),
+                marker=_MARKERS[place],
+                color=_COLOURS[place],
+                clip_on=False,
+                label=method,
+            )
+        axis.set_ylim(0, 1)
+        axis.set_xlim(left=0)
+        axis.set_xlabel("known records")
+        axis.set_ylabel("core coverage")
+        figure.legend(loc="outside upper left", ncols=len(coverage), frameon=False)
         _save(figure, file)
 
 

@@ -23,8 +23,7 @@ from siteloom.redundancy.bootstrapping import bootstrap
 from siteloom.redundancy.folding import folded, telling_key
 from siteloom.redundancy.linking import link
 from siteloom.spacing import evenly_spaced
-from siteloom.store import PageAddress
-from siteloom.store.wrappers import WITHDRAWN
+from siteloom.store import WITHDRAWN, PageAddress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence

@@ -88,8 +88,8 @@ def _demo(shell: Shell, folder: Path) -> None:
 
     shell.say(
         "\nNext, on your own pages: siteloom init, siteloom ingest FOLDER_OR_FILE, siteloom cluster,\n"
-        "siteloom sample, siteloom learn --examples FILE, siteloom extract -o records.jsonl. If you have a table "
-        "of what\nthey tell of, siteloom bootstrap --seeds TABLE.csv instead of sample and learn."
+        "siteloom sample, siteloom learn --examples FILE, siteloom extract -o records.jsonl. If you have a "
+        "table of\nwhat they tell of, siteloom bootstrap --seeds TABLE.csv instead of sample and learn."
     )
 
 
@@ -171,9 +171,9 @@ def _wrap_from_known(
     from siteloom.cli.demo_known import show_bootstrap
 
     shell.say(
-        "\n14. The guide's restaurants are known now, and the directory tells of many of them, in other words. "
-        "Suppose\n    that nobody had annotated the directory. siteloom bootstrap wraps it from the guide's "
-        "records:"
+        "\n14. The guide's restaurants are known now, and the directory tells of many of them, in other "
+        "words. Suppose\n    that nobody had annotated the directory. siteloom bootstrap wraps it from the "
+        "guide's records:"
     )
     show_bootstrap(shell, store, guide, directory)
 

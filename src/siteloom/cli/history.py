@@ -31,7 +31,12 @@ _COLUMNS = (
     Column("confidence", "number"),
     *(Column(name) for name in _DEEP),
 )
-_ORIGINS = {"reused": "reuse", "repaired": "repair", "needs-annotation": "repair in part"}
+_ORIGINS = {
+    "reused": "reuse",
+    "repaired": "repair",
+    "needs-annotation": "repair in part",
+    "withdrawn": "withdrawal",
+}
 _WAITING = {"review": "a repair waits for review", "annotation": "examples are needed"}
 
 

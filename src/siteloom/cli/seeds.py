@@ -145,7 +145,7 @@ def _import(shell: Shell, store: Store, wanted: _Wanted) -> None:
         "locations": [without_password(location) for location in wanted.locations],
         **{name: value for name, value in wanted._asdict().items() if name != "locations"},
     }
-    with store.recording(NAME, arguments) as run, shell.counting("Reading") as count:
+    with store.recording(NAME, arguments) as run, shell.counting("Reading", "records") as count:
 
         def note(problem: Failure | Skipped) -> None:
             if isinstance(problem, Failure):

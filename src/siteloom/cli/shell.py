@@ -149,10 +149,13 @@ class Shell:
                     output.write(row)
 
     @contextmanager
-    def counting(self, description: str) -> Iterator[Callable[[int], None]]:
-        """A line that counts pages and their rate while the block runs, if anyone looks at a terminal."""
-        with self._progress(description, None) as advance:
-            yield lambda pages: advance(pages, 0)
+    def counting(self, description: str, unit: str = "pages") -> Iterator[Callable[[int], None]]:
+        """A line that counts pages and their rate while the block runs, if anyone looks at a terminal.
+
+        Or something else, as the unit says.
+        """
+        with self._progress(description, None, unit) as advance:
+            yield lambda count: advance(count, 0)
 
     @contextmanager
     def measuring(
@@ -162,14 +165,16 @@ class Shell:
 
         A step may have any number of pages. How many steps there are may be unknown.
         """
-        with self._progress(description, steps) as advance:
+        with self._progress(description, steps, "pages") as advance:
             advance(0, done)
             yield lambda pages: advance(pages, 1)
 
     @contextmanager
-    def _progress(self, description: str, steps: int | None) -> Iterator[Callable[[int, int], None]]:
+    def _progress(
+        self, description: str, steps: int | None, unit: str
+    ) -> Iterator[Callable[[int, int], None]]:
         if self.quiet or not sys.stderr.isatty():
-            yield lambda _pages, _steps: None
+            yield lambda _count, _steps: None
             return
         from rich.progress import (
             BarColumn,
@@ -183,19 +188,21 @@ class Shell:
 
         columns: list[ProgressColumn] = [
             SpinnerColumn(),
-            TextColumn("{task.description}  {task.fields[pages]:,} pages  {task.fields[rate]} pages/s"),
+            TextColumn(
+                f"{{task.description}}  {{task.fields[counted]:,}} {unit}  {{task.fields[rate]}} {unit}/s"
+            ),
             TimeElapsedColumn(),
         ]
         if steps is not None:
             columns += [BarColumn(), TextColumn("{task.percentage:.0f}%"), TimeRemainingColumn(compact=True)]
         with Progress(*columns, console=self._console(), transient=True) as progress:
-            task = progress.add_task(description, total=steps, pages=0, rate="-")
+            task = progress.add_task(description, total=steps, counted=0, rate="-")
 
-            def advance(pages: int, done: int) -> None:
+            def advance(count: int, done: int) -> None:
                 state = progress.tasks[0]
-                counted = state.fields["pages"] + pages
+                counted = state.fields["counted"] + count
                 rate = f"{counted / state.elapsed:,.0f}" if state.elapsed else "-"
-                progress.update(task, advance=done, pages=counted, rate=rate)
+                progress.update(task, advance=done, counted=counted, rate=rate)
 
             yield advance
 

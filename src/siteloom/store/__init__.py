@@ -9,10 +9,11 @@ from siteloom.store.runs import Run, RunRecorder
 from siteloom.store.seeds import SeedCounts, SeedSource
 from siteloom.store.store import Problem, Site, Store, StoredPages
 from siteloom.store.workspace import open_store, workspace_exists
-from siteloom.store.wrappers import StoredWrapper
+from siteloom.store.wrappers import WITHDRAWN, StoredWrapper
 from siteloom.store.writer import PageWriter
 
 __all__ = [
+    "WITHDRAWN",
     "ExtractedRow",
     "Extraction",
     "GrownSite",

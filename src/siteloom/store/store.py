@@ -53,7 +53,13 @@ from siteloom.store.records import (
 )
 from siteloom.store.runs import Run, RunRecorder, recorded_run
 from siteloom.store.seeds import add_seeds, seed_sources, stored_seeds, withdraw_seeds
-from siteloom.store.wrappers import newest_wrappers, save_wrapper, wrapper_version, wrapper_versions
+from siteloom.store.wrappers import (
+    is_in_force,
+    newest_wrappers,
+    save_wrapper,
+    wrapper_version,
+    wrapper_versions,
+)
 from siteloom.store.writer import HTML, PageWriter
 
 if TYPE_CHECKING:
@@ -175,8 +181,8 @@ class Store:
             .join(schema.urls)
             .where(schema.urls.c.site_id == schema.sites.c.id)
         )
-        wrappers = select(func.count(schema.wrappers.c.name.distinct())).where(
-            schema.wrappers.c.site == schema.sites.c.name
+        wrappers = select(func.count()).where(
+            schema.wrappers.c.site == schema.sites.c.name, is_in_force(schema.wrappers)
         )
         query = (
             select(

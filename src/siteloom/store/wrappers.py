@@ -14,7 +14,7 @@ from siteloom.store.text import is_storable, storable
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from sqlalchemy import ColumnElement, Engine
+    from sqlalchemy import ColumnElement, Engine, Table
 
 # Room for a site's name and a number behind it; PostgreSQL refuses to index far longer ones.
 _LONGEST_NAME = 300
@@ -62,12 +62,21 @@ def save_wrapper(
     return version
 
 
+def is_in_force(wrappers: Table) -> ColumnElement[bool]:
+    """Whether a version of a wrapper is its newest, and not one that only takes it out of force."""
+    later = wrappers.alias("later").c
+    is_outdated = (
+        select(later.id)
+        .where(later.name == wrappers.c.name, later.version > wrappers.c.version)
+        .correlate(wrappers)
+        .exists()
+    )
+    return ~is_outdated & (wrappers.c.origin != WITHDRAWN)
+
+
 def newest_wrappers(engine: Engine) -> list[StoredWrapper]:
     """The newest version of each wrapper that is in force, by site and name."""
-    columns = schema.wrappers.c
-    later = schema.wrappers.alias("later").c
-    is_outdated = select(later.id).where(later.name == columns.name, later.version > columns.version).exists()
-    in_force = _wrappers(engine, ~is_outdated & (columns.origin != WITHDRAWN))
+    in_force = _wrappers(engine, is_in_force(schema.wrappers))
     # Databases differ in how they sort text.
     return sorted(in_force, key=lambda wrapper: (wrapper.site, wrapper.name))
 

@@ -11,6 +11,7 @@ from siteloom.errors import StoreError
 from siteloom.relearning import MOST_PAGES, Relearned, relearn, reuse_candidates
 from siteloom.relearning.report import relearned_row, rule_diff
 from siteloom.spacing import evenly_spaced
+from siteloom.store import WITHDRAWN
 from siteloom.upkeep.known import last_good_records, lineage
 from siteloom.upkeep.stored import loaded, newest_pages, stored_wrappers
 from siteloom.upkeep.watching import go_on_watching, have_drifted, renew_watch
@@ -292,6 +293,11 @@ def roll_back(store: Store, name: str, version: int | None = None) -> tuple[int,
             raise StoreError(f"The wrapper {name} has only one version: there is nothing to go back to.")
         version = versions[-2].version
     old = store.wrapper(name, version)
+    if old.origin == WITHDRAWN:
+        raise StoreError(
+            f"Version {version} of the wrapper {name} only took it out of force: name another one, or "
+            f"withdraw its site with siteloom bootstrap --withdraw {old.site}."
+        )
     if old.version == versions[-1].version:
         raise StoreError(f"Version {version} of the wrapper {name} is in force already.")
     with store.recording("rollback", {"wrapper": name, "version": version}):
