@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from siteloom.builtin import guide_site
+from siteloom.builtin import directory_site, guide_site
 from siteloom.cli import VERBS
 from siteloom.config import load_settings
 from siteloom.learning import learn
@@ -78,6 +79,43 @@ def test_the_example_of_learning_runs(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     assert "{'name': ('Desk',), 'price': ('$240.00',)}" in result.stdout
     assert "the nearest text is '$12.99'" in result.stdout
+
+
+def test_the_example_of_known_records_runs(tmp_path: Path) -> None:
+    (example,) = [block for block in code("docs/reference/python.md") if "siteloom.bootstrap(" in block]
+    result = run(tmp_path, sys.executable, "-c", example)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("15 \n")
+    assert "{'name': ('Cafe Nettle',), 'phone': ('0113 496 0117',)}" in result.stdout
+
+
+def test_sites_are_wrapped_from_a_table_to_the_letter(tmp_path: Path) -> None:
+    attributes = ("name", "address", "phone", "cuisine", "opened")
+    with (tmp_path / "restaurants.csv").open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(attributes)
+        for page in guide_site():
+            if page.kind == "restaurant":
+                table.writerow("; ".join(page.truth[name]) for name in attributes)
+    for name, site in (("guide", guide_site()), ("directory", directory_site())):
+        lines = [json.dumps({"url": page.page.url, "html": page.page.html.decode()}) for page in site]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    document = "docs/how-to/start-from-a-table.md"
+    for command in commands(document):
+        result = run(tmp_path, "bash", "-c", command)
+        assert result.returncode == 0, (command, result.stderr)
+    entries = {page.page.url: page.truth for page in directory_site() if page.kind == "restaurant"}
+    with (tmp_path / "records.csv").open(encoding="utf-8", newline="") as file:
+        found = {row["url"]: row for row in csv.DictReader(file)}
+    assert found.keys() == entries.keys()
+    assert all((found[url]["name"],) == truth["name"] for url, truth in entries.items())
+    with (tmp_path / "sites.csv").open(encoding="utf-8", newline="") as file:
+        assert {row["outcome"] for row in csv.DictReader(file)} == {"wrapped"}
+    (example,) = code(document)
+    told = run(tmp_path, sys.executable, "-c", example)
+    assert told.returncode == 0, told.stderr
+    assert "opened refused" in told.stdout
+    assert told.stdout.count("'address':") == 3
 
 
 @pytest.mark.parametrize(

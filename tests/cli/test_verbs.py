@@ -238,6 +238,29 @@ def test_a_reader_that_has_seen_enough_is_no_error(siteloom: Command) -> None:
     assert "Exception" not in result.stderr
 
 
+def check_what_the_demo_shows_of_known_records(shown: str) -> None:
+    """The directory is wrapped from the guide's records alone, and what it does not show is refused."""
+    rows = re.findall(r"│ (\w+) +│ (accepted|suggested|refused) +│ (\d+)% +│ (\d+)% +│ (\S.*?) +│", shown)
+    verdicts = {name: verdict for name, verdict, *_ in rows}
+    places = [page for page in directory_site() if page.kind == "restaurant"]
+    never_shown = {name for page in guide_site() for name in page.truth} - {
+        name for page in places for name in page.truth
+    }
+    assert {verdicts[name] for name in verdicts.keys() & never_shown} == {"refused"}
+    right = {name: right for name, _, _, _, right in rows}
+    assert right["name"] == right["address"] == f"{len(places)} of {len(places)}"
+    assert all(
+        int(by_chance) < int(agreement) for _, one, agreement, by_chance, _ in rows if one == "accepted"
+    )
+    known = sum(page.kind == "restaurant" for page in guide_site())
+    (matched,) = re.findall(rf"(\d+) of {known} known restaurants were found", shown)
+    shared = {page.entity for page in places} & {page.entity for page in guide_site()}
+    assert 0.95 * len(shared) <= int(matched) <= 1.05 * len(shared)
+    (on_both,) = re.findall(r"restaurants, of which (\d+) are on both", shown)
+    assert 0.95 * len(shared) <= int(on_both) <= len(shared)
+    assert "There the sites differ in" in shown
+
+
 def test_the_demo_runs_anywhere_and_shows_what_it_found(siteloom: Command) -> None:
     result = siteloom("demo", "--keep", "kept")
     assert result.returncode == 0, result.stderr
@@ -269,6 +292,7 @@ def test_the_demo_runs_anywhere_and_shows_what_it_found(siteloom: Command) -> No
     assert len(list((siteloom.folder / "kept").glob("*.jsonl"))) == 3
     assert "tableatlas.example/1, version 1: Chosen" in result.stderr
     assert re.search(r"confidence 0\.99; phone#1: the text .*\n +at /html", result.stderr)
+    check_what_the_demo_shows_of_known_records(result.stderr)
     again = siteloom("extract", "--workspace", "kept/workspace", "-o", "-")
     records = again.stdout.strip("\n").split("\n")
     with_wrapper = {page.page.url for page in [*guide_site(), *directory_site()]}
