@@ -74,7 +74,13 @@ SAME = {
         "415-555-1212 |",
         "415–555–1212",
     ],
-    "phone:442079460958": ["+44 20 7946 0958", "+44 (0)20 7946 0958", "0044 20 7946 0958"],
+    "phone:2079460958": ["+44 20 7946 0958", "+44 (0)20 7946 0958", "0044 20 7946 0958", "020 7946 0958"],
+    "email:info@bluefern.example": [
+        "info@bluefern.example",
+        "Info@BlueFern.example",
+        "E-mail: info@bluefern.example",
+        "mailto:info@bluefern.example?subject=Table",
+    ],
     "date:2008-05-01": [
         "May 1, 2008",
         "May 1st, 2008",

@@ -18,7 +18,7 @@ from siteloom.redundancy.links import firsts, linked
 from siteloom.redundancy.positions import Position
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -185,16 +185,29 @@ class _Candidate(NamedTuple):
 
 
 def aligned(
-    table: SeedTable, pairs: Pairs, matched: Sequence[Matched], positions: Positions, texts: PageTexts
+    table: SeedTable,
+    pairs: Pairs,
+    matched: Sequence[Matched],
+    positions: Positions,
+    texts: PageTexts,
+    core: Collection[str],
 ) -> Alignment | None:
-    """The pairs that are told by the positions, of two attributes at least, at which matches tell most."""
+    """The pairs that are told by the positions, of two attributes at least, at which matches tell most.
+
+    They share a core value, if positions of any are among these: two restaurants may have the same
+    cuisine, prices and hours.
+    """
     if not len(pairs.page):
         return None
     search = _Search(bits_of_name(table), pairs, matched, positions)
     best = search.best()
     if best is None:
         return None
-    return Alignment(search.believed(best.bits), best.score, _lists(search, best, pairs, matched, texts))
+    of_core = [one.bits > 0 for one in best.chosen if table.attributes[one.attribute].name in core]
+    shares_core = np.any(of_core, axis=0) if of_core else np.ones(len(pairs.page), np.bool_)
+    return Alignment(
+        search.believed(best.bits, shares_core), best.score, _lists(search, best, pairs, matched, texts)
+    )
 
 
 def _lists(
@@ -303,14 +316,14 @@ class _Search:
         """Which pairs are told well enough."""
         return bits - self._needed > MARGIN
 
-    def believed(self, bits: Floats) -> Pairs:
-        """The pairs that are told well enough, and not much worse than their page's best one."""
+    def believed(self, bits: Floats, is_likely: Flags) -> Pairs:
+        """Of likely pairs, those that are told well enough, and not much worse than their page's best one."""
         beyond = bits - self._needed
         best = np.repeat(
             np.maximum.reduceat(beyond, self._page_starts),
             np.diff(self._page_starts, append=len(beyond)),
         )
-        kept = self.is_told(bits) & (beyond > best - _MOST_BEHIND * self._needed)
+        kept = is_likely & self.is_told(bits) & (beyond > best - _MOST_BEHIND * self._needed)
         return Pairs(self._pairs.page[kept], self._pairs.record[kept])
 
 

@@ -101,7 +101,7 @@ def _read(pages: Iterable[Page]) -> _Read:
 
 
 def _by_bits(seeds: Sequence[Seed], read: _Read, core: Sequence[str], schema: Schema) -> Bootstrapped:
-    found = known_pages(seeds, read.texts)
+    found = known_pages(seeds, read.texts, core)
     if isinstance(found, str):
         return _refused(found, seeds, read)
     result = wrapped(found, read.pages, schema)

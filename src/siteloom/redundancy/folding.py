@@ -23,11 +23,16 @@ _LONGEST_BUT_URLS = 50
 _NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
 _ASCII_FOLDS = "".join(chr(code).lower() if chr(code).isalnum() else " " for code in range(128))
 
-_MAY_TELL = re.compile(r"[0-9]|www\.|://|[a-z]\.(?:com|org|net|edu|gov|info|biz)\b", re.IGNORECASE)
+_MAY_TELL = re.compile(r"[0-9@]|www\.|://|[a-z]\.(?:com|org|net|edu|gov|info|biz)\b", re.IGNORECASE)
 _SIGNS = str.maketrans("‐‑‒–—−’‘′“”″", "------'''\"\"\"")
 _AROUND = " \t\r\n|;,•·"
 _LABEL = re.compile(r"(?:[^\W\d](?:[^\d:\n]|\d(?=\d?:)){0,30})?:(?!//)\s*")  # Pub. Date:   ISBN-13:   :
 
+_EMAIL = re.compile(r"(?:mailto:)?(?P<address>[^\s@:?<>]+@[\w-]+(?:\.[\w-]+)+)(?:\?\S*)?", re.IGNORECASE)
+# Country codes as the ITU assigns them: all that are not listed have three digits.
+_COUNTRY_CODE = re.compile(
+    r"\+(?:[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|\d{3})", re.ASCII
+)
 _URL = re.compile(
     r"(?:https?://(?:www\.)?|www\.)(?P<host>[\w-]+(?:\.[\w-]+)+)(?::\d+)?(?P<path>[/?][^\s#]*)?(?:#\S*)?"
     r"|(?P<bare>[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|info|biz))(?P<bare_path>/[^\s#]*)?(?:#\S*)?",
@@ -108,10 +113,10 @@ def folded(text: str) -> str:
 def telling_key(text: str, *, day_first: bool = False) -> str | None:
     """What a text says if it is a value of a kind that is written in many ways: `phone:4155551212`.
 
-    The kinds are `isbn`, `url`, `date` (`date:2008-05-01`, `date:2008-05`), `length` in inches, `phone`,
-    `price` without its currency, and `number`. Texts that say the same have the same key. A label may stand
-    in front; a text with anything else beside its value has no key. `day_first` tells how to read dates
-    such as `03/04/2011`, which may be either.
+    The kinds are `isbn`, `url`, `email`, `date` (`date:2008-05-01`, `date:2008-05`), `length` in inches,
+    `phone` without the code of its country, `price` without its currency, and `number`. Texts that say the
+    same have the same key. A label may stand in front; a text with anything else beside its value has no
+    key. `day_first` tells how to read dates such as `03/04/2011`, which may be either.
     """
     if len(text) > LONGEST_TOLD or _MAY_TELL.search(text) is None:
         return None
@@ -125,6 +130,7 @@ def telling_key(text: str, *, day_first: bool = False) -> str | None:
         return _url_key(value)
     return (
         _url_key(value)
+        or _email_key(value)
         or _isbn_key(value, label)
         or _date_key(value, day_first=day_first)
         or _length_key(value)
@@ -140,6 +146,11 @@ def _url_key(text: str) -> str | None:
     host = (match["host"] or match["bare"]).lower()
     path = match["path"] or match["bare_path"] or ""
     return f"url:{host}{path.rstrip('/')}"
+
+
+def _email_key(text: str) -> str | None:
+    match = _EMAIL.fullmatch(text)
+    return f"email:{match['address'].lower()}" if match else None
 
 
 def _isbn_key(text: str, label: str) -> str | None:
@@ -227,9 +238,12 @@ def _phone_key(text: str, label: str) -> str | None:
     if not is_named and _WRITTEN_AS_PHONE.fullmatch(written) is None:
         return None
     written = re.sub(r"^00", "+", written)
-    digits = re.sub(r"\D", "", written.replace("(0)", "") if written.startswith("+") else written)
+    # Dialled from abroad, a number has a country code, and at home in most countries a 0 in its place.
+    at_home = _COUNTRY_CODE.sub("", re.sub(r"^\+\s+", "+", written))
+    digits = re.sub(r"\D", "", at_home)
     if len(digits) == 11 and digits[0] == "1":  # the country code of North America
         digits = digits[1:]
+    digits = digits.removeprefix("0")
     return f"phone:{digits}" if 7 <= len(digits) <= 15 else None
 
 

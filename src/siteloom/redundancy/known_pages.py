@@ -13,12 +13,13 @@ from siteloom.redundancy.alignment import (
     matched_rows,
     told,
 )
+from siteloom.redundancy.page_texts import INNER
 from siteloom.redundancy.positions import positions_of, template_rows
 from siteloom.redundancy.seed_table import NO_KIND, kind_number, read_text, scrambled, seed_table
 from siteloom.redundancy.slots import find_slots
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -36,6 +37,7 @@ LEAST_PAGES = 10
 """Pages that must show known records: beta of the paper on content redundancy."""
 
 _LEAST_TIMES_CHANCE = 3.0  # as much must records tell as those with the values of others
+_LEVELS_AROUND = 3  # elements have several texts but few: `page_texts` leaves larger ones out
 _SAME_ROWS = 0.5  # of the rows of two attributes' positions, which are then the same
 
 
@@ -60,8 +62,8 @@ class KnownPages(NamedTuple):
         return np.unique(self.pairs.page)
 
 
-def known_pages(seeds: Sequence[Seed], texts: PageTexts) -> KnownPages | str:
-    """Find the pages that show known records, or say why there are none."""
+def known_pages(seeds: Sequence[Seed], texts: PageTexts, core: Collection[str]) -> KnownPages | str:
+    """Find the pages that show known records, with a core value at least; or say why there are none."""
     table = seed_table(seeds)
     if len(table.attributes) < 2:
         return (
@@ -78,7 +80,7 @@ def known_pages(seeds: Sequence[Seed], texts: PageTexts) -> KnownPages | str:
     lists = np.zeros(0, np.int32)
     while True:
         rows = Rows(texts, is_open)
-        found = _aligned(table, matches, rows, positions)
+        found = _aligned(table, matches, rows, positions, core)
         if found is None or not len(found.lists):
             break
         lists = np.union1d(lists, found.lists)
@@ -88,7 +90,7 @@ def known_pages(seeds: Sequence[Seed], texts: PageTexts) -> KnownPages | str:
     if found is None or count < LEAST_PAGES:
         but = f", and {len(lists):,} pages list several" if len(lists) else ""
         return f"Not enough overlap: {overlap}{but}; at least {LEAST_PAGES} must be about one seed each."
-    by_chance = _aligned(scrambled(table, np.random.default_rng(0)), matches, rows, positions)
+    by_chance = _aligned(scrambled(table, np.random.default_rng(0)), matches, rows, positions, core)
     if by_chance is not None and found.score < _LEAST_TIMES_CHANCE * by_chance.score:
         return f"Not enough overlap: {overlap}, but nearly as many do if the values of seeds are mixed up."
     names = [attribute.name for attribute in table.attributes]
@@ -124,16 +126,35 @@ def _slots(
             found[attribute.name] = slots
         for slot in slots:
             if slot.is_believed:
-                taken[positions.rows_at(slot.position)] = True
+                rows_at = positions.rows_at(slot.position)
+                taken[rows_at] = True
+                taken |= _around(texts, rows_at)
     return found
 
 
+def _around(texts: PageTexts, rows: NDArray[np.int64]) -> Flags:
+    """Which rows are the elements around some texts, a label and a value together for instance."""
+    parents = np.array([above for above, _ in texts.paths], np.int64)
+    inner = np.flatnonzero(texts.form == INNER)
+    own = texts.page[inner].astype(np.int64) << 32 | texts.path[inner]
+    around = np.zeros(len(texts.page), np.bool_)
+    path = texts.path[rows].astype(np.int64)
+    for _ in range(_LEVELS_AROUND):
+        path = np.where(path >= 0, parents[path], path)
+        around[inner[np.isin(own, texts.page[rows].astype(np.int64) << 32 | path)]] = True
+    return around
+
+
 def _aligned(
-    table: SeedTable, matches: Sequence[TextMatches], rows: Rows, positions: Positions
+    table: SeedTable,
+    matches: Sequence[TextMatches],
+    rows: Rows,
+    positions: Positions,
+    core: Collection[str],
 ) -> Alignment | None:
     pairs = candidate_pairs(table, matches, rows)
     matched = [
         matched_rows(attribute, found, pairs, rows)
         for attribute, found in zip(table.attributes, matches, strict=True)
     ]
-    return aligned(table, pairs, matched, positions, rows.texts)
+    return aligned(table, pairs, matched, positions, rows.texts, core)

@@ -40,7 +40,6 @@ _MOST_VALUES_OF_PART = 500  # what more values share, such as a state's name, te
 _LEAST_PART_SHARE = 0.3  # of a value's letters: as in the guard of strong similarity
 _LEAST_MULTI_SHARE = 0.05  # of records with several values: fewer are slips
 _MOST_WORDS = 10  # longer texts are sentences: what they begin with is not what they are about
-_PHONE_END = 9  # digits that hold a phone's number and, as far as need be, its area
 _PART_EDGE = re.compile(r"[,;()|/\n•·]|\s[-\u2013\u2014]|[-\u2013\u2014]\s")
 
 
@@ -54,7 +53,7 @@ class ReadText(NamedTuple):
 
 
 NO_KIND = -1
-_KINDS = ("date", "isbn", "length", "number", "phone", "price", "url")
+_KINDS = ("date", "email", "isbn", "length", "number", "phone", "price", "url")
 
 
 def kind_number(key: str | None) -> int:
@@ -70,12 +69,8 @@ def read_text(text: str) -> ReadText:
 
 def _parts(text: str, form: str, key: str | None) -> tuple[str, ...]:
     if key is not None:
-        kind, _, value = key.partition(":")
-        if kind == "date":  # a day is in a month
-            return (key[: len("date:2008-05")],)
-        if kind == "phone":  # with the code of its country, or without and with a zero instead
-            return (f"phone:{value[-_PHONE_END:]}",)
-        return ()
+        # A day is in a month.
+        return (key[: len("date:2008-05")],) if key.startswith("date:") else ()
     pieces = _PART_EDGE.split(text)
     if len(pieces) == 1:
         return ()

@@ -19,12 +19,13 @@ from siteloom.sampling import sample
 from siteloom.spacing import evenly_spaced
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from siteloom.learning import Schema
     from siteloom.model import Page
     from siteloom.redundancy.alignment import Pairs
     from siteloom.redundancy.known_pages import KnownPages
+    from siteloom.redundancy.page_texts import PageTexts
     from siteloom.redundancy.slots import Slot
     from siteloom.wrapper import Wrapper
 
@@ -39,6 +40,7 @@ _TRIED = 200  # pages are enough to tell the share that is right to some percent
 _FAITHFUL_ENOUGH = 0.98  # to stop looking for a better wrapper
 _LEAST_FAITHFUL = 0.9
 _UNLABELLED = 200
+_LEAST_KNOWN = 0.5  # of the texts behind values, if they are values, too
 _SUGGESTIONS = 5
 
 
@@ -94,39 +96,43 @@ def wrapped(known: KnownPages, pages: Sequence[Page], schema: Schema) -> Wrapped
 def _shown(known: KnownPages, name: str) -> dict[int, list[str]]:
     """What stands at the positions of an attribute, on the pages where that agrees with the record."""
     texts = known.texts
-    values = _further_values(known, name)
     shown: dict[int, list[str]] = {}
     for slot in known.slots[name]:
-        agreeing = set(slot.agreeing_pages.tolist())
-        for row in known.positions.rows_at(slot.position).tolist():
-            page = int(texts.page[row])
-            if page in agreeing:
-                for text in (texts.texts[texts.text[row]], *values(row)):
-                    if text not in shown.setdefault(page, []):
-                        shown[page].append(text)
+        agreeing = np.isin(texts.page, slot.agreeing_pages)
+        rows = known.positions.rows_at(slot.position)
+        for row in _with_others(known, name, rows[agreeing[rows]].tolist()):
+            text = texts.texts[texts.text[row]]
+            of_page = shown.setdefault(int(texts.page[row]), [])
+            if text not in of_page:
+                of_page.append(text)
     return shown
 
 
-def _further_values(known: KnownPages, name: str) -> Callable[[int], Iterator[str]]:
-    """The values that follow the first one of a list: what is known and stands alike right behind it."""
-    texts = known.texts
-    attribute = known.attribute(name)
-    known_texts = set(known.matches[name].text.tolist()) if attribute.is_multi else set()
+def _with_others(known: KnownPages, name: str, rows: Sequence[int]) -> list[int]:
+    """Rows with those behind them that are values as well, if the attribute may have several.
 
-    def values(row: int) -> Iterator[str]:
-        for other in range(row + 1, len(texts.page)):
-            text = texts.texts[texts.text[other]]
-            if texts.form[other] != TEXT or not any(map(str.isalnum, text)):
-                continue
-            if (
-                texts.page[other] != texts.page[row]
-                or texts.styled_path[other] != texts.styled_path[row]
-                or int(texts.text[other]) not in known_texts
-            ):
-                return
-            yield text
+    What stands alike right behind a value is one if most of such texts are known values. If they
+    are not, those that are known may be so by chance.
+    """
+    if not known.attribute(name).is_multi:
+        return list(rows)
+    behind = {row: list(_alike_behind(known.texts, row)) for row in rows}
+    others = known.texts.text[[row for found in behind.values() for row in found]]
+    if not len(others) or np.mean(np.isin(others, known.matches[name].text)) < _LEAST_KNOWN:
+        return list(rows)
+    return [one for row in rows for one in (row, *behind[row])]
 
-    return values
+
+def _alike_behind(texts: PageTexts, row: int) -> Iterator[int]:
+    """The rows of texts right behind one with the same styled path; what only parts them is left out."""
+    for other in range(row + 1, len(texts.page)):
+        if texts.page[other] != texts.page[row]:
+            return
+        if texts.form[other] != TEXT or not any(map(str.isalnum, texts.texts[texts.text[other]])):
+            continue
+        if texts.styled_path[other] != texts.styled_path[row]:
+            return
+        yield other
 
 
 def _template_pages(known: KnownPages, believed: Mapping[str, Sequence[Slot]]) -> list[int]:
