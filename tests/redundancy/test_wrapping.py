@@ -1,0 +1,163 @@
+"""From pages whose records are known to a wrapper."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pytest
+
+from siteloom.learning import check_example, learn
+from siteloom.model import Attribute, Example, Page, Seed
+from siteloom.redundancy.known_pages import known_pages
+from siteloom.redundancy.wrapping import Wrapped, wrapped
+
+from . import sites
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from siteloom.learning import Schema
+
+
+def outcome(pages: Sequence[Page], seeds: Sequence[Seed] | None = None, schema: Schema = None) -> Wrapped:
+    known = known_pages(sites.seeds() if seeds is None else seeds, sites.texts_of(pages), sites.CORE)
+    assert not isinstance(known, str), known
+    return wrapped(known, pages, schema)
+
+
+@cache
+def whole_site() -> Wrapped:
+    return outcome(sites.pages())
+
+
+@cache
+def without_kitchens() -> Wrapped:
+    return outcome(sites.pages(without=("cuisine",)))
+
+
+def test_the_wrapper_is_right_on_all_pages() -> None:
+    found = whole_site()
+
+    assert found.wrapper is not None
+    for page, one in zip(sites.pages(), sites.ON_SITE, strict=True):
+        assert found.wrapper.extract(page).values == {name: (text,) for name, text in one.values.items()}
+
+
+def test_what_speaks_for_an_attribute_was_measured_on_other_pages() -> None:
+    for name, evidence in whole_site().attributes.items():
+        assert (evidence.verdict, evidence.reason) == ("accepted", ""), name
+        assert 0 < evidence.pairs < 30  # the rest were learned from
+        assert evidence.agreement == 1
+        assert evidence.shuffled < 0.5
+        assert evidence.filled == 1
+
+
+def test_an_attribute_that_the_site_lacks_is_refused_and_not_extracted() -> None:
+    found = without_kitchens()
+
+    assert found.attributes["cuisine"].verdict == "refused"
+    assert "chance" in found.attributes["cuisine"].reason
+    assert found.wrapper is not None
+    assert set(found.wrapper.attributes) == {"name", "address", "phone"}
+
+
+def test_a_city_is_suggested_at_most_for_an_address() -> None:
+    found = outcome(sites.pages(without=("address",)))
+
+    assert found.attributes["address"].verdict != "accepted"
+    assert found.attributes["address"].reason
+    assert found.wrapper is not None
+    assert "address" not in found.wrapper.attributes
+
+
+def test_suggestions_are_pages_with_values_that_a_person_completes() -> None:
+    suggestions = without_kitchens().suggestions
+
+    assert suggestions
+    for example in suggestions:
+        check_example(example)
+        expected = sites.ON_SITE[sites.number_of(example.page.url)].values
+        assert example.values == {name: [expected[name]] for name in ("name", "address", "phone")}
+    assert len({example.page.url for example in suggestions}) == len(suggestions)
+    assert whole_site().suggestions == ()  # nothing is left to ask
+
+
+def test_suggestions_that_a_person_completed_teach_the_rest() -> None:
+    pages = outcome(sites.pages(without=("address",))).suggestions
+    completed = [
+        Example(sites.page(number), {name: [text] for name, text in sites.ON_SITE[number].values.items()})
+        for number in (sites.number_of(example.page.url) for example in pages)
+    ]
+
+    wrapper = learn(completed)
+
+    assert wrapper.extract(sites.page(39)).values["address"] == (sites.ON_SITE[39].values["address"],)
+
+
+def test_evidence_has_each_known_value_once() -> None:
+    evidence = whole_site().evidence
+
+    assert len(evidence) == len(set(evidence)) == 4 * 30
+    assert {match.attribute for match in evidence} == set(sites.ATTRIBUTES)
+    assert all(0.5 <= match.similarity <= 1 for match in evidence)
+
+
+def test_pages_of_the_template_are_named_and_no_others() -> None:
+    strangers = [
+        Page.from_text(
+            f"https://eat.example/news/{number}", f"<article><b>News of day {number}</b></article>"
+        )
+        for number in range(10)
+    ]
+    found = outcome([*strangers, *sites.pages()])
+
+    assert found.urls == tuple(page.url for page in sites.pages())
+
+
+def with_dishes(number: int) -> tuple[Page, tuple[str, ...]]:
+    """A page that lists one to three dishes, and these."""
+    starters = ("Lentil soup", "Beef stew", "Plum cake", "Fried rice", "Bean salad", "Apple pie", "Leek tart")
+    dishes = tuple(
+        f"{starters[(number + 3 * step) % 7]} {(5 * number + step) % 11}" for step in range(1 + number % 3)
+    )
+    lines = "".join(f"<li>{dish}</li>" for dish in dishes)
+    return sites.changed(sites.page(number), "<p>Open daily</p>", f"<ol>{lines}</ol>"), dishes
+
+
+def test_several_values_are_extracted_where_records_have_several() -> None:
+    shown = [with_dishes(number) for number in range(40)]
+    seeds = [
+        Seed({**sites.seed(one).values, "dish": shown[number][1]})
+        for number, one in enumerate(sites.ON_SITE[:30])
+    ]
+    seeds += [Seed({**sites.seed(one).values, "dish": ("Roast", "Toast")}) for one in sites.EVERY[40:]]
+
+    found = outcome([page for page, _ in shown], seeds)
+
+    assert found.attributes["dish"].verdict == "accepted"
+    assert found.wrapper is not None
+    for page, dishes in shown:
+        assert found.wrapper.extract(page).values["dish"] == dishes
+
+
+def test_the_schema_is_that_of_the_attributes_found() -> None:
+    schema = {"phone": Attribute(mandatory=True), "cuisine": Attribute(type="text"), "unheard": Attribute()}
+    found = outcome(sites.pages(without=("cuisine",)), schema=schema)
+
+    assert found.wrapper is not None
+    assert found.wrapper.attributes["phone"].attribute.mandatory
+    assert "unheard" not in found.attributes
+
+
+@pytest.mark.parametrize("name", ["name", "phone"])
+def test_pages_that_lack_an_attribute_get_none(name: str) -> None:
+    pages = [sites.page(number, without=(name,) if number % 4 == 1 else ()) for number in range(40)]
+    found = outcome(pages)
+
+    assert found.wrapper is not None
+    for number, page in enumerate(pages):
+        value = None if number % 4 == 1 else (sites.ON_SITE[number].values[name],)
+        assert found.wrapper.extract(page).values.get(name) == value
+    assert found.attributes[name].verdict == "accepted"
+    assert 0.5 < found.attributes[name].filled < 1
