@@ -243,6 +243,7 @@ def test_mappings_are_read_as_texts() -> None:
         "_source": 12,
         "_x": "y",
         "no": None,
+        "blank": " ",
     }
 
     assert as_seed(given) == Seed(

@@ -156,7 +156,8 @@ def test_shuffled_pairs_have_the_same_pages_and_records(pairs: list[tuple[int, i
     page, record = np.array(pairs, np.int32).reshape(-1, 2).T
     other = shuffled(Pairs(page, record), np.random.default_rng(number))
 
-    assert other.page.tolist() == sorted(page.tolist())
+    assert other.page.tolist() == sorted(other.page.tolist())
+    assert set(other.page.tolist()) == set(page.tolist())
     assert Counter(other.record.tolist()) == Counter(record.tolist())
 
 

@@ -36,9 +36,9 @@ LEAST_KAPPA = 0.4
 """Agreement beyond chance from which a position is believed."""
 
 # From less if all that stands there is of the attribute's kind: other editions have other ISBNs.
-_LEAST_TYPED_KAPPA = 0.15
+_LEAST_TYPED_KAPPA = 0.1
 _LEAST_TYPED_LIFT = 5.0  # times as often as by chance
-_LEAST_TYPED_PAGES = 10
+_LEAST_TYPED_BITS = 50.0  # four ISBNs that are the same, or ten months
 
 # From less, too, if all that stands there is among the few values that are known.
 _LEAST_WORDED_KAPPA = 0.25
@@ -225,7 +225,7 @@ class _Finder:
             return (
                 slot.kappa >= _LEAST_TYPED_KAPPA
                 and lift >= _LEAST_TYPED_LIFT
-                and slot.agreeing >= _LEAST_TYPED_PAGES
+                and slot.bits >= _LEAST_TYPED_BITS
             )
         return (
             self._variety <= _FEW_VALUES
