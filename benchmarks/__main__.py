@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-from benchmarks import clustering, extraction, learning, parsing, starting, storing
+from benchmarks import bootstrapping, clustering, extraction, learning, parsing, starting, storing
 from benchmarks.corpus import corpus_sites
 from benchmarks.measure import as_table
 from siteloom.dom import PARSER
@@ -20,6 +20,7 @@ BENCHMARKS = {
     "storing": storing,
     "clustering": clustering,
     "learning": learning,
+    "bootstrapping": bootstrapping,
     "extraction": extraction,
 }
 

@@ -51,7 +51,8 @@ def test_counts_and_postings(rows: list[str], q: int) -> None:
         for gram in grams(rows[number], q):
             expected[gram].append(place)
     posting_starts = np.concatenate(([0], np.cumsum(occurrences)))
-    postings = joining.fill_postings(codes, starts, q, table, posting_starts, order)
+    idf = np.linspace(3, 0.1, table.size).round(1)
+    postings, left = joining.fill_postings(codes, starts, q, table, idf, posting_starts, order)
     found = {
         gram: postings[posting_starts[slot] : posting_starts[slot + 1]].tolist()
         for gram, slot in kept.items()
@@ -60,6 +61,15 @@ def test_counts_and_postings(rows: list[str], q: int) -> None:
     assert {gram: in_texts[slot] for gram, slot in kept.items()} == {
         gram: len(set(places)) for gram, places in expected.items()
     }
+    for gram, slot in kept.items():
+        for at in range(posting_starts[slot], posting_starts[slot + 1]):
+            squares = {
+                other: (count * idf[kept[other]]) ** 2
+                for other, count in Counter(grams(rows[order[postings[at]]], q)).items()
+            }
+            rest = sum(square for other, square in squares.items() if idf[kept[other]] <= idf[kept[gram]])
+            exact = joining.WHOLE * (rest / sum(squares.values())) ** 0.5
+            assert exact <= left[at] + 1e-6 < exact + 1.01
 
 
 @settings(deadline=None)  # the first call compiles
@@ -115,10 +125,11 @@ def test_the_join_is_that_of_all_pairs(
     norms, repeated = joining.norms_of(codes, starts, 3, table, idf, 1.0)
     order = np.argsort(norms)
     posting_starts = np.concatenate(([0], np.cumsum(occurrences)))
-    postings = joining.fill_postings(codes, starts, 3, table, posting_starts, order)
+    postings, left = joining.fill_postings(codes, starts, 3, table, idf, posting_starts, order)
     text, value, cosine = joining.join(
-        *coded(rows), 3, table, idf, 1.0, posting_starts, postings, norms[order], repeated[order], threshold
-    )
+        *coded(rows), 3, table, idf, 1.0,
+        posting_starts, postings, left, norms[order], repeated[order], threshold,
+    )  # fmt: skip
     found = {(int(t), int(order[v])): float(c) for t, v, c in zip(text, value, cosine, strict=True)}
     weights = {int(table[slot]): idf[slot] for slot in np.flatnonzero(table)}
     surely = plain_join(values, rows, weights, 1.0, threshold + 1e-6)

@@ -341,3 +341,91 @@ def test_a_schema_types_the_values() -> None:
     assert found.wrapper is not None
     assert found.wrapper.attributes["name"].attribute.mandatory
     assert set(found.wrapper.attributes) == set(sites.ATTRIBUTES)
+
+
+@pytest.mark.parametrize("number", [1, 4, 6, 7])
+def test_cuisines_here_and_there_are_not_those_of_the_page(number: int) -> None:
+    drawn = random.Random(number)
+    pages = [
+        sites.changed(
+            page,
+            "<p>Open daily</p>",
+            "".join(
+                f"<p class=t><b>{drawn.choice(['Try', 'Popular', 'Visitors like', 'New'])}</b> "
+                f"<span>{drawn.choice(sites.CUISINES)}</span></p>"
+                for _ in range(drawn.randint(1, 5))
+            ),
+        )
+        for page in sites.pages(without=("cuisine",))
+    ]
+    found = siteloom.bootstrap(sites.seeds(), pages, ("name", "phone"))
+
+    assert found.attributes["cuisine"].verdict != "accepted"
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_an_answer_to_another_question_is_none(number: int) -> None:
+    """Seeds know of a wifi, and some pages of a pool: yes or no."""
+    drawn = random.Random(number)
+    seeds = [Seed({**seed.values, "wifi": (drawn.choice(["Yes", "No"]),)}) for seed in sites.seeds()]
+    with_pool = set(drawn.sample(range(30), 5))
+    pages = [
+        sites.changed(
+            page, "<p>Open daily</p>", f"<div class=pool><i>{drawn.choice(['Yes', 'No'])}</i></div>"
+        )
+        if place in with_pool
+        else page
+        for place, page in enumerate(sites.pages())
+    ]
+
+    assert siteloom.bootstrap(seeds, pages, sites.CORE).attributes["wifi"].verdict != "accepted"
+
+
+def test_a_table_of_many_columns() -> None:
+    drawn = random.Random(0)
+    more = {
+        one.name: [f"{drawn.choice('ABCDEFGH')}{drawn.randint(1, 60)} u{n}" for n in range(30)]
+        for one in sites.EVERY
+    }
+    seeds = [
+        Seed({**sites.seed(one).values, **{f"column {n}": (text,) for n, text in enumerate(more[one.name])}})
+        for one in [*sites.ON_SITE[:30], *sites.EVERY[40:]]
+    ]
+    pages = [
+        sites.changed(
+            page,
+            "<p>Open daily</p>",
+            "".join(f"<tr><td>L{n}</td><td>{text}</td></tr>" for n, text in enumerate(more[one.name])),
+        )
+        for one, page in zip(sites.ON_SITE, sites.pages(), strict=True)
+    ]
+    found = siteloom.bootstrap(seeds, pages, sites.CORE)
+
+    assert {name for name, one in found.attributes.items() if one.verdict == "accepted"} >= set(
+        sites.ATTRIBUTES
+    )
+
+
+def test_the_same_records_from_many_sources() -> None:
+    seeds = [Seed(seed.values, f"source {number}") for number in range(40) for seed in sites.seeds()]
+
+    assert extracted(siteloom.bootstrap(seeds, sites.pages(), sites.CORE), sites.pages()) == expected()
+
+
+def test_gaps_in_tables_are_no_values() -> None:
+    assert as_seed({"name": float("nan"), "rank": 4.0, "share": 0.5, "city": None}).values == {
+        "rank": ("4",),
+        "share": ("0.5",),
+    }
+
+
+@pytest.mark.parametrize("given", ["text", 7, None, ["name"]])
+def test_what_is_no_mapping_is_no_seed(given: object) -> None:
+    with pytest.raises(UsageError, match="seed"):
+        siteloom.bootstrap([given], sites.pages(), sites.CORE)  # type: ignore[list-item]
+
+
+def test_pages_that_cannot_be_read_are_told() -> None:
+    found = siteloom.bootstrap(sites.seeds(), [*sites.pages(), Page("https://x.example/", b"")], sites.CORE)
+
+    assert [failure.url for failure in found.failures] == ["https://x.example/"]

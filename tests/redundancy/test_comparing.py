@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from siteloom.redundancy.comparing import SAME_MONTH, SAME_YEAR, image_texts, value_similarity
+from siteloom.redundancy.comparing import SAME_MONTH, SAME_YEAR, file_words, value_similarity
 from siteloom.redundancy.weak import WEAKLY_SIMILAR, WeakIndex
 
 NAMES = [
@@ -84,11 +84,7 @@ def test_kinds_that_cannot_be_compared_are_compared_as_texts(index: WeakIndex) -
     assert value_similarity("555-1212", "1212", index) == index.similarity("555-1212", "1212") > 0
 
 
-def test_images_say_something_in_words() -> None:
-    assert image_texts("Front view ", "/img/GrandHotel_front-01.jpg?w=200", "200") == (
-        "Front view",
-        "grand hotel front 01",
-        "200",
-    )
-    assert image_texts("", "https://cdn.example.com/a/caf%C3%A9.png") == ("cafe",)
-    assert image_texts("", "http://[", "") == ()
+def test_addresses_of_images_say_something_in_words() -> None:
+    assert file_words("/img/GrandHotel_front-01.jpg?w=200") == "grand hotel front 01"
+    assert file_words("https://cdn.example.com/a/caf%C3%A9.png") == "cafe"
+    assert file_words("http://[") == ""

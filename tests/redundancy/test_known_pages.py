@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from siteloom.model import Page, Seed
-from siteloom.redundancy.known_pages import LEAST_PAGES, KnownPages, known_pages
+from siteloom.redundancy.known_pages import LEAST_PAGES, KnownPages, NoOverlap, known_pages
 
 from . import sites
 from .test_alignment import listed, true_pairs
@@ -15,14 +15,14 @@ from .test_alignment import listed, true_pairs
 
 def found(seeds: list[Seed], pages: list[Page]) -> KnownPages:
     known = known_pages(seeds, sites.texts_of(pages), sites.CORE)
-    assert not isinstance(known, str), known
+    assert isinstance(known, KnownPages), known
     return known
 
 
 def reason(seeds: list[Seed], pages: list[Page]) -> str:
     known = known_pages(seeds, sites.texts_of(pages), sites.CORE)
-    assert isinstance(known, str)
-    return known
+    assert isinstance(known, NoOverlap)
+    return known.reason
 
 
 def test_each_page_is_known_by_its_own_record() -> None:
@@ -64,7 +64,7 @@ def test_too_few_shared_pages_are_counted() -> None:
     enough = sites.seeds([*sites.ON_SITE[:LEAST_PAGES], *sites.EVERY[40:]])
 
     said = reason(few, sites.pages())
-    assert said.startswith("Not enough overlap: 9 of 40 pages seem to show one of the 209 seeds")
+    assert said.startswith("Not enough overlap: 9 of 209 seeds seem to be on 9 of 40 pages")
     assert "list" not in said
     assert len(found(enough, sites.pages()).pages) == LEAST_PAGES
 
@@ -72,7 +72,7 @@ def test_too_few_shared_pages_are_counted() -> None:
 def test_strangers_share_no_page() -> None:
     said = reason(sites.seeds(sites.EVERY[40:]), sites.pages())
 
-    assert said.startswith("Not enough overlap: 0 of 40 pages")
+    assert said.startswith("Not enough overlap: 0 of 200 seeds seem to be on 0 of 40 pages")
 
 
 def test_no_pages_have_no_overlap() -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def known(pages: Sequence[Page], seeds: Sequence[Seed] | None = None) -> KnownPages:
     found = known_pages(sites.seeds() if seeds is None else seeds, sites.texts_of(pages), sites.CORE)
-    assert not isinstance(found, str), found
+    assert isinstance(found, KnownPages), found
     return found
 
 

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+import shlex
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from siteloom.cli.entities import attribute_names
-from siteloom.cli.files import as_lines, check_text_file, write_text
+from siteloom.cli.change_words import named, plural, say_wrapped
+from siteloom.cli.evidence_words import evidence_row, say_verdicts, show_evidence
+from siteloom.cli.files import as_lines, check_text_file, flat_for, write_text
+from siteloom.cli.known_records import (
+    RenameOption,
+    SeveralOption,
+    attribute_names,
+    check_core,
+    pairs,
+    read_reshaped,
+    some,
+)
+from siteloom.cli.schema_file import SchemaOption, read_schema
 from siteloom.cli.shell import Shell
 from siteloom.cli.sources import SourcesArgument, pages_of
 from siteloom.errors import UsageError
 from siteloom.output import STANDARD_OUTPUT, Column, check_destination
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from siteloom.growing import Attempt, Grown
+    from siteloom.learning import Schema
     from siteloom.model import Example, Seed
     from siteloom.redundancy import Bootstrapped
     from siteloom.redundancy.bootstrapping import Method
+    from siteloom.redundancy.outcome import AttributeEvidence
     from siteloom.store import Store
 
 NAME = "bootstrap"
@@ -42,6 +56,7 @@ _GROWN_COLUMNS = (
     Column("records", "integer"),
     Column("attributes", "texts"),
     Column("reason"),
+    Column("evidence"),
 )
 
 
@@ -63,6 +78,9 @@ def run(
             "--core", metavar="NAMES", help="Attributes by which things are known, such as name,address."
         ),
     ] = None,
+    several: SeveralOption = None,
+    rename: RenameOption = None,
+    schema: SchemaOption = None,
     method: Annotated[
         str,
         typer.Option(
@@ -123,28 +141,61 @@ def run(
     same command goes on.
     """
     if withdraw is not None:
-        if sources or seeds or core or site or rounds or suggestions or evidence or output:
+        others = (sources, seeds, core, several, rename, schema, site, rounds, suggestions, evidence, output)
+        if any(others):
             raise UsageError("--withdraw takes a site back, and goes with no other choice.")
         _withdraw(shell, withdraw)
         return
     names = attribute_names(core)
     if not names:
         raise UsageError("Name the attributes by which things are known: --core name,address.")
-    chosen = _checked_method(method)
+    if seeds is None and (several or rename):
+        raise UsageError("--several and --rename are for the records of a file: give --seeds FILE.")
+    wanted = _Wanted(
+        seeds or "",
+        names,
+        pairs("--several", several),
+        pairs("--rename", rename),
+        _checked_schema(schema, method),
+        _checked_method(method),
+    )
     if sources:
         if site or rounds is not None:
             raise UsageError("A SOURCE is one site that is tried once: leave out --site and --rounds.")
         if seeds is None:
             raise UsageError("With a SOURCE, bootstrap needs --seeds FILE with known records.")
         _check_files(output, suggestions, evidence)
-        _bootstrap_sources(shell, sources, seeds, names, chosen, output, suggestions, evidence)
+        if suggestions is not None and wanted.method != "bits":
+            raise UsageError(f"The method {method} suggests nothing: leave out --suggestions.")
+        _bootstrap_sources(shell, sources, wanted, output, suggestions, evidence)
         return
     if suggestions is not None or evidence is not None:
         option = "--suggestions" if suggestions is not None else "--evidence"
         raise UsageError(f"{option} FILE is for the pages of a SOURCE: give one, or leave it out.")
     if output is not None:
         check_destination(output)
-    _bootstrap_workspace(shell, seeds, names, chosen, site or [], rounds, output)
+    _bootstrap_workspace(shell, wanted, site or [], rounds, output)
+
+
+class _Wanted(NamedTuple):
+    """By what to wrap, and how; `seeds` is the file of known records, if there is one."""
+
+    seeds: str
+    core: tuple[str, ...]
+    several: Mapping[str, str]
+    renamed: Mapping[str, str]
+    schema: Schema
+    method: Method
+
+
+def _checked_schema(file: str | None, method: str) -> Schema:
+    from siteloom.learning.schema import given_schema
+
+    schema = read_schema(file)
+    given_schema(schema)  # what is wrong with it is told before any page is read
+    if schema and method != "bits":
+        raise UsageError(f"The method {method} makes no use of a schema: leave out --schema.")
+    return schema
 
 
 def _checked_method(name: str) -> Method:
@@ -174,24 +225,29 @@ def _check_files(output: str | None, suggestions: str | None, evidence: str | No
 def _bootstrap_sources(
     shell: Shell,
     sources: list[str],
-    seeds: str,
-    core: Sequence[str],
-    method: Method,
+    wanted: _Wanted,
     output: str | None,
     suggestions: str | None,
     evidence: str | None,
 ) -> None:
     from siteloom.redundancy.bootstrapping import bootstrap
 
-    known = _read_seeds(shell, seeds, core)
-    found = bootstrap(known, pages_of(shell, sources, "Looking at"), core, None, method)
-    _show_evidence(shell, found)
+    known = _read_seeds(shell, wanted)
+    _check_schema_names(wanted.schema, set[str]().union(*(seed.values for seed in known)))
+    pages = pages_of(shell, sources, "Looking at")
+    found = bootstrap(known, pages, wanted.core, wanted.schema, wanted.method)
+    if found.attributes:
+        show_evidence(shell, found.attributes)
+        shell.say(
+            f"{found.seeds_matched:,} of {found.seeds:,} known records were found, "
+            f"on {found.pages_matched:,} of {found.pages:,} pages."
+        )
     if evidence is not None:
         shell.write(evidence, _EVIDENCE_COLUMNS, _evidence_rows(found, known))
     if suggestions is not None:
         write_text(suggestions, as_lines([_example_row(example) for example in found.suggestions]))
-        if found.suggestions and suggestions != STANDARD_OUTPUT:
-            shell.say(f"Check and complete {suggestions}, then: siteloom learn --examples {suggestions}")
+        if suggestions != STANDARD_OUTPUT:
+            _say_suggestions(shell, found, suggestions, sources)
     if found.wrapper is None:
         shell.warn(found.reason)
         raise typer.Exit(1)
@@ -203,46 +259,40 @@ def _bootstrap_sources(
         shell.say(f"The wrapper is in {output}.")
 
 
-def _read_seeds(shell: Shell, file: str, core: Sequence[str]) -> list[Seed]:
-    known = list(_seeds_of(shell, file))
+def _read_seeds(shell: Shell, wanted: _Wanted) -> list[Seed]:
+    from siteloom.seed_files import without_password
+
+    known = list(read_reshaped(shell, wanted.seeds, wanted.several, wanted.renamed))
+    place = without_password(wanted.seeds)
     if not known:
-        raise UsageError(f"There is no record in {file}.")
-    if missing := sorted(set(core).difference(*(seed.values for seed in known))):
-        raise UsageError(f"No record of {file} has the attribute {missing[0]}: check the names of --core.")
+        raise UsageError(f"There is no record in {place}.")
+    check_core(wanted.core, known, place)
     return known
 
 
-def _seeds_of(shell: Shell, file: str) -> Iterator[Seed]:
-    from collections import Counter
-
-    from siteloom.seed_files import read_seeds
-
-    problems: Counter[str] = Counter()
-    yield from read_seeds(file, on_problem=lambda problem: problems.update([problem.reason]))
-    for reason, count in problems.items():
-        shell.say(f"{count:,} rows of {file} were left out: {reason}.")
-
-
-def _show_evidence(shell: Shell, found: Bootstrapped) -> None:
-    rows = [
-        (
-            name,
-            one.verdict,
-            one.pairs,
-            f"{one.agreement:.0%}",
-            f"{one.shuffled:.0%}",
-            f"{one.filled:.0%}",
-            one.reason,
+def _check_schema_names(schema: Schema, names: set[str]) -> None:
+    if unknown := sorted(set(schema or {}) - names):
+        raise UsageError(
+            f"The schema tells of {unknown[0]}, which no record has: there are {some(sorted(names))}."
         )
-        for name, one in found.attributes.items()
-    ]
-    columns = ("attribute", "verdict", "pairs", "agreement", "by chance", "pages filled", "why")
-    if rows:
-        shell.show("Evidence", columns, rows)
-    shell.say(
-        f"{found.seeds_matched:,} of {found.seeds:,} known records were found, "
-        f"on {found.pages_matched:,} of {found.pages:,} pages."
-    )
+
+
+def _say_suggestions(shell: Shell, found: Bootstrapped, file: str, sources: Sequence[str]) -> None:
+    """Say what a file of suggestions holds, and what to do with it."""
+    if not found.suggestions:
+        why = "too few pages show what is known" if found.wrapper is None else "every attribute was accepted"
+        shell.say(f"There is nothing to suggest, so {file} is empty: {why}.")
+        return
+    held = {name for example in found.suggestions for name in example.values}
+    has = [name for name in found.attributes if name in held]
+    lacking = [name for name in found.attributes if name not in held]
+    pages = plural(len(found.suggestions), "page")
+    say_wrapped(shell, f"Check {file}: it has {pages} with what is likely their {named(has)}.", hanging=0)
+    if lacking:
+        say_wrapped(
+            shell, f"It has nothing of {named(lacking)}: add what you see of that on the pages.", hanging=0
+        )
+    shell.say(f"Then: siteloom learn {shlex.join(sources)} --examples {shlex.quote(file)} -o FILE")
 
 
 def _evidence_rows(found: Bootstrapped, known: Sequence[Seed]) -> Iterator[dict[str, Any]]:
@@ -258,74 +308,110 @@ def _example_row(example: Example) -> dict[str, Any]:
 
 
 def _bootstrap_workspace(
-    shell: Shell,
-    seeds: str | None,
-    core: Sequence[str],
-    method: Method,
-    sites: list[str],
-    rounds: int | None,
-    output: str | None,
+    shell: Shell, wanted: _Wanted, sites: list[str], rounds: int | None, output: str | None
 ) -> None:
     from siteloom.growing import DEFAULT_ROUNDS, grow
 
+    rows: list[dict[str, Any]] = []
     with shell.store() as store:
-        if seeds is not None:
-            _import(shell, store, seeds, core)
-        grown = grow(
+        if wanted.seeds:
+            _import(shell, store, wanted)
+        if wanted.schema:
+            _check_schema_names(
+                wanted.schema, {name for one in store.seed_sources() for name in one.attributes}
+            )
+        _warn_of_wrappers(shell, store, sites)
+
+        def came(grown: Grown) -> None:
+            attributes = _evidence_of(store, grown.site)
+            _say_grown(shell, grown, attributes)
+            rows.append(_grown_row(grown, attributes))
+
+        grow(
             store,
-            core,
+            wanted.core,
+            wanted.schema,
             rounds=DEFAULT_ROUNDS if rounds is None else rounds,
             sites=sites,
-            method=method,
+            method=wanted.method,
             limits=shell.settings.parse,
             jobs=shell.settings.run.jobs,
             on_attempt=lambda attempt: _say_attempt(shell, attempt),
-            on_grown=lambda one: _say_grown(shell, one),
+            on_grown=came,
         )
-        rows = [_grown_row(one) for one in grown]
-        shell.write(output, _GROWN_COLUMNS, rows)
-        if not grown:
-            shell.say("There is no site left to try: siteloom status lists those there are.")
-            return
-        columns = ("site", "round", "outcome", "records", "attributes", "reason")
-        shown = [
-            [", ".join(row[name]) if name == "attributes" else row[name] for name in columns] for row in rows
-        ]
-        shell.show("Sites", columns, shown)
-        if any(one.state == "wrapped" for one in grown):
-            shell.say("If a site is wrong: siteloom bootstrap --withdraw SITE")
+    if output is not None:
+        shell.write(output, _GROWN_COLUMNS, (flat_for(output, row, ("evidence",)) for row in rows))
+    if not rows:
+        shell.say("There is no site left to try: siteloom status lists those there are.")
+        return
+    columns = ("site", "round", "outcome", "records")
+    shell.show("Sites", columns, [[row[name] for name in columns] for row in rows])
+    if any(row["outcome"] == "wrapped" for row in rows):
+        shell.say("If a site is wrong: siteloom bootstrap --withdraw SITE")
 
 
-def _import(shell: Shell, store: Store, file: str, core: Sequence[str]) -> None:
+def _import(shell: Shell, store: Store, wanted: _Wanted) -> None:
     """Take the records of a file in, in the place of what was known of their sources."""
-    known = _read_seeds(shell, file, core)
-    with store.recording("seeds", {"sources": [file]}) as run:
+    from siteloom.seed_files import without_password
+
+    known = _read_seeds(shell, wanted)
+    with store.recording("seeds", {"locations": [without_password(wanted.seeds)]}) as run:
         counts = store.replace_seeds(run.id, known)
         run.counts.update(counts._asdict())
     shell.say(f"{counts.added:,} seeds are new, {counts.unchanged:,} were known already.")
+
+
+def _warn_of_wrappers(shell: Shell, store: Store, sites: Collection[str]) -> None:
+    """Tell which wrappers of the sites that were named will have another one beside them."""
+    from siteloom.growing import ORIGIN
+
+    wrapped = {one.site for one in store.grown_sites() if one.state == "wrapped"}  # and are left as they are
+    for one in store.wrappers():
+        if one.site in sites and one.site not in wrapped and one.origin != ORIGIN:
+            shell.warn(
+                f"The wrapper {one.name} is in force on {one.site} already: if another one is made, it "
+                "stands beside it, and the pages are divided among them."
+            )
+
+
+def _evidence_of(store: Store, site: str) -> dict[str, AttributeEvidence]:
+    """What speaks for the attributes of a site that was just tried."""
+    from siteloom.redundancy.outcome import AttributeEvidence
+
+    kept = next(one.content for one in store.grown_sites() if one.site == site)
+    return {name: AttributeEvidence(**one) for name, one in kept.get("attributes", {}).items()}
 
 
 def _say_attempt(shell: Shell, attempt: Attempt) -> None:
     shell.say(f"Round {attempt.round}, site {attempt.number} of {attempt.of}: {attempt.site}")
 
 
-def _say_grown(shell: Shell, grown: Grown) -> None:
+def _say_grown(shell: Shell, grown: Grown, attributes: Mapping[str, AttributeEvidence]) -> None:
     what = f"{grown.records:,} records" if grown.state == "wrapped" else grown.reason
-    shell.say(f"  {grown.state}: {what}")
+    say_wrapped(shell, f"{grown.state}: {what}", 2)
+    say_verdicts(shell, attributes)
 
 
-def _grown_row(grown: Grown) -> dict[str, Any]:
+def _grown_row(grown: Grown, attributes: Mapping[str, AttributeEvidence]) -> dict[str, Any]:
     row = grown._asdict()
-    return {**row, "outcome": row.pop("state")}
+    return {**row, "outcome": row.pop("state"), "evidence": evidence_row(attributes)}
 
 
 def _withdraw(shell: Shell, site: str) -> None:
     from siteloom.growing import withdraw
+    from siteloom.store import WITHDRAWN
 
     with shell.store() as store:
         taken = withdraw(store, site)
+        earlier = {
+            name: [one.version for one in store.wrapper_versions(name) if one.origin != WITHDRAWN]
+            for name in taken.wrappers
+        }
     shell.say(f"{site} is withdrawn, and with it {taken.seeds:,} seeds.")
-    for name in taken.wrappers:
-        shell.say(f"The wrapper {name} is not in force any more; siteloom rollback {name} puts it back.")
+    for name, versions in earlier.items():
+        *others, last = versions
+        shell.say(f"The wrapper {name} is not in force any more.")
+        or_others = f", or another of its versions: {', '.join(map(str, others))}" if others else ""
+        shell.say(f"  siteloom rollback {name} {last} puts it back{or_others}.")
     for name in taken.retried:
         shell.say(f"{name} was wrapped with its help: the next siteloom bootstrap tries it again.")

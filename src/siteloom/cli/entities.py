@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from siteloom.cli.files import flat_for
+from siteloom.cli.known_records import attribute_names, check_core, read_known
 from siteloom.cli.shell import OutputOption, Shell
 from siteloom.errors import SourceError, UsageError
 from siteloom.output import Column, check_destination, open_output
@@ -68,8 +69,7 @@ def run(
         check_destination(output)
     seeds = list(_seeds(shell, sources))
     names = attribute_names(core)
-    if unknown := sorted(set(names).difference(*(seed.values for seed in seeds))):
-        raise UsageError(f"No record has the attribute {unknown[0]}: check the names of --core.")
+    check_core(names, seeds)
     entities = link(seeds, names)
     if output is not None:
         with open_output(output, _COLUMNS) as rows:
@@ -78,11 +78,6 @@ def run(
     _show_summary(shell, entities, seeds)
     if conflicts:
         _show_conflicts(shell, entities)
-
-
-def attribute_names(given: str | None) -> tuple[str, ...]:
-    """The names of attributes that stand in one text with commas between them."""
-    return tuple(dict.fromkeys(name.strip() for name in (given or "").split(",") if name.strip()))
 
 
 def _seeds(shell: Shell, locations: Sequence[str] | None) -> Iterator[Seed]:
@@ -109,15 +104,11 @@ def _seeds(shell: Shell, locations: Sequence[str] | None) -> Iterator[Seed]:
 def _seeds_of(shell: Shell, location: str) -> Iterator[Seed]:
     """The records of a file, with the sites of their pages as sources where they do not tell."""
     from siteloom.model import Seed
-    from siteloom.seed_files import read_seeds
     from siteloom.urls import site_of
 
-    problems: Counter[str] = Counter()
-    for seed in read_seeds(location, on_problem=lambda problem: problems.update([problem.reason])):
+    for seed in read_known(shell, location):
         is_unnamed = seed.url and seed.source == Path(location).stem
         yield Seed(seed.values, site_of(seed.url), seed.url, seed.confidence) if is_unnamed else seed
-    for reason, count in problems.items():
-        shell.say(f"{count:,} rows of {location} were left out: {reason}.")
 
 
 def _row(number: int, entity: Entity, seeds: Sequence[Seed]) -> dict[str, Any]:

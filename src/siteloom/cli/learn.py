@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from siteloom.cli.change_words import say_wrapped
+from siteloom.cli.schema_file import SchemaOption, read_schema
 from siteloom.cli.shell import Shell
 from siteloom.cli.sources import SourcesArgument, stored_pages
 from siteloom.errors import ExampleError, OutputError, UsageError
@@ -43,14 +43,7 @@ def run(
             help="Learn from what pages carry as JSON-LD, microdata, RDFa or Open Graph.",
         ),
     ] = False,
-    schema: Annotated[
-        str | None,
-        typer.Option(
-            "--schema",
-            metavar="FILE",
-            help='JSON with what is known of attributes: {"cuisine": {"multi": true}}.',
-        ),
-    ] = None,
+    schema: SchemaOption = None,
     cluster: Annotated[
         str | None,
         typer.Option("--cluster", metavar="ID", help="Only the wrapper of the cluster of this name."),
@@ -71,7 +64,7 @@ def run(
     """
     if from_embedded and examples is not None:
         raise UsageError("Give --examples or --from-embedded, but not both.")
-    known = _read_schema(schema)
+    known = read_schema(schema)
     chosen = _checked_method(method)
     if output is not None:
         _check_output(output)
@@ -283,20 +276,6 @@ def _checked_method(name: str) -> Method:
         if method == name:
             return method
     raise UsageError(f"No method {name!r} to learn by: use one of {', '.join(METHODS)}.")
-
-
-def _read_schema(file: str | None) -> dict[str, dict[str, Any]] | None:
-    if file is None:
-        return None
-    try:
-        schema = json.loads(Path(file).read_bytes())
-    except OSError as error:
-        raise UsageError(f"The schema {file} cannot be read: {error.strerror}.") from error
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"The schema {file} is no JSON: {error}.") from error
-    if not isinstance(schema, dict) or not all(isinstance(known, dict) for known in schema.values()):
-        raise UsageError(f'The schema {file} must be an object such as {{"cuisine": {{"multi": true}}}}.')
-    return schema
 
 
 def _check_output(output: str) -> None:

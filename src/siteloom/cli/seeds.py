@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from siteloom.cli.change_words import percent
+from siteloom.cli.known_records import RenameOption, SeveralOption, pairs, some, warn_of_unknown
 from siteloom.cli.shell import OutputOption, Shell
 from siteloom.errors import SourceError, UsageError
 from siteloom.model import Failure, Page, Seed
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 NAME = "seeds"
 
 _FAILURES_SHOWN = 5
-_NAMES_TOLD = 8
 _ATTRIBUTES_SHOWN = 20
 
 
@@ -54,18 +54,8 @@ def run(
             "--source", metavar="NAME", help="What to call where they are from [the name of the file]."
         ),
     ] = None,
-    several: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--several",
-            metavar="ATTR=SEP",
-            help="The values of this attribute stand in one text with SEP between them, as in cuisine=;",
-        ),
-    ] = None,
-    rename: Annotated[
-        list[str] | None,
-        typer.Option("--rename", metavar="OLD=NEW", help="Another name for an attribute."),
-    ] = None,
+    several: SeveralOption = None,
+    rename: RenameOption = None,
     from_site: Annotated[
         str | None,
         typer.Option(
@@ -97,8 +87,8 @@ def run(
         from_site,
         from_embedded,
         source or "",
-        _pairs("--several", several),
-        _pairs("--rename", rename),
+        pairs("--several", several),
+        pairs("--rename", rename),
     )
     if withdraw is not None and (wanted.is_import or source):
         raise UsageError("--withdraw takes nothing else: give it alone.")
@@ -131,13 +121,6 @@ class _Wanted(NamedTuple):
         return bool(self.locations or self.site or self.embedded)
 
 
-def _pairs(option: str, given: list[str] | None) -> dict[str, str]:
-    pairs = dict(text.partition("=")[::2] for text in given or ())
-    if not all(pairs) or not all(pairs.values()):
-        raise UsageError(f"{option} takes two texts with = between them, not {(given or [''])[0]}.")
-    return pairs
-
-
 def _import(shell: Shell, store: Store, wanted: _Wanted) -> None:
     skipped: Counter[str] = Counter()
     names: set[str] = set()  # of all attributes, as they were before some were renamed
@@ -165,8 +148,7 @@ def _import(shell: Shell, store: Store, wanted: _Wanted) -> None:
     _tell(shell, store, run, counts, skipped)
     if not counts.added + counts.unchanged:
         raise SourceError(f"No record could be read: {_why_none(run, skipped)}.")
-    if unknown := sorted({*wanted.several, *wanted.renamed} - names):
-        shell.warn(f"No record has {_some(unknown)}: the attributes are {_some(sorted(names))}.")
+    warn_of_unknown(shell, {*wanted.several, *wanted.renamed}, names)
 
 
 def _incoming(
@@ -188,7 +170,7 @@ def _extracted(store: Store, site: str, source: str) -> Iterator[Seed]:
     stored = store.wrappers()
     wrappers = [wrapper.name for wrapper in stored if wrapper.site == site]
     if not wrappers:
-        known = _some(sorted({wrapper.site for wrapper in stored})) or "none yet"
+        known = some(sorted({wrapper.site for wrapper in stored})) or "none yet"
         raise UsageError(f"There is no wrapper of {site}: there are wrappers of {known}.")
     found = False
     for wrapper in wrappers:
@@ -290,9 +272,5 @@ def _summary(one: SeedSource) -> tuple[object, ...]:
 
 
 def _unknown_source(source: str, known: Sequence[SeedSource]) -> UsageError:
-    names = _some([one.source for one in known]) or "none yet"
+    names = some([one.source for one in known]) or "none yet"
     return UsageError(f"There are no known records of {source}: there are those of {names}.")
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:_NAMES_TOLD]) + (", ..." if len(names) > _NAMES_TOLD else "")

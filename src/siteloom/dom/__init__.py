@@ -2,7 +2,7 @@
 
 from siteloom.dom.encoding import declared_encoding, decode
 from siteloom.dom.ids import elements_with_ids
-from siteloom.dom.paths import find, node_path, tag_path
+from siteloom.dom.paths import find, is_xpath_name, node_path, tag_path
 from siteloom.dom.text import TextNode, attribute_words, normalize, text_nodes, visible_text
 from siteloom.dom.tree import PARSER, Element, parse
 
@@ -15,6 +15,7 @@ __all__ = [
     "decode",
     "elements_with_ids",
     "find",
+    "is_xpath_name",
     "node_path",
     "normalize",
     "parse",

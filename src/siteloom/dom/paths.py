@@ -49,9 +49,14 @@ def _tag(element: Element) -> str:
     return tag if isinstance(tag, str) else _NODE_TESTS[tag]
 
 
+def is_xpath_name(tag: str) -> bool:
+    """Whether XPath can say the name of an element."""
+    return _XPATH_NAME.match(tag) is not None
+
+
 def _step(element: Element) -> str:
     tag: Any = element.tag
-    if not isinstance(tag, str) or _XPATH_NAME.match(tag):
+    if not isinstance(tag, str) or is_xpath_name(tag):
         position = 1 + sum(1 for _ in element.itersiblings(tag, preceding=True))
         return f"{_tag(element)}[{position}]"
     position = 1 + sum(1 for sibling in element.itersiblings(preceding=True) if isinstance(sibling.tag, str))

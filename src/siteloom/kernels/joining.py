@@ -6,6 +6,8 @@ blanks. A gram is as many code points of a padded word as fit exactly into 64 bi
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import njit
 
@@ -21,6 +23,9 @@ _MIXER = np.uint64(0x9E3779B97F4A7C15)
 
 # Bounds are compared with this much room: sums in another order differ in their last digits.
 _ROOM = 1e-9
+
+WHOLE = 255
+"""What is left of a value before any of its grams is met."""
 
 # Closed values are looked over for some that can be dropped only every few grams, for each look takes time.
 _GRAMS_BETWEEN_LOOKS = 4
@@ -134,21 +139,41 @@ def norms_of(codes, starts, q, table, idf, unseen_idf):  # type: ignore[no-untyp
 
 
 @njit(cache=True)
-def fill_postings(codes, starts, q, table, posting_starts, order):  # type: ignore[no-untyped-def]
-    """The texts of each gram, ascending, once for each time they have it.
+def fill_postings(codes, starts, q, table, idf, posting_starts, order):  # type: ignore[no-untyped-def]
+    """The texts of each gram, ascending, once for each time they have it, and what is left of each.
 
-    Texts are numbered by their place in `order`; `posting_starts` is by slot of the table.
+    Texts are numbered by their place in `order`; `posting_starts` is by slot of the table. What is left is
+    the norm of the text's grams that are no rarer than this one, as a share of its norm, rounded up.
     """
     postings = np.empty(posting_starts[-1], np.int32)
+    left = np.empty(posting_starts[-1], np.uint8)
     ends = posting_starts[:-1].copy()
-    grams = np.empty(q * longest(starts), np.uint64)
+    most = q * longest(starts)
+    grams = np.empty(most, np.uint64)
+    slots = np.empty(most, np.int64)
+    weights = np.empty(most)
+    rarity = np.empty(most)
     for place in range(order.size):
         text = order[place]
-        for i in range(grams_of(codes, starts[text], starts[text + 1], q, grams)):
-            slot = slot_of(table, grams[i])
-            postings[ends[slot]] = place
-            ends[slot] += 1
-    return postings
+        count = grams_of(codes, starts[text], starts[text + 1], q, grams)
+        distinct = _weigh(grams, count, table, idf, 0.0, slots, weights, rarity)
+        total = np.sum(weights[:distinct] ** 2)
+        so_far = 0.0
+        of_same_rarity = 0.0
+        by_rarity = np.argsort(-rarity[:distinct])
+        for k in range(distinct):
+            gram = by_rarity[k]
+            if k > 0 and rarity[gram] < rarity[by_rarity[k - 1]]:
+                so_far += of_same_rarity
+                of_same_rarity = 0.0
+            of_same_rarity += weights[gram] ** 2
+            share = np.sqrt(max(1.0 - so_far / total, 0.0))
+            slot = slots[gram]
+            for _ in range(round(weights[gram] / rarity[gram])):
+                postings[ends[slot]] = place
+                left[ends[slot]] = min(math.ceil(share * WHOLE + _ROOM), WHOLE)
+                ends[slot] += 1
+    return postings, left
 
 
 @njit(cache=True)
@@ -182,13 +207,17 @@ def similarities(x_codes, x_starts, y_codes, y_starts, q, table, idf, unseen_idf
 
 
 @njit(cache=True)
-def join(codes, starts, q, table, idf, unseen_idf, posting_starts, postings, norms, repeated, threshold):  # type: ignore[no-untyped-def]
+def join(  # type: ignore[no-untyped-def]
+    codes, starts, q, table, idf, unseen_idf, posting_starts, postings, left, norms, repeated, threshold
+):
     """All pairs of a text and an indexed value whose cosine reaches the threshold, and their cosines.
 
     Values are numbered by ascending norm. The grams of a text are taken rarest first. What those still to
-    come can add is bounded (see `_can_reach`), more tightly for values of large norm: those from `end` on
-    cannot reach the threshold if they have not been met by then, and are closed. `end` falls with each
-    gram, so that little is read of the long postings of frequent grams.
+    come can add is bounded (see `_still_possible`), more tightly for values of large norm: those from `end`
+    on cannot reach the threshold if they have not been met by then, and are closed. `end` falls with each
+    gram, so that little is read of the long postings of frequent grams. Nor can a value reach it of which
+    too little is left when it is first met: the rest of the text and of the value add at most the product
+    of their norms.
     """
     pair_texts = np.empty(1024, np.int32)
     pair_values = np.empty(1024, np.int32)
@@ -198,6 +227,7 @@ def join(codes, starts, q, table, idf, unseen_idf, posting_starts, postings, nor
     products = np.zeros(norms.size)
     met = np.empty(norms.size, np.int32)
     closed = np.empty(norms.size, np.int32)
+    left_of = np.empty(norms.size, np.uint8)  # of the values met, when they were met last
     most = q * longest(starts)
     grams = np.empty(most, np.uint64)
     slots = np.empty(most, np.int64)
@@ -235,39 +265,47 @@ def join(codes, starts, q, table, idf, unseen_idf, posting_starts, postings, nor
                 new_middle = low + np.searchsorted(postings[low:middle], new_end)
                 if new_end == first or middle - new_middle > met_count:
                     end, middle = new_end, new_middle
-                    left = 0
+                    still_open = 0
                     for i in range(met_count):
                         value = met[i]
                         if value < end:
-                            met[left] = value
-                            left += 1
+                            met[still_open] = value
+                            still_open += 1
                         else:
                             closed[closed_count] = value
                             closed_count += 1
-                    met_count = left
+                    met_count = still_open
                     closed_count = _still_possible(
-                        closed, closed_count, products, norms, repeated, norm, rest, threshold
+                        closed, closed_count, products, left_of, norms, repeated, norm, rest, threshold
                     )
             product = weights[gram] * rarity[gram]
+            least_left = WHOLE * (threshold - _ROOM) * norm / np.sqrt(max(rest, _ROOM))
             for p in range(low, middle):
                 value = postings[p]
                 if products[value] == 0.0:
+                    if left[p] < least_left:
+                        continue
                     met[met_count] = value
                     met_count += 1
                 products[value] += product
+                left_of[value] = left[p]
             rest -= weights[gram] ** 2
             if closed_count > 0:
-                _add_to(closed, closed_count, products, product, postings[middle:high])
+                _add_to(
+                    closed, closed_count, products, left_of, product, postings[middle:high], left[middle:high]
+                )
             if k % _GRAMS_BETWEEN_LOOKS == 0:
                 closed_count = _still_possible(
-                    closed, closed_count, products, norms, repeated, norm, rest, threshold
+                    closed, closed_count, products, left_of, norms, repeated, norm, rest, threshold
                 )
             if closed_count == 0 and end <= first:
                 break
         for i in range(met_count):
             closed[closed_count] = met[i]
             closed_count += 1
-        closed_count = _still_possible(closed, closed_count, products, norms, repeated, norm, 0.0, threshold)
+        closed_count = _still_possible(
+            closed, closed_count, products, left_of, norms, repeated, norm, 0.0, threshold
+        )
         while pairs + closed_count > pair_texts.size:
             pair_texts = np.concatenate((pair_texts, np.empty_like(pair_texts)))
             pair_values = np.concatenate((pair_values, np.empty_like(pair_values)))
@@ -311,17 +349,19 @@ def _weigh(grams, count, table, idf, unseen_idf, slots, weights, rarity):  # typ
 
 
 @njit(cache=True)
-def _still_possible(closed, count, products, norms, repeated, norm, rest, threshold):  # type: ignore[no-untyped-def]
+def _still_possible(closed, count, products, left_of, norms, repeated, norm, rest, threshold):  # type: ignore[no-untyped-def]
     """Keep in front the values that can still reach the threshold, and say how many; forget the others.
 
-    The grams to come, with the squared norm `rest` in the text, can add no more than the product of both
-    norms; and no more than `rest`, but for what the value has repeated.
+    The grams to come, with the squared norm `rest` in the text, can add no more than the product of its
+    root and the norm of what is left of the value; and no more than `rest`, but for what the value has
+    repeated.
     """
     root = np.sqrt(max(rest, 0.0))
     kept = 0
     for i in range(count):
         value = closed[i]
-        most = products[value] + root * min(norms[value], root + repeated[value])
+        left = norms[value] * left_of[value] / WHOLE
+        most = products[value] + root * min(left, root + repeated[value])
         if most >= (threshold - _ROOM) * norm * norms[value]:
             closed[kept] = value
             kept += 1
@@ -331,15 +371,18 @@ def _still_possible(closed, count, products, norms, repeated, norm, rest, thresh
 
 
 @njit(cache=True)
-def _add_to(closed, count, products, product, postings):  # type: ignore[no-untyped-def]
+def _add_to(closed, count, products, left_of, product, postings, left):  # type: ignore[no-untyped-def]
     """Add a gram's product to those of the closed values that have it, by the shorter of two ways."""
     if 16 * count < postings.size:
         for i in range(count):
             p = np.searchsorted(postings, closed[i])
             while p < postings.size and postings[p] == closed[i]:
                 products[closed[i]] += product
+                left_of[closed[i]] = left[p]
                 p += 1
     else:
-        for value in postings:
+        for p in range(postings.size):
+            value = postings[p]
             if products[value] > 0.0:
                 products[value] += product
+                left_of[value] = left[p]

@@ -9,12 +9,13 @@ takes to name one record among all.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from siteloom.redundancy.links import firsts, linked
+from siteloom.redundancy.links import distinct, firsts, linked
 from siteloom.redundancy.positions import Position
 
 if TYPE_CHECKING:
@@ -38,14 +39,18 @@ _RARE = 30  # a text that so many records or more are similar to names none of t
 _MOST_RECORDS_OF_PAGE = 20  # the same entity may be known from as many sources
 _LEAST_SHARE_OF_BITS = 0.5  # that rare values must tell for a pair to be looked at
 _MOST_TEXTS_OF_VALUE = 300  # the most similar ones: a bound on the work for values such as `Italian`
+_ATTRIBUTES_TRIED = 8  # in pairs: those that tell most
 _POSITIONS_TRIED = 30  # of an attribute; all pairs of those of two attributes are tried
-_GROWN = 8  # of the best pairs of positions
+_GROWN = 12  # of the best pairs of positions
+_GROWN_ALIKE = 3  # of these, may be on the same styled paths
 _POSITIONS_ADDED = 10  # of each further attribute, are tried
+_MOST_ATTRIBUTES = 6  # tell a record if any do; tables may have a hundred
 _LEAST_GROWTH = 1.01  # of the score, by a further attribute
 _MOST_BEHIND = (
     0.3  # of the bits of a record's name: what tells that much less than the best is another record
 )
 _SAME_ROWS = 0.5  # of the rows of two positions, which are then the same
+_AS_WELL = 0.8  # of the bits of the page's best
 _LEAST_OF_LIST = 3  # records that a page shows in the same way
 _TIE = 1e-3  # similarities that differ less are equal: the join computes them in single precision
 
@@ -199,37 +204,14 @@ def aligned(
     """
     if not len(pairs.page):
         return None
-    search = _Search(bits_of_name(table), pairs, matched, positions)
-    best = search.best()
-    if best is None:
+    search = _Search(bits_of_name(table), pairs, matched, positions, texts)
+    found = search.best()
+    if found is None:
         return None
+    best, lists = found
     of_core = [one.bits > 0 for one in best.chosen if table.attributes[one.attribute].name in core]
     shares_core = np.any(of_core, axis=0) if of_core else np.ones(len(pairs.page), np.bool_)
-    return Alignment(
-        search.believed(best.bits, shares_core), best.score, _lists(search, best, pairs, matched, texts)
-    )
-
-
-def _lists(
-    search: _Search, best: _Configuration, pairs: Pairs, matched: Sequence[Matched], texts: PageTexts
-) -> Ints:
-    """The pages where several texts are told to be of records, on the styled paths of the positions."""
-    bits = np.zeros(len(pairs.page))
-    styles = {one.attribute: texts.styled_path[next(iter(one.rows))] for one in best.chosen}
-    for attribute, style in styles.items():
-        found = matched[attribute]
-        at = texts.styled_path[found.row] == style
-        of_attribute = np.zeros(len(pairs.page))
-        np.maximum.at(of_attribute, found.pair[at], found.bits[at])
-        bits += of_attribute
-    first = best.chosen[0].attribute
-    found = matched[first]
-    is_told = search.is_told(bits)[found.pair] & (texts.styled_path[found.row] == styles[first])
-    rows = found.row[is_told]
-    # The same text may stand there more than once.
-    told_texts = np.unique(texts.page[rows].astype(np.int64) << 32 | texts.text[rows])
-    counts = np.bincount(told_texts >> 32, minlength=texts.pages)
-    return np.flatnonzero(counts >= _LEAST_OF_LIST).astype(np.int32)
+    return Alignment(search.believed(best.bits, shares_core), best.score, lists)
 
 
 class _Configuration(NamedTuple):
@@ -241,9 +223,18 @@ class _Configuration(NamedTuple):
 
 
 class _Search:
-    def __init__(self, needed: float, pairs: Pairs, matched: Sequence[Matched], positions: Positions) -> None:
+    def __init__(
+        self,
+        needed: float,
+        pairs: Pairs,
+        matched: Sequence[Matched],
+        positions: Positions,
+        texts: PageTexts,
+    ) -> None:
         self._needed = needed
         self._pairs = pairs
+        self._matched = matched
+        self._texts = texts
         self._page_starts = np.flatnonzero(firsts(pairs.page))
         self._candidates = [
             list(self._likely(number, found, positions)) for number, found in enumerate(matched)
@@ -270,18 +261,84 @@ class _Search:
             np.maximum.at(bits, found.pair[at], found.bits[at] - math.log2(nodes_of_page))
             yield _Candidate(attribute, position, bits, frozenset(found.row[at].tolist()))
 
-    def best(self) -> _Configuration | None:
-        """The positions that tell most: the best of two attributes, grown by others as long as they help."""
+    def best(self) -> tuple[_Configuration, Ints] | None:
+        """The positions that tell most, and the pages that are lists by them.
+
+        The best of two attributes are grown by others as long as they help. What pages list besides
+        what they are about, such as restaurants nearby, may tell as much: then it is not taken.
+        """
         twos = [
             (self._score(first.bits + second.bits), first, second)
-            for one, other in combinations(self._candidates, 2)
+            for one, other in combinations(self._telling(), 2)
             for first in one
             for second in other
             if not _share_rows(first, second)
         ]
         twos.sort(key=lambda two: -two[0])
-        grown = [self._grown([first, second]) for score, first, second in twos[:_GROWN] if score > 0]
-        return max(grown, key=lambda found: found.score, default=None)
+        grown = [self._grown([first, second]) for first, second in self._diverse(twos)]
+        lists = [self._lists(found) for found in grown]
+        return max(
+            zip(grown, lists, strict=True),
+            key=lambda found: (found[0].score * (1 - self._share_of_lists(*found)), found[0].score),
+            default=None,
+        )
+
+    def _telling(self) -> list[list[_Candidate]]:
+        """The candidates of the attributes that tell most."""
+        found = [candidates for candidates in self._candidates if candidates]
+        return sorted(found, key=lambda candidates: -self._best_bits(candidates[0]))[:_ATTRIBUTES_TRIED]
+
+    def _best_bits(self, candidate: _Candidate) -> float:
+        return float(np.maximum.reduceat(candidate.bits, self._page_starts).sum())
+
+    def _diverse(
+        self, twos: Sequence[tuple[float, _Candidate, _Candidate]]
+    ) -> Iterator[tuple[_Candidate, _Candidate]]:
+        """Some of the best pairs of positions, not all of them entries of the same list."""
+        styles: Counter[tuple[int, int, int, int]] = Counter()
+        for score, first, second in twos:
+            style = (first.attribute, self._style(first), second.attribute, self._style(second))
+            if score <= 0 or styles.total() == _GROWN:
+                return
+            if styles[style] < _GROWN_ALIKE:
+                styles[style] += 1
+                yield first, second
+
+    def _style(self, candidate: _Candidate) -> int:
+        return int(self._texts.styled_path[next(iter(candidate.rows))])
+
+    def _lists(self, found: _Configuration) -> Ints:
+        """The pages where several texts are told to be of records, on the styled paths of the positions."""
+        texts = self._texts
+        bits = np.zeros(len(self._pairs.page))
+        for one in found.chosen:
+            matched = self._matched[one.attribute]
+            at = texts.styled_path[matched.row] == self._style(one)
+            of_attribute = np.zeros(len(bits))
+            np.maximum.at(of_attribute, matched.pair[at], matched.bits[at])
+            bits += of_attribute
+        # An entry of a list is told as well as any other.
+        is_entry = self.is_told(bits) & (bits >= _AS_WELL * self._best_of_page(bits))
+        counts = [self._told_texts(one, is_entry) for one in found.chosen[:2]]
+        return np.flatnonzero(np.min(counts, axis=0) >= _LEAST_OF_LIST).astype(np.int32)
+
+    def _told_texts(self, candidate: _Candidate, is_entry: Flags) -> Longs:
+        """How many different texts of each page are told to be of records, by one attribute."""
+        texts, matched = self._texts, self._matched[candidate.attribute]
+        rows = matched.row[
+            is_entry[matched.pair] & (texts.styled_path[matched.row] == self._style(candidate))
+        ]
+        once = distinct(texts.page[rows].astype(np.int64) << 32 | texts.text[rows])
+        return np.bincount(once >> 32, minlength=texts.pages)
+
+    def _best_of_page(self, bits: Floats) -> Floats:
+        """For each pair the most bits that any of its page has."""
+        best = np.maximum.reduceat(bits, self._page_starts)
+        return np.repeat(best, np.diff(self._page_starts, append=len(bits)))
+
+    def _share_of_lists(self, found: _Configuration, lists: Ints) -> float:
+        pages = np.unique(self._pairs.page[self.is_told(found.bits)])
+        return float(np.mean(np.isin(pages, lists))) if len(pages) else 0.0
 
     def _score(self, bits: Floats) -> float:
         """The bits that pages tell beyond what it takes to name their record."""
@@ -302,13 +359,14 @@ class _Search:
         while True:
             known = {one.attribute for one in chosen}
             further = [
-                (self._discounted(bits + one.bits), one)
+                (self._score(bits + one.bits), one)
                 for candidates in self._candidates
                 for one in candidates[:_POSITIONS_ADDED]
                 if one.attribute not in known and not any(_share_rows(one, other) for other in chosen)
             ]
-            better, one = max(further, key=lambda found: found[0], default=(0.0, chosen[0]))
-            if better <= score * _LEAST_GROWTH:
+            _, one = max(further, key=lambda found: found[0], default=(0.0, chosen[0]))
+            better = self._discounted(bits + one.bits) if further else 0.0
+            if better <= score * _LEAST_GROWTH or len(chosen) == _MOST_ATTRIBUTES:
                 return _Configuration(chosen, bits, score)
             chosen, bits, score = [*chosen, one], bits + one.bits, better
 
@@ -319,10 +377,7 @@ class _Search:
     def believed(self, bits: Floats, is_likely: Flags) -> Pairs:
         """Of likely pairs, those that are told well enough, and not much worse than their page's best one."""
         beyond = bits - self._needed
-        best = np.repeat(
-            np.maximum.reduceat(beyond, self._page_starts),
-            np.diff(self._page_starts, append=len(beyond)),
-        )
+        best = self._best_of_page(beyond)
         kept = is_likely & self.is_told(bits) & (beyond > best - _MOST_BEHIND * self._needed)
         return Pairs(self._pairs.page[kept], self._pairs.record[kept])
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 from siteloom.dom import parse
 from siteloom.errors import UsageError
 from siteloom.model import Failure, Seed
 from siteloom.redundancy.findattrpos import find_attribute_positions
-from siteloom.redundancy.known_pages import known_pages
+from siteloom.redundancy.known_pages import NoOverlap, known_pages
 from siteloom.redundancy.outcome import AttributeEvidence, Bootstrapped, SeedMatch
 from siteloom.redundancy.page_texts import TextCollector
 from siteloom.redundancy.position_wrapper import positions_wrapper
 from siteloom.redundancy.wrapping import wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from siteloom.learning import Schema
     from siteloom.model import Page
@@ -26,6 +28,8 @@ METHODS: tuple[Method, ...] = get_args(Method)
 
 SOURCE = "_source"
 """The key under which a record as a mapping tells where it is known from."""
+
+_NOT_TRIED = "its pages were chosen by it, and it was tried on no others"
 
 GivenSeed: TypeAlias = "Seed | Mapping[str, object]"
 
@@ -47,6 +51,7 @@ def bootstrap(
     if method not in METHODS:
         raise UsageError(f"No method {method!r} to bootstrap by: use one of {', '.join(METHODS)}.")
     known = [as_seed(seed) for seed in seeds]
+    core = core if isinstance(core, str) else tuple(core)
     _check(known, core)
     read = _read(pages)
     if method == "bits":
@@ -58,15 +63,23 @@ def as_seed(given: GivenSeed) -> Seed:
     """A record as a mapping, with texts that are fit to be compared."""
     if isinstance(given, Seed):
         return given
+    if not isinstance(given, Mapping):
+        raise UsageError(f"A seed must be a mapping of attributes to values, not {given!r:.100}.")
     values: dict[str, tuple[str, ...]] = {}
     for name, value in given.items():
-        if name.startswith("_") or value is None:
+        if str(name).startswith("_"):
             continue
-        texts = value if isinstance(value, list | tuple) else (value,)
-        kept = tuple(" ".join(str(text).split()) for text in texts if text is not None)
-        if any(kept):
-            values[name] = tuple(filter(None, kept))
+        each = value if isinstance(value, list | tuple) else (value,)
+        if texts := tuple(filter(None, map(_text, each))):
+            values[str(name)] = texts
     return Seed(values, source=str(given.get(SOURCE) or ""))
+
+
+def _text(value: object) -> str:
+    """A value as a text; nothing for what stands for a value that is missing."""
+    if isinstance(value, float):  # tables with gaps make 4 into 4.0, and a gap into NaN
+        return "" if math.isnan(value) else str(int(value)) if value.is_integer() else str(value)
+    return "" if value is None else " ".join(str(value).split())
 
 
 def _check(seeds: Sequence[Seed], core: Sequence[str]) -> None:
@@ -83,26 +96,30 @@ def _check(seeds: Sequence[Seed], core: Sequence[str]) -> None:
 
 
 class _Read(NamedTuple):
-    """The pages that can be parsed, and their texts."""
+    """The pages that can be parsed, with their texts, and those that cannot."""
 
     pages: tuple[Page, ...]
     texts: PageTexts
+    failures: tuple[Failure, ...]
 
 
 def _read(pages: Iterable[Page]) -> _Read:
     collector = TextCollector()
-    kept = []
+    kept: list[Page] = []
+    failures: list[Failure] = []
     for page in pages:
         root = parse(page)
-        if not isinstance(root, Failure):
+        if isinstance(root, Failure):
+            failures.append(root)
+        else:
             collector.add(root)
             kept.append(page)
-    return _Read(tuple(kept), collector.collected())
+    return _Read(tuple(kept), collector.collected(), tuple(failures))
 
 
 def _by_bits(seeds: Sequence[Seed], read: _Read, core: Sequence[str], schema: Schema) -> Bootstrapped:
     found = known_pages(seeds, read.texts, core)
-    if isinstance(found, str):
+    if isinstance(found, NoOverlap):
         return _refused(found, seeds, read)
     result = wrapped(found, read.pages, schema)
     missing = [name for name in core if result.attributes[name].verdict != "accepted"]
@@ -126,11 +143,24 @@ def _by_bits(seeds: Sequence[Seed], read: _Read, core: Sequence[str], schema: Sc
         matched,
         len(read.pages),
         len(found.pages),
+        read.failures,
     )
 
 
-def _refused(reason: str, seeds: Sequence[Seed], read: _Read) -> Bootstrapped:
-    return Bootstrapped(None, reason, (), {}, (), (), len(seeds), 0, len(read.pages), 0)
+def _refused(found: NoOverlap, seeds: Sequence[Seed], read: _Read) -> Bootstrapped:
+    return Bootstrapped(
+        None,
+        found.reason,
+        (),
+        {},
+        (),
+        (),
+        len(seeds),
+        found.seeds,
+        len(read.pages),
+        found.pages,
+        read.failures,
+    )
 
 
 def _by_positions(
@@ -151,7 +181,7 @@ def _by_positions(
     )
     names = dict.fromkeys(name for seed in seeds for name in seed.values)
     attributes = {
-        name: AttributeEvidence("accepted", found.support, 1.0, 0.0, found.filled[name], "")
+        name: AttributeEvidence("accepted", found.support, 1.0, 0.0, found.filled[name], _NOT_TRIED)
         if name in found.positions
         else AttributeEvidence("refused", 0, 0.0, 0.0, 0.0, "in no set of positions with enough pages")
         for name in names
@@ -175,4 +205,5 @@ def _by_positions(
         matched,
         len(read.pages),
         pages,
+        read.failures,
     )

@@ -61,11 +61,10 @@ def _of_dates(x: str, y: str) -> float:
     return SAME_YEAR if len(less) == len("2008") else SAME_MONTH
 
 
-def image_texts(alt: str, src: str, width: str = "") -> tuple[str, ...]:
-    """What an image says in words: its alternative text, its file's name as words, and its width."""
+def file_words(address: str) -> str:
+    """What the address of an image says in words: the name of its file, folded."""
     try:
-        name = unquote(urlsplit(src.strip()).path).rsplit("/", 1)[-1]
+        name = unquote(urlsplit(address.strip()).path).rsplit("/", 1)[-1]
     except ValueError:  # http://[ and the like
-        name = ""
-    words = folded(_CAMEL_CASE.sub(" ", _ENDING.sub("", name)))
-    return tuple(text for text in (alt.strip(), words, width.strip()) if text)
+        return ""
+    return folded(_CAMEL_CASE.sub(" ", _ENDING.sub("", name)))

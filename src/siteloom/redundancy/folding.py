@@ -31,7 +31,7 @@ _LABEL = re.compile(r"(?:[^\W\d](?:[^\d:\n]|\d(?=\d?:)){0,30})?:(?!//)\s*")  # P
 _EMAIL = re.compile(r"(?:mailto:)?(?P<address>[^\s@:?<>]+@[\w-]+(?:\.[\w-]+)+)(?:\?\S*)?", re.IGNORECASE)
 # Country codes as the ITU assigns them: all that are not listed have three digits.
 _COUNTRY_CODE = re.compile(
-    r"\+(?:[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|\d{3})", re.ASCII
+    r"\+\s*(?:[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|\d{3})", re.ASCII
 )
 _URL = re.compile(
     r"(?:https?://(?:www\.)?|www\.)(?P<host>[\w-]+(?:\.[\w-]+)+)(?::\d+)?(?P<path>[/?][^\s#]*)?(?:#\S*)?"
@@ -54,6 +54,7 @@ _PHONE = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
+_NAMES_PHONE = re.compile(r"phone|\b(?:tel|ph|fax|mobile|cell|call)\b", re.IGNORECASE)
 # What tells a phone from other digits: an area code in parentheses, a plus, a call prefix, or known groups.
 _WRITTEN_AS_PHONE = re.compile(
     r"""
@@ -234,13 +235,13 @@ def _phone_key(text: str, label: str) -> str | None:
     if match is None:
         return None
     written = match["digits"].strip()
-    is_named = match["label"] or re.search(r"phone|\b(?:tel|ph|fax|mobile|cell|call)\b", label, re.IGNORECASE)
+    is_named = match["label"] or _NAMES_PHONE.search(label)
     if not is_named and _WRITTEN_AS_PHONE.fullmatch(written) is None:
         return None
-    written = re.sub(r"^00", "+", written)
+    if written.startswith("00"):
+        written = "+" + written[2:]
     # Dialled from abroad, a number has a country code, and at home in most countries a 0 in its place.
-    at_home = _COUNTRY_CODE.sub("", re.sub(r"^\+\s+", "+", written))
-    digits = re.sub(r"\D", "", at_home)
+    digits = "".join(filter(str.isdecimal, _COUNTRY_CODE.sub("", written)))
     if len(digits) == 11 and digits[0] == "1":  # the country code of North America
         digits = digits[1:]
     digits = digits.removeprefix("0")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from siteloom.redundancy.alignment import (
+    Pairs,
     Rows,
     aligned,
     candidate_pairs,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from siteloom.model import Seed
-    from siteloom.redundancy.alignment import Alignment, Pairs, TextMatches
+    from siteloom.redundancy.alignment import Alignment, TextMatches
     from siteloom.redundancy.page_texts import PageTexts
     from siteloom.redundancy.positions import Positions
     from siteloom.redundancy.seed_table import SeedAttribute, SeedTable
@@ -42,7 +43,10 @@ _SAME_ROWS = 0.5  # of the rows of two attributes' positions, which are then the
 
 
 class KnownPages(NamedTuple):
-    """What is known of a site's pages: which show which records, and where attributes stand."""
+    """What is known of a site's pages: which show which records, and where attributes stand.
+
+    `seeds` are the numbers of the records among the seeds that were given.
+    """
 
     table: SeedTable
     texts: PageTexts
@@ -51,6 +55,7 @@ class KnownPages(NamedTuple):
     pairs: Pairs
     slots: Mapping[str, Sequence[Slot]]
     rows: Rows
+    seeds: Sequence[int]
 
     def attribute(self, name: str) -> SeedAttribute:
         """The known values of an attribute."""
@@ -62,21 +67,31 @@ class KnownPages(NamedTuple):
         return np.unique(self.pairs.page)
 
 
-def known_pages(seeds: Sequence[Seed], texts: PageTexts, core: Collection[str]) -> KnownPages | str:
+class NoOverlap(NamedTuple):
+    """Why a site cannot be wrapped: so many seeds were found on so many pages, which is not enough."""
+
+    reason: str
+    seeds: int = 0
+    pages: int = 0
+
+
+def known_pages(seeds: Sequence[Seed], texts: PageTexts, core: Collection[str]) -> KnownPages | NoOverlap:
     """Find the pages that show known records, with a core value at least; or say why there are none."""
-    table = seed_table(seeds)
+    # Seeds that say the same are one, from however many sources.
+    numbers = list({_said(seed): number for number, seed in enumerate(seeds)}.values())
+    table = seed_table([seeds[number] for number in numbers])
     if len(table.attributes) < 2:
-        return (
+        return NoOverlap(
             f"The seeds have only {table.attributes[0].name}: whether a page shows a record can be told "
             "only by two attributes that agree."
         )
     is_open = ~template_rows(texts)
-    numbers = np.unique(texts.text[is_open])
-    read = [read_text(texts.texts[number]) for number in numbers.tolist()]
+    open_texts = np.unique(texts.text[is_open])
+    read = [read_text(texts.texts[number]) for number in open_texts.tolist()]
     kinds = np.full(len(texts.texts), NO_KIND, np.int32)
-    kinds[numbers] = [kind_number(text.key) for text in read]
+    kinds[open_texts] = [kind_number(text.key) for text in read]
     positions = positions_of(texts, kinds)
-    matches = [told(attribute, attribute.matches(read), numbers) for attribute in table.attributes]
+    matches = [told(attribute, attribute.matches(read), open_texts) for attribute in table.attributes]
     lists = np.zeros(0, np.int32)
     while True:
         rows = Rows(texts, is_open)
@@ -85,18 +100,25 @@ def known_pages(seeds: Sequence[Seed], texts: PageTexts, core: Collection[str]) 
             break
         lists = np.union1d(lists, found.lists)
         is_open &= ~np.isin(texts.page, found.lists)
-    count = 0 if found is None else len(np.unique(found.pairs.page))
-    overlap = f"{count:,} of {texts.pages:,} pages seem to show one of the {len(seeds):,} seeds"
+    pairs = Pairs(lists[:0], lists[:0]) if found is None else found.pairs
+    matched, count = len(np.unique(pairs.record)), len(np.unique(pairs.page))
+    overlap = f"{matched:,} of {len(seeds):,} seeds seem to be on {count:,} of {texts.pages:,} pages"
     if found is None or count < LEAST_PAGES:
         but = f", and {len(lists):,} pages list several" if len(lists) else ""
-        return f"Not enough overlap: {overlap}{but}; at least {LEAST_PAGES} must be about one seed each."
+        reason = f"Not enough overlap: {overlap}{but}; at least {LEAST_PAGES} must be about one seed each."
+        return NoOverlap(reason, matched, count)
     by_chance = _aligned(scrambled(table, np.random.default_rng(0)), matches, rows, positions, core)
     if by_chance is not None and found.score < _LEAST_TIMES_CHANCE * by_chance.score:
-        return f"Not enough overlap: {overlap}, but nearly as many do if the values of seeds are mixed up."
+        reason = f"Not enough overlap: {overlap}, but nearly as many are if the values of seeds are mixed up."
+        return NoOverlap(reason, matched, count)
     names = [attribute.name for attribute in table.attributes]
     by_name = dict(zip(names, matches, strict=True))
     slots = _slots(table, by_name, found.pairs, is_open, positions, kinds, texts)
-    return KnownPages(table, texts, positions, by_name, found.pairs, slots, rows)
+    return KnownPages(table, texts, positions, by_name, found.pairs, slots, rows, numbers)
+
+
+def _said(seed: Seed) -> frozenset[tuple[str, tuple[str, ...]]]:
+    return frozenset((name, tuple(texts)) for name, texts in seed.values.items())
 
 
 def _slots(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from siteloom.model import Example
+    from siteloom.model import Example, Failure
     from siteloom.wrapper import Wrapper
 
 Verdict = Literal["accepted", "suggested", "refused"]
@@ -17,8 +17,9 @@ Verdict = Literal["accepted", "suggested", "refused"]
 class SeedMatch(NamedTuple):
     """A value of a seed that was found on a page.
 
-    `seed` is the number of the seed among those given, `value` is the seed's
-    and `text` the page's; `position` is where it stands.
+    `seed` is the number of the seed among those given, `value` is the seed's as it,
+    or another that says the same, writes it (several values may stand joined), and
+    `text` the page's; `position` is where it stands.
     """
 
     seed: int
@@ -52,7 +53,8 @@ class Bootstrapped:
 
     `wrapper` is None if the evidence does not suffice, and `reason` then says why. `suggestions` are
     pages with values that are likely right, for a person to check and complete: with them, attributes
-    that are only suggested can be learned.
+    that are only suggested can be learned. `pages` counts those that could be read; `failures` are the
+    others.
     """
 
     wrapper: Wrapper | None
@@ -65,3 +67,4 @@ class Bootstrapped:
     seeds_matched: int
     pages: int
     pages_matched: int
+    failures: tuple[Failure, ...] = ()

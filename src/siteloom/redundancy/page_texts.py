@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from siteloom.dom import normalize
+from siteloom.dom import is_xpath_name, normalize
 from siteloom.dom.text import BREAKS, HIDDEN
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ LONGEST_TEXT = 300
 _MOST_PARTS = 8  # an address may have a line each for house, street, district, city, country
 _ATTRIBUTES = {"a": ("href",), "img": ("alt", "src"), "time": ("datetime",), "area": ("href", "alt")}
 _ELSEWHERE = ("http:", "https:", "mailto:", "tel:")  # other addresses lead around the site
+_LONGEST_RAW = 20 * LONGEST_TEXT  # with the white space of the source
 _NONE = -1
 
 
@@ -120,7 +121,10 @@ class _Numbers(NamedTuple):
 class _Open:
     """An element that the walk is inside of."""
 
-    __slots__ = ("children", "counts", "element", "first_piece", "label", "path", "styled_path", "texts")
+    __slots__ = (
+        *("children", "counts", "element", "elements", "first_piece", "label"),
+        *("path", "styled_path", "texts"),
+    )
 
     def __init__(self, element: Element, path: int, styled_path: int, first_piece: int, label: int) -> None:
         self.element = element
@@ -131,6 +135,7 @@ class _Open:
         self.label = label  # the text before the element
         self.counts: dict[str, int] = {}
         self.texts = 0  # text nodes of its own so far
+        self.elements = 0  # among its children so far
 
 
 _Row: TypeAlias = "tuple[int, int, int, int, int]"
@@ -154,10 +159,12 @@ def _rows(root: Element, numbers: _Numbers) -> Iterator[_Row]:
         else:
             number = above.counts[tag] = above.counts.get(tag, 0) + 1
             path, styled_path = above.path, above.styled_path
+        # As `node_path` writes steps: XPath cannot say every name.
+        step = f"{tag}[{number}]" if above is None or is_xpath_name(tag) else f"*[{above.elements}]"
         style = element.get("class")
         return _Open(
             element,
-            paths[path, f"{tag}[{number}]"],
+            paths[path, step],
             styled_paths[styled_path, f"{tag}.{style}" if style else tag],
             len(pieces),
             label,
@@ -182,7 +189,10 @@ def _rows(root: Element, numbers: _Numbers) -> Iterator[_Row]:
     def inner_row(done: _Open) -> _Row | None:
         if not 2 <= len(pieces) - done.first_piece <= _MOST_PARTS:
             return None
-        whole = normalize("".join(pieces[done.first_piece :]))
+        parts = pieces[done.first_piece :]
+        if sum(map(len, parts)) > _LONGEST_RAW:
+            return None
+        whole = normalize("".join(parts))
         return (
             (texts[whole], done.path, done.styled_path, done.label, INNER)
             if len(whole) <= LONGEST_TEXT
@@ -206,6 +216,7 @@ def _rows(root: Element, numbers: _Numbers) -> Iterator[_Row]:
                 yield row
             continue
         tag: object = child.tag
+        top.elements += isinstance(tag, str)
         if isinstance(tag, str) and tag not in HIDDEN:
             inside = opened(child, tag, top)
             stack.append(inside)

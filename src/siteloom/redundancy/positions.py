@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from siteloom.redundancy.links import distinct
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -76,15 +78,15 @@ def _numbers_on_page(texts: PageTexts) -> NDArray[np.int64]:
 
 def _nodes_of_page(page: Ints, numbers: Ints) -> NDArray[np.float64]:
     stands = numbers >= 0
-    pairs = np.unique(numbers[stands].astype(np.int64) << 32 | page[stands])
+    pairs = distinct(numbers[stands].astype(np.int64) << 32 | page[stands])
     return np.bincount(numbers[stands]) / np.maximum(1, np.bincount(pairs >> 32))
 
 
 def template_rows(texts: PageTexts) -> Flags:
     """Which rows belong to the template of their pages."""
-    pages_of_path = np.bincount(np.unique(texts.styled_path.astype(np.int64) << 32 | texts.page) >> 32)
+    pages_of_path = np.bincount(distinct(texts.styled_path.astype(np.int64) << 32 | texts.page) >> 32)
     _, both = np.unique(texts.styled_path.astype(np.int64) << 32 | texts.text, return_inverse=True)
-    pages_of_both = np.bincount(np.unique(both.astype(np.int64) << 32 | texts.page) >> 32)
+    pages_of_both = np.bincount(distinct(both.astype(np.int64) << 32 | texts.page) >> 32)
     is_usual = pages_of_both[both] >= _TEMPLATE_SHARE * pages_of_path[texts.styled_path]
     found: Flags = is_usual & (pages_of_both[both] > max(1, _LEAST_TEMPLATE_SHARE * texts.pages))
     return found

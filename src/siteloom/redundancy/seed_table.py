@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from siteloom.redundancy.comparing import file_words
 from siteloom.redundancy.folding import folded, telling_key
 from siteloom.redundancy.links import firsts, linked
 from siteloom.redundancy.page_texts import Numbered
-from siteloom.redundancy.weak import WeakIndex
+from siteloom.redundancy.weak import WEAKLY_SIMILAR, WeakIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int32]
     Floats = NDArray[np.float32]
-
-WEAK_THRESHOLD = 0.5  # T_w of the paper on content redundancy
 
 
 KEY_SIMILARITY = 0.95
@@ -39,7 +38,12 @@ than the same."""
 _MOST_VALUES_OF_PART = 500  # what more values share, such as a state's name, tells nothing of which it is
 _LEAST_PART_SHARE = 0.3  # of a value's letters: as in the guard of strong similarity
 _LEAST_MULTI_SHARE = 0.05  # of records with several values: fewer are slips
+_LONG_WORDS = 8  # from so many on, texts are compared more strictly
+_MANY_VALUES = 100_000
+_SIMILAR_IF_MANY = 0.7  # the join is several times as fast from here on
+_NOTHING = -1
 _MOST_WORDS = 10  # longer texts are sentences: what they begin with is not what they are about
+_IMAGE = re.compile(r"\.(?:avif|gif|jpe?g|png|svg|webp)(?:\?\S*)?$", re.IGNORECASE)
 _PART_EDGE = re.compile(r"[,;()|/\n•·]|\s[-\u2013\u2014]|[-\u2013\u2014]\s")
 
 
@@ -62,8 +66,9 @@ def kind_number(key: str | None) -> int:
 
 
 def read_text(text: str) -> ReadText:
-    """A text in the forms that are compared."""
-    form, key = folded(text), telling_key(text)
+    """A text in the forms that are compared; that of an image's address are the words of its file's name."""
+    form = file_words(text) if _IMAGE.search(text) else folded(text)
+    key = telling_key(text) if form else None
     return ReadText(text, form, key, _parts(text, form, key))
 
 
@@ -129,7 +134,7 @@ class SeedAttribute:
 
     @cached_property
     def _index(self) -> WeakIndex:
-        return WeakIndex([self.values[number].text for number in self._worded])
+        return WeakIndex([self.values[number].folded for number in self._worded])
 
     @cached_property
     def is_multi(self) -> bool:
@@ -170,16 +175,34 @@ class SeedAttribute:
             np.full(len(found), similarity, np.float32)
             for found, similarity in ((same, 1.0), (alike, KEY_SIMILARITY), (partly, PART_SIMILARITY))
         ]
-        if self._worded and worded:
-            joined = self._index.join([texts[number].text for number in worded], WEAK_THRESHOLD)
+        for numbers, threshold in self._joins(texts, worded):
+            joined = self._index.join([texts[number].folded for number in numbers], threshold)
             rows.append(
                 np.stack(
-                    [np.array(worded, np.int32)[joined.text], np.array(self._worded, np.int32)[joined.value]]
+                    [np.array(numbers, np.int32)[joined.text], np.array(self._worded, np.int32)[joined.value]]
                 )
             )
             similarities.append(joined.similarity)
         text_numbers, value_numbers = np.concatenate(rows, axis=1)
         return _each_once(text_numbers, value_numbers, np.concatenate(similarities))
+
+    def _joins(self, texts: Sequence[ReadText], worded: Sequence[int]) -> Iterator[tuple[list[int], float]]:
+        """The texts that are compared by their words, and how similar they must be.
+
+        Long ones take most of the time, and those that are but weakly similar to a value are hardly ever
+        it; so do all if there are very many values.
+        """
+        long: list[int] = []
+        short: list[int] = []
+        for number in worded:
+            (long if texts[number].folded.count(" ") >= _LONG_WORDS - 1 else short).append(number)
+        is_large = len(self._worded) > _MANY_VALUES
+        for numbers, threshold in (
+            (short, _SIMILAR_IF_MANY if is_large else WEAKLY_SIMILAR),
+            (long, _SIMILAR_IF_MANY),
+        ):
+            if numbers and self._worded:
+                yield numbers, threshold
 
 
 def _ends(form: str) -> Iterator[str]:
@@ -201,44 +224,35 @@ def _each_once(text: Ints, value: Ints, similarity: Floats) -> ValueMatches:
 
 @dataclass(frozen=True, slots=True)
 class SeedTable:
-    """Known records by attribute; `source` numbers the source of each record."""
+    """So many known records, by attribute."""
 
     attributes: tuple[SeedAttribute, ...]
-    source: Ints
-    source_sizes: NDArray[np.int64]
-
-    @property
-    def records(self) -> int:
-        """How many records there are."""
-        return len(self.source)
+    records: int
 
 
 def seed_table(seeds: Sequence[Seed]) -> SeedTable:
     """Records as arrays. Several values of an attribute count alone and, joined, as one: a page may
     write an address in one text that the record has in parts, and in parts what it has in one.
     """
-    sources = Numbered()
-    source = np.array([sources[seed.source] for seed in seeds], np.int32)
     names = dict.fromkeys(name for seed in seeds for name in seed.values)
-    return SeedTable(
-        tuple(_attribute(name, seeds) for name in names),
-        source,
-        np.bincount(source, minlength=len(sources)),
-    )
+    return SeedTable(tuple(_attribute(name, seeds) for name in names), len(seeds))
 
 
 def _attribute(name: str, seeds: Sequence[Seed]) -> SeedAttribute:
-    numbers = Numbered()
+    by_form = Numbered()
+    by_text: dict[str, int] = {}
     values: list[ReadText] = []
     pairs: list[tuple[int, int]] = []
     for record, seed in enumerate(seeds):
         texts = seed.values.get(name, ())
         for text in (*texts, " ".join(texts)) if len(texts) > 1 else texts:
-            form = folded(text)
-            if form:
-                number = numbers[form]
+            number = by_text.get(text)
+            if number is None:
+                read = read_text(text)
+                number = by_text[text] = by_form[read.folded] if read.folded else _NOTHING
                 if number == len(values):
-                    values.append(read_text(text))
+                    values.append(read)
+            if number != _NOTHING:
                 pairs.append((number, record))
     value, record_numbers = np.array(pairs, np.int32).reshape(-1, 2).T
     return SeedAttribute(

@@ -6,6 +6,7 @@ often than what the records of other pages say.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -43,6 +44,9 @@ _LEAST_TYPED_BITS = 50.0  # four ISBNs that are the same, or ten months
 # From less, too, if all that stands there is among the few values that are known.
 _LEAST_WORDED_KAPPA = 0.25
 _LEAST_WORDED_LIFT = 2.0
+
+# Of the dozens of positions that are tried, some agree on a few pages by luck.
+_MOST_LUCK = 1e-5
 
 _LEAST_SUGGESTED_KAPPA = 0.2
 _KIND_SHARE = 0.8  # of values, and of texts at the position
@@ -88,11 +92,24 @@ def kappa(agreeing: float, by_chance: float, among: float) -> float:
     return (agreeing - by_chance) / max(among - by_chance, 1e-9)
 
 
+def luck(agreeing: int, by_chance: float, among: int) -> float:
+    """At most how likely so many of some pages agree by chance: the bound of Chernoff."""
+    share = agreeing / among
+    chance = (by_chance + 1 / _SHUFFLES) / among  # none in a few trials does not mean never
+    if share <= chance:
+        return 1.0
+    divergence = share * math.log(share / chance)
+    if share < 1:
+        divergence += (1 - share) * math.log((1 - share) / (1 - chance))
+    return math.exp(-among * divergence)
+
+
 def shuffled(pairs: Pairs, generator: np.random.Generator) -> Pairs:
-    """The same records on other pages."""
-    pages = pairs.page[generator.permutation(len(pairs.page))]
-    order = np.argsort(pages, kind="stable")
-    return Pairs(pages[order], pairs.record[order])
+    """The records of each page, all together, on another page."""
+    pages = np.unique(pairs.page)
+    others = pages[generator.permutation(len(pages))][np.searchsorted(pages, pairs.page)]
+    order = np.argsort(others, kind="stable")
+    return Pairs(others[order], pairs.record[order])
 
 
 def find_slots(
@@ -217,6 +234,8 @@ class _Finder:
     def _is_believed(self, slot: Slot, rows: Longs) -> bool:
         texts = self._texts.text[rows]
         if self._variety >= _MANY_VALUES and len(np.unique(texts)) < _LEAST_VARIETY * len(rows):
+            return False
+        if luck(slot.agreeing, slot.by_chance, slot.pages) > _MOST_LUCK:
             return False
         if slot.kappa >= LEAST_KAPPA:
             return True

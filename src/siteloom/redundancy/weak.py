@@ -56,8 +56,8 @@ class WeakIndex:
         norms, repeated = joining.norms_of(codes, starts, q, self._table, self._idf, self._unseen_idf)
         self._order = np.argsort(norms, kind="stable")
         self._norms, self._repeated = norms[self._order], repeated[self._order]
-        self._postings = joining.fill_postings(
-            codes, starts, q, self._table, self._posting_starts, self._order
+        self._postings, self._left = joining.fill_postings(
+            codes, starts, q, self._table, self._idf, self._posting_starts, self._order
         )
 
     def similarity(self, x: str, y: str) -> float:
@@ -87,7 +87,7 @@ class WeakIndex:
         groups = _Groups(texts)
         text, value, similarity = self._joining.join(
             *_codes(groups.distinct), self._q, self._table, self._idf, self._unseen_idf,
-            self._posting_starts, self._postings, self._norms, self._repeated, threshold,
+            self._posting_starts, self._postings, self._left, self._norms, self._repeated, threshold,
         )  # fmt: skip
         pairs, value = self._groups.members(self._order[value])
         text, similarity = text[pairs], similarity[pairs]

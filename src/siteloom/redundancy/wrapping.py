@@ -14,17 +14,18 @@ from siteloom.redundancy.alignment import matched_rows
 from siteloom.redundancy.outcome import AttributeEvidence, SeedMatch
 from siteloom.redundancy.page_texts import TEXT
 from siteloom.redundancy.seed_table import read_text
-from siteloom.redundancy.slots import shuffled
+from siteloom.redundancy.slots import kappa, shuffled
 from siteloom.sampling import sample
 from siteloom.spacing import evenly_spaced
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from siteloom.learning import Schema
     from siteloom.model import Page
     from siteloom.redundancy.alignment import Pairs
     from siteloom.redundancy.known_pages import KnownPages
+    from siteloom.redundancy.outcome import Verdict
     from siteloom.redundancy.page_texts import PageTexts
     from siteloom.redundancy.slots import Slot
     from siteloom.wrapper import Wrapper
@@ -37,8 +38,12 @@ _SAMPLED = 60  # pages of a position among which diverse ones are looked for
 _MORE_EXAMPLES = 6  # a round, of pages that the wrapper got wrong
 _ROUNDS = 3
 _TRIED = 200  # pages are enough to tell the share that is right to some percent
+_HELD_BACK = 0.25  # of the pages that show known records
+_LEAST_HELD_BACK = 4
 _FAITHFUL_ENOUGH = 0.98  # to stop looking for a better wrapper
 _LEAST_FAITHFUL = 0.9
+_ENOUGH_PAIRS = 8  # to compare their agreement with that of the position
+_LEAST_KEPT_KAPPA = 0.5  # of what the position had, on pages that were not learned from
 _UNLABELLED = 200
 _LEAST_KNOWN = 0.5  # of the texts behind values, if they are values, too
 _SUGGESTIONS = 5
@@ -55,16 +60,15 @@ class Wrapped(NamedTuple):
 
 
 class _Trial(NamedTuple):
-    """A wrapper and what it finds on some pages that it was not learned from."""
+    """A wrapper and what it finds on some pages."""
 
     wrapper: Wrapper
     found: Mapping[int, Mapping[str, tuple[str, ...]]]
 
-    def faithful(self, name: str, shown: PageTextsOf) -> float:
-        """Of the pages that are known to show a value, the share on which the wrapper finds it."""
+    def faithful(self, name: str, shown: PageTextsOf) -> float | None:
+        """Of the pages that are known to show a value, the share on which the wrapper finds it, if any do."""
         pages = [page for page in self.found if page in shown]
-        right = sum(self.is_right(name, page, shown) for page in pages)
-        return right / len(pages) if pages else 1.0
+        return sum(self.is_right(name, page, shown) for page in pages) / len(pages) if pages else None
 
     def is_right(self, name: str, page: int, shown: PageTextsOf) -> bool:
         """Whether the wrapper finds on a page what it is known to show."""
@@ -77,7 +81,9 @@ def wrapped(known: KnownPages, pages: Sequence[Page], schema: Schema) -> Wrapped
     believed = {name: slots for name, slots in known.slots.items() if slots and slots[0].is_believed}
     shown = {name: _shown(known, name) for name in believed}
     template = _template_pages(known, believed)
-    trial = _best_trial(shown, known, pages, template, schema) if believed else None
+    held_back = _held_back(known)
+    learned = _best_wrapper(_without(shown, held_back), pages, template, schema)
+    trial = None if learned is None else _tried(learned, pages, sorted(held_back))
     attributes = {name: _judged(name, known, trial, shown.get(name, {})) for name in known.slots}
     accepted = {name for name, found in attributes.items() if found.verdict == "accepted"}
     wrapper = None
@@ -109,23 +115,25 @@ def _shown(known: KnownPages, name: str) -> dict[int, list[str]]:
 
 
 def _with_others(known: KnownPages, name: str, rows: Sequence[int]) -> list[int]:
-    """Rows with those behind them that are values as well, if the attribute may have several.
+    """Rows with those around them that are values as well, if the attribute may have several.
 
-    What stands alike right behind a value is one if most of such texts are known values. If they
-    are not, those that are known may be so by chance.
+    What stands alike right before or behind a value is one if most of such texts are known values.
+    If they are not, those that are known may be so by chance.
     """
     if not known.attribute(name).is_multi:
         return list(rows)
-    behind = {row: list(_alike_behind(known.texts, row)) for row in rows}
-    others = known.texts.text[[row for found in behind.values() for row in found]]
-    if not len(others) or np.mean(np.isin(others, known.matches[name].text)) < _LEAST_KNOWN:
+    texts = known.texts
+    before = {row: list(_alike(texts, row, range(row - 1, -1, -1)))[::-1] for row in rows}
+    behind = {row: list(_alike(texts, row, range(row + 1, len(texts.page)))) for row in rows}
+    others = [other for found in (*before.values(), *behind.values()) for other in found]
+    if not others or np.mean(np.isin(texts.text[others], known.matches[name].text)) < _LEAST_KNOWN:
         return list(rows)
-    return [one for row in rows for one in (row, *behind[row])]
+    return [one for row in rows for one in (*before[row], row, *behind[row])]
 
 
-def _alike_behind(texts: PageTexts, row: int) -> Iterator[int]:
-    """The rows of texts right behind one with the same styled path; what only parts them is left out."""
-    for other in range(row + 1, len(texts.page)):
+def _alike(texts: PageTexts, row: int, others: Iterable[int]) -> Iterator[int]:
+    """Of rows one after the other, those that go on with its styled path; what parts them is left out."""
+    for other in others:
         if texts.page[other] != texts.page[row]:
             return
         if texts.form[other] != TEXT or not any(map(str.isalnum, texts.texts[texts.text[other]])):
@@ -145,30 +153,42 @@ def _template_pages(known: KnownPages, believed: Mapping[str, Sequence[Slot]]) -
     return found
 
 
-def _best_trial(
-    shown: Mapping[str, PageTextsOf],
-    known: KnownPages,
-    pages: Sequence[Page],
-    template: Sequence[int],
-    schema: Schema,
-) -> _Trial | None:
+def _held_back(known: KnownPages) -> set[int]:
+    """Some of the pages that show known records: nothing is learned from them, only tried on them."""
+    pages = known.pages.tolist()
+    return set(evenly_spaced(pages, min(_TRIED, max(_LEAST_HELD_BACK, int(_HELD_BACK * len(pages))))))
+
+
+def _without(shown: Mapping[str, PageTextsOf], pages: set[int]) -> dict[str, PageTextsOf]:
+    rest = {
+        name: {page: texts for page, texts in found.items() if page not in pages}
+        for name, found in shown.items()
+    }
+    return {name: found for name, found in rest.items() if found}
+
+
+def _best_wrapper(
+    shown: Mapping[str, PageTextsOf], pages: Sequence[Page], template: Sequence[int], schema: Schema
+) -> Wrapper | None:
     """Learn; then learn again with some of the pages that came out wrong, as long as that helps."""
     usable = {name: schema[name] for name in shown if name in schema} if schema else None
     unlabelled = [pages[page] for page in evenly_spaced(template, _UNLABELLED)]
+    looked_at = evenly_spaced(sorted({page for found in shown.values() for page in found}), _TRIED)
     chosen = _first_examples(shown, pages)
-    best: tuple[float, _Trial] | None = None
+    best: tuple[float, Wrapper] | None = None
     for _ in range(_ROUNDS):
         examples = [example for page in chosen if (example := _example(page, shown, pages)) is not None]
         if not examples:
             break
-        trial = _tried(learn_wrapper(examples, unlabelled, usable).wrapper, known, pages, set(chosen))
-        faithful = [trial.faithful(name, texts) for name, texts in shown.items()]
+        trial = _tried(learn_wrapper(examples, unlabelled, usable).wrapper, pages, looked_at)
+        faithful = [trial.faithful(name, texts) or 0.0 for name, texts in shown.items()]
         if best is None or sum(faithful) > best[0]:
-            best = sum(faithful), trial
+            best = sum(faithful), trial.wrapper
         wrong = [
             page
             for page in trial.found
-            if any(page in texts and not trial.is_right(name, page, texts) for name, texts in shown.items())
+            if page not in chosen
+            and any(page in texts and not trial.is_right(name, page, texts) for name, texts in shown.items())
         ]
         if not wrong or min(faithful) >= _FAITHFUL_ENOUGH:
             break
@@ -199,9 +219,7 @@ def _example(page: int, shown: Mapping[str, PageTextsOf], pages: Sequence[Page])
     return example
 
 
-def _tried(wrapper: Wrapper, known: KnownPages, pages: Sequence[Page], learned_from: set[int]) -> _Trial:
-    held_back = [page for page in known.pages.tolist() if page not in learned_from]
-    tried = evenly_spaced(held_back or known.pages.tolist(), _TRIED)
+def _tried(wrapper: Wrapper, pages: Sequence[Page], tried: Sequence[int]) -> _Trial:
     return _Trial(wrapper, {page: wrapper.extract(pages[page]).values for page in tried})
 
 
@@ -221,16 +239,22 @@ def _judged(name: str, known: KnownPages, trial: _Trial | None, shown: PageTexts
             f"its best position agrees with the seeds on {slot.agreeing:,} of {slot.pages:,} pages, "
             f"and on {slot.by_chance:,.0f} by chance",
         )
-    faithful = trial.faithful(name, shown)
     pairs = _pairs_on(known.pairs, trial, name)
+    count = len(np.unique(pairs.page))
     agreement = _agreement(name, known, trial, pairs)
     by_chance = _agreement(name, known, trial, shuffled(pairs, np.random.default_rng(0)))
     filled = sum(bool(found.get(name)) for found in trial.found.values()) / len(trial.found)
-    count = len(np.unique(pairs.page))
-    if faithful < _LEAST_FAITHFUL:
-        reason = f"its rules find what its position shows on {faithful:.0%} of pages only"
-        return AttributeEvidence("suggested", count, agreement, by_chance, filled, reason)
-    return AttributeEvidence("accepted", count, agreement, by_chance, filled, "")
+    faithful = trial.faithful(name, shown)
+    least_kappa = _LEAST_KEPT_KAPPA * slot.kappa if count >= _ENOUGH_PAIRS else 0.0
+    reason = ""
+    if faithful is None:
+        reason = "no page that shows it was left to try its rules on"
+    elif faithful < _LEAST_FAITHFUL:
+        reason = f"its rules find what its position shows on {faithful:.0%} of other pages only"
+    elif kappa(agreement, by_chance, 1.0) <= least_kappa:
+        reason = f"its rules find what seeds say on {agreement:.0%} of other pages, {by_chance:.0%} by chance"
+    verdict: Verdict = "suggested" if reason else "accepted"
+    return AttributeEvidence(verdict, count, agreement, by_chance, filled, reason)
 
 
 def _pairs_on(pairs: Pairs, trial: _Trial, name: str) -> Pairs:
@@ -280,7 +304,7 @@ def _seed_matches(known: KnownPages, pages: Sequence[Page]) -> Iterator[SeedMatc
                 ]
                 similarity, value = max(similar)
                 yield SeedMatch(
-                    record,
+                    known.seeds[record],
                     pages[texts.page[row]].url,
                     attribute.name,
                     texts.path_text(int(texts.path[row])),
