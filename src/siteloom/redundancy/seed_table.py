@@ -196,11 +196,8 @@ class SeedAttribute:
         short: list[int] = []
         for number in worded:
             (long if texts[number].folded.count(" ") >= _LONG_WORDS - 1 else short).append(number)
-        is_large = len(self._worded) > _MANY_VALUES
-        for numbers, threshold in (
-            (short, _SIMILAR_IF_MANY if is_large else WEAKLY_SIMILAR),
-            (long, _SIMILAR_IF_MANY),
-        ):
+        least = _SIMILAR_IF_MANY if len(self._worded) > _MANY_VALUES else WEAKLY_SIMILAR
+        for numbers, threshold in ((short, least), (long, _SIMILAR_IF_MANY)):
             if numbers and self._worded:
                 yield numbers, threshold
 
