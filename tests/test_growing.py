@@ -3,24 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from siteloom.builtin import BuiltinPage
-from siteloom.config import StoreSettings
+from siteloom.config import ParseSettings, StoreSettings
 from siteloom.errors import StoreError, UsageError
-from siteloom.extraction_runs import Items
+from siteloom.extraction_runs import Items, Plan, StoreJournal, run_extraction, wrapper_texts_of_store
 from siteloom.growing import Attempt, Grown, grow, withdraw
 from siteloom.model import Seed
 from siteloom.pipeline import ingest
 from siteloom.store import Store, open_store
 
-from .builtin.sites import directory, guide, of_kind
+from .builtin import sites
+from .builtin.sites import of_kind
 
 CORE = ("name", "address")
 DIRECTORY = "tableatlas.example"
 GUIDE = "larkmoor-guide.example"
+COUNT = 30  # restaurants on both sites; so many more are on the directory alone
+
+
+@cache
+def guide() -> tuple[BuiltinPage, ...]:
+    """A part of the guide: the restaurants that are on both sites."""
+    shared = {page.entity for page in of_kind(directory(), "restaurant")}
+    return tuple(page for page in of_kind(sites.guide(), "restaurant") if page.entity in shared)
+
+
+@cache
+def directory() -> tuple[BuiltinPage, ...]:
+    """A part of the directory: half of its restaurants are on the guide, too, and some pages are lists."""
+    on_guide = {page.entity for page in of_kind(sites.guide(), "restaurant")}
+    restaurants = of_kind(sites.directory(), "restaurant")
+    shared = [page for page in restaurants if page.entity in on_guide][:COUNT]
+    others = [page for page in restaurants if page.entity not in on_guide][:COUNT]
+    return (*shared, *others, *of_kind(sites.directory(), "list")[:3])
 
 
 def seeds_of(pages: list[BuiltinPage], source: str) -> list[Seed]:
@@ -35,8 +57,7 @@ def known_of(pages: tuple[BuiltinPage, ...], source: str) -> list[Seed]:
 
 def filled(store: Store, seeds: list[Seed], *sites: tuple[BuiltinPage, ...]) -> None:
     ingest(store, [Items(tuple(page.page for page in site)) for site in sites])
-    with store.recording("seeds", {}) as run:
-        store.replace_seeds(run.id, seeds)
+    given_now(store, seeds)
 
 
 @pytest.fixture
@@ -44,6 +65,16 @@ def store(tmp_path: Path) -> Iterator[Store]:
     opened = open_store(StoreSettings(workspace=str(tmp_path / "workspace")), create=True)
     yield opened
     opened.close()
+
+
+def others() -> list[Seed]:
+    """Records that are on no site."""
+    return [Seed({"name": (f"Bolt M{n}",), "address": (f"Shelf {n}",)}, "parts") for n in range(200)]
+
+
+def given_now(store: Store, seeds: list[Seed], *sources: str) -> None:
+    with store.recording("seeds", {}) as run:
+        store.replace_seeds(run.id, seeds, sources)
 
 
 def test_a_site_is_wrapped_from_records_of_another_and_its_own_join_them(store: Store) -> None:
@@ -106,8 +137,7 @@ def test_what_is_too_little_for_a_site_suffices_once_another_has_helped(store: S
 
 
 def test_a_site_with_nothing_in_common_is_poor_and_tried_again_only_when_more_is_known(store: Store) -> None:
-    others = [Seed({"name": (f"Bolt M{n}",), "address": (f"Shelf {n}",)}, "parts") for n in range(200)]
-    filled(store, others, directory())
+    filled(store, others(), directory())
     (one,) = grow(store, CORE)
     assert (one.state, one.records, one.wrapper) == ("poor", 0, None)
     assert one.reason
@@ -128,7 +158,7 @@ def test_after_a_kill_a_site_is_done_again(store: Store, monkeypatch: pytest.Mon
         with pytest.raises(KeyboardInterrupt):
             grow(store, CORE)
     # Its records are there already, but do not count as known.
-    assert any(seed.source == DIRECTORY for seed in store.seeds())
+    assert {seed.source for seed in store.seeds()} == {"table"}
     (one,) = grow(store, CORE)
     assert one.state == "wrapped"
     assert len(store.wrapper_versions(f"{DIRECTORY}/1")) == 1
@@ -145,6 +175,88 @@ def test_sites_that_seeds_are_of_and_those_with_a_wrapper_are_left_alone(store: 
     assert [(one.state, one.wrapper) for one in grown] == [("wrapped", f"{DIRECTORY}/2")]
     with pytest.raises(UsageError, match="it cannot be wrapped from itself"):
         grow(store, CORE, sites=[GUIDE])
+
+
+def test_records_that_are_given_of_a_site_that_was_tried_count_and_stay(store: Store) -> None:
+    filled(store, others(), directory(), guide())
+    assert {one.state for one in grow(store, CORE)} == {"poor"}
+    given_now(store, known_of(directory(), DIRECTORY))
+    given = list(store.seeds([DIRECTORY]))
+    assert [(one.site, one.state) for one in grow(store, CORE)] == [(GUIDE, "wrapped")]
+    assert list(store.seeds([DIRECTORY])) == given
+    # Nor does withdrawing touch them.
+    withdraw(store, GUIDE)
+    assert list(store.seeds([DIRECTORY])) == given
+
+
+def test_a_site_that_a_person_wrapped_since_is_left_alone(store: Store) -> None:
+    filled(store, others(), directory())
+    assert [one.state for one in grow(store, CORE)] == ["poor"]
+    store.save_wrapper(f"{DIRECTORY}/1", DIRECTORY, "{}", "learn")
+    given_now(store, known_of(guide(), "table"))
+    assert grow(store, CORE) == []
+    assert [one.origin for one in store.wrappers()] == ["learn"]
+
+
+def test_a_kill_after_the_wrapper_was_kept_leaves_nothing_that_cannot_be_withdrawn(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(store, known_of(guide(), "table"), directory())
+    save = Store.save_wrapper
+
+    def killed(*given: Any) -> None:
+        save(*given)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "save_wrapper", killed)
+        with pytest.raises(KeyboardInterrupt):
+            grow(store, CORE)
+    assert withdraw(store, DIRECTORY).wrappers == (f"{DIRECTORY}/1",)
+    assert store.wrappers() == []
+
+
+def test_what_an_attempt_left_half_way_goes_if_the_next_finds_too_little(store: Store) -> None:
+    filled(store, known_of(guide(), "table"), directory())
+    assert [one.state for one in grow(store, CORE)] == ["wrapped"]
+    store.save_grown_site(DIRECTORY, "failed", 1, 0)  # as if it was stopped at the very end
+    given_now(store, others(), "table")
+    assert [one.state for one in grow(store, CORE)] == ["poor"]
+    assert store.wrappers() == []
+    assert store.withdraw_seeds(DIRECTORY) == 0  # and no word of seeds that growth found
+
+
+def test_a_poor_site_is_tried_again_once_anything_is_different(store: Store) -> None:
+    def tries() -> list[int]:
+        return [len(grow(store, CORE)) for _ in range(2)]
+
+    filled(store, others(), directory()[:5])
+    assert tries() == [1, 0]
+    given_now(store, others()[1:])  # fewer
+    assert tries() == [1, 0]
+    ingest(store, [Items(tuple(page.page for page in directory()[:8]))])
+    assert tries() == [1, 0]
+    store.withdraw_seeds("parts")
+    given_now(store, [replace(seed, source="more") for seed in others()[1:]])  # as many
+    assert tries() == [1, 0]
+    assert len(grow(store, ["name"])) == len(grow(store, ["name"], method="findattrpos")) == 1
+    assert {one.state for one in store.grown_sites()} == {"poor"}
+
+
+def test_records_of_a_site_that_was_withdrawn_are_listed_no_more(store: Store) -> None:
+    filled(store, known_of(guide(), "table"), directory())
+    grow(store, CORE)
+    plan = Plan(wrapper_texts_of_store(store), ParseSettings(), store.page_shards())
+    with store.extracting({}, plan.fingerprint()) as extraction:
+        run_extraction(plan, StoreJournal(store, extraction), 1)
+    found = list(store.records())
+    assert found
+    (taken,) = withdraw(store, DIRECTORY).wrappers
+    assert list(store.records()) == []
+    # They are kept, though: a run that is named tells all that it found, and so do all if it is put back.
+    assert list(store.records(extraction.run_id)) == found
+    store.save_wrapper(taken, DIRECTORY, store.wrapper(taken).text, "rollback")
+    assert list(store.records()) == found
 
 
 def test_mistakes_are_told(store: Store) -> None:

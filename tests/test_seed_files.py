@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import sqlite3
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
@@ -12,8 +13,10 @@ from contextlib import closing
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,9 +24,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from siteloom.config import without_passwords
 from siteloom.errors import SiteloomError, SourceError, UsageError
 from siteloom.model import Failure, Seed, Skipped
-from siteloom.seed_files import read_seeds, reshaped, seed_of, without_password
+from siteloom.seed_files import read_seeds, reshaped, seed_of
 
 Values = Mapping[str, tuple[str, ...]]
 
@@ -187,7 +191,7 @@ def test_lines_that_are_no_records_fail_and_the_others_are_read(write: Write) ->
         json.dumps({"name": "Fir", "_source": "x" * 301}),
         '{"name": "Fir", "_confidence": 1.5}',
         '{"name": "Fir", "_confidence": "high"}',
-        '{"name": "Fir", "_confidence": NaN}',
+        '{"name": "Fir", "_confidence": [1]}',
         '{"name": ""}',
         '{"a":' * 900 + "1" + "}" * 900,
         '{"name": "Ash", "_confidence": ""}',
@@ -218,6 +222,88 @@ def test_records_that_were_extracted_are_seeds(write: Write) -> None:
     found = Seed({"name": ("Oak",), "phone": ("1", "2")}, "out", "http://a.example/1", 0.7)
     assert read(write("out.jsonl", json.dumps(row)))[0] == [found]
     assert seed_of({**row, "confidence": None}, "b") == Seed(found.values, "b", found.url)
+
+
+class Unequal:
+    """Like the gap of pandas, which refuses to be compared."""
+
+    def __ne__(self, other: object) -> bool:
+        raise TypeError
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_any_mapping_is_a_seed() -> None:
+    record = MappingProxyType(
+        {
+            "name": "Oak",
+            4.0: "number",
+            "4": ["text", "number"],
+            None: "gap",
+            math.nan: "gap",
+            " ": "no name",
+            "_id": 7,
+            "_confidence": math.nan,
+            "_source": None,
+            "rooms": np.float32(4),
+            "stars": np.float32(4.1),
+            "beds": np.float32("nan"),
+            "open": np.bool_(1),
+            "tags": np.array(["b", "a"]),
+            "marks": {"b", "a"},
+            "seen": Unequal(),
+            "price": Decimal("sNaN"),
+            "long": 10**5_000,
+            "address": MappingProxyType({"": 1, None: 2, 5: "x"}),
+        }
+    )
+    assert seed_of(record) == Seed(
+        {
+            "name": ("Oak",),
+            "4": ("number", "text"),
+            "rooms": ("4",),
+            "stars": ("4.1",),
+            "open": ("true",),
+            "tags": ("b", "a"),
+            "marks": ("a", "b"),
+            "address.5": ("x",),
+        }
+    )
+    assert seed_of({"name": "Oak", "_source": "b", "_confidence": Decimal("0.5")}, "a") == Seed(
+        {"name": ("Oak",)}, "b", "", 0.5
+    )
+
+
+@pytest.mark.parametrize("record", [None, 3, "name", ["name"], {"_url": 3}, {"_confidence": "2"}])
+def test_what_is_no_record_is_told_in_a_sentence(record: Any) -> None:
+    with pytest.raises(UsageError, match=r"^[^.]* must be [^.]*, not [^.]*\.$"):
+        seed_of(record)
+
+
+def test_a_record_within_itself_is_told() -> None:
+    record: dict[str, object] = {}
+    record["name"] = [record]
+    with pytest.raises(UsageError, match="nested too deeply"):
+        seed_of(record)
+
+
+KEYS = st.none() | st.floats() | st.text()
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.binary(), st.decimals()),
+    lambda inner: st.lists(inner) | st.dictionaries(KEYS, inner),
+    max_leaves=8,
+)
+READ_KEYS = st.sampled_from(["_source", "_url", "_confidence", "_x", "url", "wrapper", "values"])
+
+
+@given(st.dictionaries(READ_KEYS | KEYS, VALUES))
+def test_no_mapping_makes_it_crash(record: dict[Any, object]) -> None:
+    try:
+        seed = seed_of(record)
+    except UsageError:
+        return
+    assert all(name and texts and all(texts) for name, texts in seed.values.items())
+    assert 0 <= seed.confidence <= 1
 
 
 def test_parquet_has_lists_times_and_numbers(tmp_path: Path) -> None:
@@ -320,14 +406,28 @@ def test_a_table_of_postgresql(postgres_url: str) -> None:
 
 
 def test_no_password_is_shown() -> None:
-    assert without_password("postgresql://me:secret@host/name#inns") == "postgresql://me:***@host/name#inns"
-    assert without_password("inns.csv") == "inns.csv"
+    assert without_passwords("postgresql://me:secret@host/name#inns") == "postgresql://me:***@host/name#inns"
+    assert without_passwords("inns.csv") == "inns.csv"
+    as_option = without_passwords("postgresql://host/name?user=me&password=sec#ret&sslmode=off#inns")
+    assert as_option == "postgresql://host/name?user=me&password=***&sslmode=off#inns"
+    assert (
+        without_passwords("postgresql://h/name?password=sec#ret#inns")
+        == "postgresql://h/name?password=***#inns"
+    )
+    with pytest.raises(SourceError) as unreached:
+        read_seeds("postgresql://127.0.0.1:1/name?password=secret#inns")
+    assert "secret" not in str(unreached.value)
     with pytest.raises(UsageError) as caught:
         read_seeds("postgresql://me:secret@host:port/name#inns")
     assert "secret" not in str(caught.value)
     with pytest.raises(SourceError) as refused:
         read_seeds("postgresql://me:secret@127.0.0.1:1/name#inns")
     assert "secret" not in str(refused.value)
+
+
+def test_an_address_that_cannot_be_is_told(database: Path) -> None:
+    with pytest.raises(UsageError, match="The address of the database cannot be read"):
+        read_seeds(f"sqlite://me:secret@/{database}#inns")
 
 
 def test_several_values_in_one_text(write: Write) -> None:

@@ -26,6 +26,12 @@ ENVIRONMENT_PREFIX = "SITELOOM_"
 
 # Up to the last @ before the path: people forget to escape one in a password.
 _PASSWORD = re.compile(r"(://[^/@:]*:)[^@]*(?:@[^/@]*)*@")
+# Up to the next option, or else to the last #, behind which stands no part of it.
+_PASSWORD_OPTION = re.compile(
+    r"([?&][^=&\s]*(?:password|passwd|pwd|secret|token)[^=&\s]*=)"
+    r"(?:[^&\s]*(?=&)|[^&\s]*(?=#)|[^&\s]*)",
+    re.IGNORECASE,
+)
 
 # In the rest there must be no @: what stands before it may be a part of a password.
 _HOST = re.compile(
@@ -124,7 +130,7 @@ class ResolvedSetting(NamedTuple):
 
 def without_passwords(text: str) -> str:
     """The text with stars in the place of the password of each address in it."""
-    return _PASSWORD.sub(r"\1***@", text)
+    return _PASSWORD_OPTION.sub(r"\1***", _PASSWORD.sub(r"\1***@", text))
 
 
 def host_only(address: str) -> str:

@@ -2,11 +2,12 @@
 
 It goes in rounds. In each, every site that is not wrapped yet is tried with the records known when the round
 began; those it gives join them, under the name of the site. A site whose evidence was poor is tried again
-once more is known. A wrong site can be withdrawn with all that came of it.
+once something else is known. A wrong site can be withdrawn with all that came of it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 from collections import Counter
@@ -26,19 +27,21 @@ from siteloom.spacing import evenly_spaced
 from siteloom.store import WITHDRAWN, PageAddress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from siteloom.learning import Schema
     from siteloom.model import Page
     from siteloom.redundancy import Bootstrapped
     from siteloom.redundancy.bootstrapping import Method
     from siteloom.redundancy.linking import Entity
-    from siteloom.store import GrownSite, GrownState, Store
+    from siteloom.store import GrownSite, GrownState, Site, Store
 
 _log = logging.getLogger(__name__)
 
 DEFAULT_ROUNDS = 3
 ORIGIN = "bootstrap"
+
+_FINGERPRINT = "fingerprint"  # its key in what is kept of a site
 
 # Of a large site so many shards of some hundred pages are looked at; all are extracted.
 _MOST_SHARDS = 10
@@ -69,10 +72,11 @@ class _Known(NamedTuple):
     """What a round begins with: how many records there are, and the seeds that are made of them.
 
     Beside each seed stand the sources that its values are from. `given` are the sources of records that were
-    not found by growing.
+    not found by growing. The digest differs if anything else is known.
     """
 
     records: int
+    digest: str
     given: frozenset[str]
     seeds: list[Seed]
     sources: list[tuple[str, ...]]
@@ -111,11 +115,12 @@ def grow(
             known = _known(store, core)
             _check_known(known, core, sites)
             failed = {one.site for one in grown if one.state == "failed"}  # and would fail again
-            names = [name for name in _untried(store, sites, known) if name not in failed]
+            means = _Means(known, repr((sorted(core), sorted((schema or {}).items()), method)))
+            untried = [found for found in _untried(store, sites, means) if found.name not in failed]
             came = []
-            for place, name in enumerate(names, 1):
-                on_attempt(Attempt(number, name, place, len(names)))
-                site = _Site(store, run.id, name, number, known)
+            for place, found in enumerate(untried, 1):
+                on_attempt(Attempt(number, found.name, place, len(untried)))
+                site = _Site(store, run.id, found.name, number, known, means.fingerprint(found))
                 came.append(site.grown(core, schema, method, limits, jobs))
                 on_grown(came[-1])
                 run.counts.update({came[-1].state: 1, "records": came[-1].records})
@@ -149,15 +154,10 @@ def _known(store: Store, core: Sequence[str]) -> _Known:
     So given records are as they were, only with attributes that they lacked, and of several sites that tell
     of the same thing there is one record.
     """
-    states = {one.site: one.state for one in store.grown_sites()}
-    given: list[Seed] = []
-    found: list[Seed] = []
-    for seed in store.seeds():
-        if seed.source not in states:
-            given.append(seed)
-        elif states[seed.source] == "wrapped":  # else it was stopped half way
-            found.append(seed)
-    known = _Known(len(given) + len(found), frozenset(seed.source for seed in given), [], [])
+    given = list(store.seeds(is_grown=False))
+    found = list(store.seeds(is_grown=True))
+    sources = frozenset(seed.source for seed in given)
+    known = _Known(len(given) + len(found), _digest(map(repr, chain(given, found))), sources, [], [])
     told = set[str]().union(*(_core_keys(seed, core) for seed in found))
     met: list[Seed] = []
     for seed in given:
@@ -167,8 +167,15 @@ def _known(store: Store, core: Sequence[str]) -> _Known:
             met.append(seed)
     pool = met + found
     for entity in link(pool, core):
-        _add_entity(known, entity, [pool[member] for member in entity.members], states)
+        _add_entity(known, entity, pool, len(met))
     return known
+
+
+def _digest(texts: Iterable[str]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for text in texts:
+        digest.update(text.encode(errors="surrogatepass"))
+    return digest.hexdigest()
 
 
 def _core_keys(seed: Seed, core: Sequence[str]) -> set[str]:
@@ -176,10 +183,12 @@ def _core_keys(seed: Seed, core: Sequence[str]) -> set[str]:
     return {telling_key(text) or folded(text) for name in core for text in seed.values.get(name, ())} - {""}
 
 
-def _add_entity(known: _Known, entity: Entity, members: Sequence[Seed], found_on: Container[str]) -> None:
+def _add_entity(known: _Known, entity: Entity, pool: Sequence[Seed], given_count: int) -> None:
+    """Add what is known of a thing; the first of the pool, so many, were given."""
     values = {name: tuple(one.text for one in agreed.values) for name, agreed in entity.values.items()}
-    given = [seed for seed in members if seed.source not in found_on]
+    given = [pool[member] for member in entity.members if member < given_count]
     if not given:
+        members = [pool[member] for member in entity.members]
         surest = max(members, key=lambda seed: seed.confidence)
         known.add(
             Seed(values, surest.source, surest.url, surest.confidence), (seed.source for seed in members)
@@ -190,25 +199,36 @@ def _add_entity(known: _Known, entity: Entity, members: Sequence[Seed], found_on
         known.add(replace(seed, values={**seed.values, **lacking}), (seed.source, *stating))
 
 
-def _untried(store: Store, named: Collection[str], known: _Known) -> list[str]:
+class _Means(NamedTuple):
+    """What sites are tried with: what is known, and all else that was asked for, as a text."""
+
+    known: _Known
+    asked: str
+
+    def fingerprint(self, site: Site) -> str:
+        """Differs if the site might come out otherwise than before; its pages count, too."""
+        return _digest((self.known.digest, self.asked, f" {site.pages} {site.versions}"))
+
+
+def _untried(store: Store, named: Collection[str], means: _Means) -> list[Site]:
     """The sites to try with what is known now."""
     before = {one.site: one for one in store.grown_sites()}
-    wrapped = {one.site for one in store.wrappers()}
+    of_others = {one.site for one in store.wrappers() if one.origin != ORIGIN}
     return [
-        found.name
+        found
         for found in store.sites()
         if found.pages
-        and found.name not in known.given
-        and (found.name in named if named else found.name in before or found.name not in wrapped)
-        and _is_due(before.get(found.name), known.records, is_named=found.name in named)
+        and found.name not in means.known.given
+        and (found.name in named if named else found.name not in of_others)
+        and _is_due(before.get(found.name), means.fingerprint(found), is_named=found.name in named)
     ]
 
 
-def _is_due(before: GrownSite | None, seeds: int, *, is_named: bool) -> bool:
+def _is_due(before: GrownSite | None, fingerprint: str, *, is_named: bool) -> bool:
     if before is None or before.state == "failed":
         return True
     if before.state == "poor":
-        return is_named or seeds > before.tried_seeds
+        return is_named or before.content.get(_FINGERPRINT) != fingerprint
     return before.state == "withdrawn" and is_named
 
 
@@ -220,6 +240,7 @@ class _Site(NamedTuple):
     name: str
     round: int
     known: _Known
+    fingerprint: str
 
     def grown(
         self, core: Sequence[str], schema: Schema, method: Method, limits: ParseSettings, jobs: int
@@ -228,6 +249,7 @@ class _Site(NamedTuple):
         try:
             found = bootstrap(self.known.seeds, self._pages(), core, schema, method)
             if found.wrapper is None:
+                _take_back(self.store, self.run_id, self.name)  # what an attempt left that was stopped
                 return self._kept(Grown(self.name, self.round, "poor", None, 0, (), found.reason), found)
             return self._wrapped(found, core, limits, jobs)
         except SiteloomError as error:
@@ -247,7 +269,7 @@ class _Site(NamedTuple):
         self._kept(Grown(self.name, self.round, "failed", None, 0, (), "It was stopped half way."))
         name, text = self._wrapper_name(found.urls), found.wrapper.to_json()
         seeds = list(self._extracted(WrapperText(name, None, text), found, core, limits, jobs))
-        self.store.replace_seeds(self.run_id, seeds, [self.name])
+        self.store.replace_seeds(self.run_id, seeds, [self.name], is_grown=True)
         newest = next((one for one in self.store.wrappers() if one.name == name), None)
         if newest is not None and newest.text == text:
             version = newest.version
@@ -303,7 +325,11 @@ class _Site(NamedTuple):
         return next(name for name in numbered if name not in taken and name not in members)
 
     def _kept(self, grown: Grown, found: Bootstrapped | None = None, version: int | None = None) -> Grown:
-        content: dict[str, Any] = {"reason": grown.reason, "records": grown.records}
+        content: dict[str, Any] = {
+            "reason": grown.reason,
+            "records": grown.records,
+            _FINGERPRINT: self.fingerprint,
+        }
         if found is not None:
             content |= {
                 "seeds_matched": found.seeds_matched,
@@ -352,8 +378,9 @@ def withdraw(store: Store, site: str) -> Withdrawal:
     with store.recording("bootstrap", {"withdraw": site}) as run:
         # The site itself last: if this is stopped half way, it can be done again.
         for name in (*helped, site):
-            seeds += store.withdraw_seeds(name)
-            wrappers += _out_of_force(store, grown[name])
+            removed, withdrawn = _take_back(store, run.id, name, grown[name].wrapper)
+            seeds += removed
+            wrappers += withdrawn
             state: GrownState = "withdrawn" if name == site else "poor"
             reason = "A person withdrew it." if name == site else f"{site}, which had helped, was withdrawn."
             store.save_grown_site(name, state, grown[name].round, 0, content={"reason": reason})
@@ -372,9 +399,15 @@ def _helped_by(site: str, grown: Iterable[GrownSite]) -> list[str]:
     return helped[:0:-1]
 
 
-def _out_of_force(store: Store, site: GrownSite) -> Iterator[str]:
-    """Take the wrapper that a site got from seeds out of force, unless a person has taught it since."""
+def _take_back(store: Store, run_id: int, site: str, wrapper: str | None = None) -> tuple[int, list[str]]:
+    """Remove the seeds that a site gave, and take its wrappers out of force that were made from seeds.
+
+    One that a person has taught since stays. Returns how many seeds there were, and the wrappers' names.
+    """
+    withdrawn = []
     for newest in store.wrappers():
-        if newest.name == site.wrapper and newest.origin != "learn":
+        is_changed_since = newest.name == wrapper and newest.origin != "learn"
+        if newest.site == site and (newest.origin == ORIGIN or is_changed_since):
             store.save_wrapper(newest.name, newest.site, newest.text, WITHDRAWN)
-            yield newest.name
+            withdrawn.append(newest.name)
+    return store.replace_seeds(run_id, [], [site], is_grown=True).removed, withdrawn

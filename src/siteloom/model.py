@@ -210,6 +210,10 @@ class Seed:
     confidence: float = 1.0
 
 
+LONGEST_SOURCE = 300
+"""Bytes of the longest name of a source of seeds: databases refuse to index far longer ones."""
+
+
 def _lists_of_texts(values: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """Values by attribute, where a text that stands alone becomes a list of one."""
     lists: dict[str, list[str]] = {}

@@ -1,7 +1,8 @@
-"""Seeds as people have them: CSV, JSON Lines, Parquet and SQL tables, read row by row.
+"""Seeds as people have them: CSV, JSON Lines, Parquet and SQL tables, read row by row, and mappings.
 
-A column or key is an attribute, but for `_source`, `_url` and `_confidence`. Lists are several values of
-an attribute, and what is nested has the names of both, such as `address.street`.
+A column or key is an attribute, but for `_source`, `_url` and `_confidence`; others that begin with `_` are
+no part of a seed. Lists are several values of an attribute, and what is nested has the names of both, such as
+`address.street`.
 """
 
 from __future__ import annotations
@@ -9,19 +10,22 @@ from __future__ import annotations
 import csv
 import json
 import math
+from collections.abc import Mapping
 from contextlib import contextmanager
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import chain
+from numbers import Real
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from siteloom.config import without_passwords
 from siteloom.errors import MissingExtra, SourceError, UsageError
-from siteloom.model import Failure, Seed, Skipped
+from siteloom.model import LONGEST_SOURCE, Failure, Seed, Skipped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
     from sqlalchemy import URL, Engine
 
@@ -34,13 +38,12 @@ WITHOUT_VALUES = "no values"
 _JSON_LINES_SUFFIXES = (".jsonl", ".ndjson", ".jl")
 _CSV_SUFFIXES = (".csv", ".tsv")
 _DELIMITERS = ",;\t"
-_OF_SEEDS = frozenset((SOURCE_KEY, URL_KEY, CONFIDENCE_KEY))
 _OF_EXTRACTED = ("url", "wrapper", "values")
 _LONGEST_LINE = 16_000_000  # bytes
-_LONGEST_SOURCE = 300  # bytes; PostgreSQL refuses to index far longer ones
 _ROWS_AT_A_TIME = 1_000
 _WHOLE_BELOW = 1e15  # floats beyond that are no longer exact
 _TABLES_TOLD = 5
+_LONGEST_SHOWN = 60
 
 
 class _Bad(NamedTuple):
@@ -75,22 +78,33 @@ def read_seeds(
     return _seeds(opened, source, several, on_problem or (lambda _: None))
 
 
-def seed_of(row: Mapping[str, object], source: str) -> Seed:
-    """A row as a seed, even if it has no values; it may be one of `siteloom extract`.
+def seed_of(row: Mapping[Any, object], source: str = "") -> Seed:
+    """A row or another mapping as a seed, even if it has no values; it may be one of `siteloom extract`.
 
-    Raises ValueError if the row says of itself what cannot be.
+    Values are read as a page might show them: None and NaN are missing, 4.0 is `4`, since gaps in a table
+    make floats of whole numbers, and True is `true`. Raises UsageError if it is no mapping, or says of
+    itself what cannot be.
     """
-    if all(key in row for key in _OF_EXTRACTED) and isinstance(values := row["values"], dict):
-        return Seed(_texts(values), source, str(row["url"]), _lowest(row.get("confidence")))
-    attributes = {name: value for name, value in row.items() if name not in _OF_SEEDS}
-    if len(attributes) == len(row):
-        return Seed(_texts(row), source)
-    return Seed(
-        _texts(attributes),
-        _source(row.get(SOURCE_KEY)) or source,
-        _only_text(row.get(URL_KEY), URL_KEY),
-        _confidence(row.get(CONFIDENCE_KEY)),
-    )
+    try:
+        if not isinstance(row, Mapping):
+            raise UsageError(f"A known record must be a mapping of attributes, not {_shown(row)}.")
+        if all(key in row for key in _OF_EXTRACTED) and isinstance(values := row["values"], Mapping):
+            return Seed(_texts(values), source, _text(row["url"]), _lowest(row.get("confidence")))
+        attributes = {key: value for key, value in row.items() if not _is_no_attribute(key)}
+        if len(attributes) == len(row):
+            return Seed(_texts(row), source)
+        return Seed(
+            _texts(attributes),
+            _source(row.get(SOURCE_KEY)) or source,
+            _only_text(row.get(URL_KEY), URL_KEY),
+            _confidence(row.get(CONFIDENCE_KEY)),
+        )
+    except RecursionError:
+        raise UsageError("A known record is nested too deeply.") from None
+
+
+def _is_no_attribute(key: object) -> bool:
+    return isinstance(key, str) and key.startswith("_")
 
 
 def reshaped(seed: Seed, several: Mapping[str, str], renamed: Mapping[str, str]) -> Seed:
@@ -111,16 +125,6 @@ def reshaped(seed: Seed, several: Mapping[str, str], renamed: Mapping[str, str])
     return Seed(values, seed.source, seed.url, seed.confidence)
 
 
-def without_password(location: str) -> str:
-    """The location as it may be kept and shown."""
-    if "://" not in location or Path(location).is_file():
-        return location
-    import sqlalchemy  # noqa: PLC0415 - slow to load, and most seeds are files
-
-    address, table = _address_and_table(location)
-    return f"{sqlalchemy.make_url(address)!r}#{table}"
-
-
 def _address_and_table(location: str) -> tuple[str, str]:
     address, mark, table = location.rpartition("#")
     return (address, table) if mark else (location, "")
@@ -132,8 +136,8 @@ def _seeds(
     for number, row in opened.rows:
         try:
             seed = row if isinstance(row, _Bad) else seed_of(row, source or opened.name)
-        except (ValueError, RecursionError) as error:
-            seed = _Bad("bad value", str(error))
+        except UsageError as error:
+            seed = _Bad("bad value", str(error).removesuffix("."))
         if isinstance(seed, _Bad):
             on_problem(Failure(f"{opened.place}{number}", seed.reason, seed.detail))
             continue
@@ -300,13 +304,9 @@ def _sql_table(location: str) -> _Rows:
     try:
         url = sqlalchemy.make_url(address)
     except (sqlalchemy.exc.ArgumentError, ValueError):
-        # Not shown, because no one can tell where in it a password stands.
-        raise UsageError(
-            "The address of the database cannot be read: it must look like sqlite:///file.db#table "
-            "or postgresql://user@host/name#table."
-        ) from None
+        raise _bad_address() from None
     if not table:
-        raise UsageError(f"Name the table of {url!r}: write its name behind a #.")
+        raise UsageError(f"Name the table of {_place(url)}: write its name behind a #.")
     engine = _engine(url)
     schema, _, name = table.rpartition(".")
     with _sql_errors(engine):
@@ -316,8 +316,23 @@ def _sql_table(location: str) -> _Rows:
         elif not schema or not inspector.has_table(name, schema):
             known = sorted([*inspector.get_table_names(), *inspector.get_view_names()])
             some = ", ".join(known[:_TABLES_TOLD]) + (", ..." if len(known) > _TABLES_TOLD else "")
-            raise SourceError(f"There is no table {table} in {engine.url!r}: there are {some or 'none'}.")
+            raise SourceError(
+                f"There is no table {table} in {_place(engine.url)}: there are {some or 'none'}."
+            )
     return _Rows(_sql_rows(engine, name, schema), f"{table}, row ", name)
+
+
+def _bad_address() -> UsageError:
+    # It is not shown, because no one can tell where in it a password stands.
+    return UsageError(
+        "The address of the database cannot be read: it must look like sqlite:///file.db#table "
+        "or postgresql://user@host/name#table."
+    )
+
+
+def _place(url: URL) -> str:
+    """A database as it may be shown."""
+    return without_passwords(url.render_as_string())
 
 
 def _engine(url: URL) -> Engine:
@@ -333,6 +348,8 @@ def _engine(url: URL) -> Engine:
         if url.get_backend_name() == "postgresql":
             raise MissingExtra("PostgreSQL", "postgres") from error
         raise SourceError(f"{url.drivername} databases need a driver that is not installed.") from error
+    except (sqlalchemy.exc.ArgumentError, ValueError):
+        raise _bad_address() from None
 
 
 def _sql_rows(engine: Engine, name: str, schema: str) -> Iterator[tuple[int, Mapping[str, object] | _Bad]]:
@@ -356,50 +373,76 @@ def _sql_errors(engine: Engine) -> Iterator[None]:
         yield
     except SQLAlchemyError as error:
         reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
-        raise SourceError(f"The database {engine.url!r} cannot be read: {reason}.") from error
+        raise SourceError(f"The database {_place(engine.url)} cannot be read: {reason}.") from error
 
 
-def _texts(values: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
-    """The texts of all values by attribute, those that are empty left out."""
+def _texts(values: Mapping[Any, object]) -> dict[str, tuple[str, ...]]:
+    """The texts of all values by attribute, without repeats; those that are empty are left out."""
     texts: dict[str, tuple[str, ...]] = {}
-    for name, value in values.items():
+    for key, value in values.items():
+        name = _text(key)
         if not name:
             continue
-        if isinstance(value, dict | list | tuple):
-            parts: dict[str, dict[str, None]] = {}  # of each attribute, without repeats, in order
-            for inner, text in _within(name, value):
-                parts.setdefault(inner, {})[text] = None
-            texts |= {inner: tuple(found) for inner, found in parts.items()}
-        elif text := _text(value):
-            texts[name] = (text,)
+        if isinstance(value, str | int | float) and name not in texts:  # as most are
+            if text := _text(value):
+                texts[name] = (text,)
+            continue
+        parts: dict[str, dict[str, None]] = {}  # of each attribute, in order
+        for inner, text in _within(name, value):
+            parts.setdefault(inner, dict.fromkeys(texts.get(inner, ())))[text] = None
+        texts |= {inner: tuple(found) for inner, found in parts.items()}
     return texts
 
 
 def _within(name: str, value: object) -> Iterator[tuple[str, str]]:
     """All texts inside of a value, each with the name of its attribute."""
-    if isinstance(value, dict):
-        for inner, part in value.items():
-            yield from _within(f"{name}.{inner}", part)
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            if inner := _text(key):
+                yield from _within(f"{name}.{inner}", part)
     elif isinstance(value, list | tuple):
         for part in value:
             yield from _within(name, part)
+    elif isinstance(value, set | frozenset):
+        yield from sorted(found for part in value for found in _within(name, part))
+    elif getattr(value, "ndim", 0):  # an array of NumPy, or what is like one
+        yield from _within(name, list(value))  # type: ignore[call-overload]
     elif text := _text(value):
         yield name, text
 
 
 def _text(value: object) -> str:
-    """A value as a page might show it; nothing for what is no text and no number."""
+    """A value as a page might show it; nothing for what is missing, or cannot be shown."""
+    if isinstance(value, str):
+        return _normal(value)
+    if _is_missing(value):
+        return ""
+    try:
+        return _normal(_shown_text(value))
+    except (ValueError, ArithmeticError):  # a number of thousands of digits
+        return ""
+
+
+def _is_missing(value: object) -> bool:
+    """Whether a value is None, or one that tables have for gaps: those are not equal to themselves."""
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError, ArithmeticError):  # some refuse to be compared
+        return True
+
+
+def _shown_text(value: object) -> str:
     match value:
-        case str():
-            return _normal(value)
-        case None:
-            return ""
         case bool():
             return "true" if value else "false"
-        case float() if not math.isfinite(value):
-            return ""
-        case float() if value.is_integer() and abs(value) < _WHOLE_BELOW:
-            return str(int(value))  # whole numbers become floats where others are missing
+        case int():
+            return str(value)
+        case Real():
+            number = float(value)
+            if not math.isfinite(number):
+                return ""
+            is_whole = number.is_integer() and abs(number) < _WHOLE_BELOW
+            return str(int(number)) if is_whole else str(value)
         case Decimal():
             return f"{value:f}" if value.is_finite() else ""
         case datetime():
@@ -407,8 +450,9 @@ def _text(value: object) -> str:
         case date():
             return value.isoformat()
         case bytes():
-            return _normal(_decoded(value))
-    return _normal(str(value))
+            return _decoded(value)
+    text = str(value)
+    return text.lower() if text in ("True", "False") else text  # the truths of NumPy
 
 
 def _decoded(content: bytes) -> str:
@@ -424,27 +468,36 @@ def _normal(text: str) -> str:
 
 def _source(value: object) -> str:
     source = _only_text(value, SOURCE_KEY)
-    if len(source.encode(errors="surrogatepass")) > _LONGEST_SOURCE:
-        raise ValueError(f"{SOURCE_KEY} is longer than {_LONGEST_SOURCE} bytes")
+    if len(source.encode(errors="surrogatepass")) > LONGEST_SOURCE:
+        raise UsageError(f"{SOURCE_KEY} is longer than {LONGEST_SOURCE} bytes.")
     return source
 
 
 def _only_text(value: object, key: str) -> str:
-    if value is not None and not isinstance(value, str):
-        raise ValueError(f"{key} must be a text, not {value!r}")
-    return _normal(value or "")
+    text = _text(value)
+    if text and not isinstance(value, str):
+        raise UsageError(f"{key} must be a text, not {_shown(value)}.")
+    return text
 
 
 def _confidence(value: object) -> float:
-    if value in (None, ""):
-        return 1.0
-    if not isinstance(value, str | int | float) or not 0 <= float(value) <= 1:
-        raise ValueError(f"{CONFIDENCE_KEY} must be a number from 0 to 1, not {value!r}")
-    return float(value)
+    text = _text(value)
+    try:
+        confidence = float(text or 1.0)
+    except ValueError:
+        confidence = math.nan
+    if not 0 <= confidence <= 1:
+        raise UsageError(f"{CONFIDENCE_KEY} must be a number from 0 to 1, not {_shown(value)}.")
+    return confidence
+
+
+def _shown(value: object) -> str:
+    shown = _normal(repr(value))
+    return shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}..."
 
 
 def _lowest(confidence: object) -> float:
     """The confidence of the least sure value of an extracted record."""
-    by_attribute = confidence if isinstance(confidence, dict) else {}
+    by_attribute = confidence if isinstance(confidence, Mapping) else {}
     all_values = [value for values in by_attribute.values() if isinstance(values, list) for value in values]
     return min(map(_confidence, all_values), default=1.0)

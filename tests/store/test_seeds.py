@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from siteloom.errors import StoreError
 from siteloom.model import Seed
-from siteloom.store import GrownSite, SeedCounts, Store
+from siteloom.store import GrownSite, GrownState, SeedCounts, Store
 from siteloom.store import seeds as seeds_of_store
 
 from .helpers import day
@@ -173,6 +173,46 @@ def test_the_name_of_a_source_may_not_be_very_long(store: Store) -> None:
     add(store, [seed("Oak", "x" * 300)])
 
 
+def grow(store: Store, seeds: Iterable[Seed], sources: Sequence[str] = ()) -> SeedCounts:
+    with store.recording("bootstrap", {}) as run:
+        return store.replace_seeds(run.id, seeds, sources, is_grown=True)
+
+
+def test_what_was_given_and_what_growth_found_do_not_touch_each_other(store: Store) -> None:
+    store.save_grown_site("guide", "wrapped", 1, 1)
+    replace(store, [seed("Oak"), seed("Elm")])
+    assert grow(store, [seed("Oak"), seed("Fir")]) == (2, 0, 0)
+    assert names(store) == ["Oak", "Elm", "Oak", "Fir"]
+    assert [len(list(store.seeds(is_grown=is_grown))) for is_grown in (False, True)] == [2, 2]
+    assert replace(store, [seed("Ash")]) == (1, 0, 2)
+    assert grow(store, [seed("Fir")]) == (0, 1, 1)
+    assert names(store) == ["Fir", "Ash"]
+    assert grow(store, [], ["guide"]) == (0, 0, 1)
+    assert names(store) == ["Ash"]
+
+
+def test_what_growth_found_counts_only_while_the_site_is_wrapped(store: Store) -> None:
+    add(store, [seed("Oak", "table")])
+    grow(store, [seed("Elm")])
+    states: list[GrownState] = ["wrapped", "poor", "failed", "withdrawn"]
+    for state in states:
+        store.save_grown_site("guide", state, 1, 1)
+        counting = {"guide", "table"} if state == "wrapped" else {"table"}
+        assert {found.source for found in store.seeds()} == counting
+        assert {one.source for one in store.seed_sources()} == counting
+        assert names(store, "guide") == (["Elm"] if state == "wrapped" else [])
+
+
+def test_what_growth_found_is_not_withdrawn_alone(store: Store) -> None:
+    store.save_grown_site("guide", "wrapped", 1, 1)
+    grow(store, [seed("Elm")])
+    with pytest.raises(StoreError, match=r"siteloom bootstrap --withdraw guide\.$"):
+        store.withdraw_seeds("guide")
+    add(store, [seed("Oak")])
+    assert store.withdraw_seeds("guide") == 1
+    assert names(store) == ["Elm"]
+
+
 Given = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 4)), max_size=12)
 
 
@@ -221,9 +261,3 @@ def test_what_became_of_a_site_takes_the_place_of_what_was_kept_before(store: St
         ("B.example", "failed", 1, 7, None, None, {}),
         ("b.example", "wrapped", 2, 9, "b.example/1", 4, {}),
     ]
-
-
-def test_a_site_is_forgotten(store: Store) -> None:
-    store.save_grown_site("a.example", "withdrawn", 1, 1)
-    assert [store.forget_grown_site("a.example") for _ in range(2)] == [True, False]
-    assert store.grown_sites() == []

@@ -260,10 +260,10 @@ def _bootstrap_sources(
 
 
 def _read_seeds(shell: Shell, wanted: _Wanted) -> list[Seed]:
-    from siteloom.seed_files import without_password
+    from siteloom.config import without_passwords
 
     known = list(read_reshaped(shell, wanted.seeds, wanted.several, wanted.renamed))
-    place = without_password(wanted.seeds)
+    place = without_passwords(wanted.seeds)
     if not known:
         raise UsageError(f"There is no record in {place}.")
     check_core(wanted.core, known, place)
@@ -352,10 +352,10 @@ def _bootstrap_workspace(
 
 def _import(shell: Shell, store: Store, wanted: _Wanted) -> None:
     """Take the records of a file in, in the place of what was known of their sources."""
-    from siteloom.seed_files import without_password
+    from siteloom.config import without_passwords
 
     known = _read_seeds(shell, wanted)
-    with store.recording("seeds", {"locations": [without_password(wanted.seeds)]}) as run:
+    with store.recording("seeds", {"locations": [without_passwords(wanted.seeds)]}) as run:
         counts = store.replace_seeds(run.id, known)
         run.counts.update(counts._asdict())
     shell.say(f"{counts.added:,} seeds are new, {counts.unchanged:,} were known already.")

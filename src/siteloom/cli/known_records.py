@@ -59,12 +59,13 @@ def pairs(option: str, given: list[str] | None) -> dict[str, str]:
 
 def read_known(shell: Shell, location: str) -> Iterator[Seed]:
     """The records at a location; how many rows were left out is said in the end."""
-    from siteloom.seed_files import read_seeds, without_password
+    from siteloom.config import without_passwords
+    from siteloom.seed_files import read_seeds
 
     problems: Counter[str] = Counter()
     yield from read_seeds(location, on_problem=lambda problem: problems.update([problem.reason]))
     for reason, count in problems.items():
-        shell.say(f"{count:,} rows of {without_password(location)} were left out: {reason}.")
+        shell.say(f"{count:,} rows of {without_passwords(location)} were left out: {reason}.")
 
 
 def read_reshaped(

@@ -13,6 +13,7 @@ import typer
 from siteloom.cli.change_words import percent
 from siteloom.cli.known_records import RenameOption, SeveralOption, pairs, some, warn_of_unknown
 from siteloom.cli.shell import OutputOption, Shell
+from siteloom.config import without_passwords
 from siteloom.errors import SourceError, UsageError
 from siteloom.model import Failure, Page, Seed
 from siteloom.output import Column, check_destination
@@ -23,7 +24,6 @@ from siteloom.seed_files import (
     read_seeds,
     reshaped,
     seed_of,
-    without_password,
 )
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _import(shell: Shell, store: Store, wanted: _Wanted) -> None:
     skipped: Counter[str] = Counter()
     names: set[str] = set()  # of all attributes, as they were before some were renamed
     arguments = {
-        "locations": [without_password(location) for location in wanted.locations],
+        "locations": [without_passwords(location) for location in wanted.locations],
         **{name: value for name, value in wanted._asdict().items() if name != "locations"},
     }
     with store.recording(NAME, arguments) as run, shell.counting("Reading", "records") as count:
@@ -251,7 +251,7 @@ def _show(shell: Shell, store: Store, source: str | None, output: str | None) ->
             Column(CONFIDENCE_KEY, "number"),
             *(Column(name, "texts") for name in attributes),
         )
-        seeds = store.seeds([one.source for one in found])
+        seeds = store.seeds(None if source is None else [source])
         shell.write(output, columns, map(_row, seeds))
     if found:
         columns_shown = ("source", "records", "attributes", "confidence", "last added")

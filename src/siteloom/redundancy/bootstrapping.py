@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 from siteloom.dom import parse
@@ -15,9 +13,10 @@ from siteloom.redundancy.outcome import AttributeEvidence, Bootstrapped, SeedMat
 from siteloom.redundancy.page_texts import TextCollector
 from siteloom.redundancy.position_wrapper import positions_wrapper
 from siteloom.redundancy.wrapping import wrapped
+from siteloom.seed_files import seed_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from siteloom.learning import Schema
     from siteloom.model import Page
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
 
 Method = Literal["bits", "findattrpos", "findattrposw"]
 METHODS: tuple[Method, ...] = get_args(Method)
-
-SOURCE = "_source"
-"""The key under which a record as a mapping tells where it is known from."""
 
 _NOT_TRIED = "its pages were chosen by it, and it was tried on no others"
 
@@ -60,26 +56,8 @@ def bootstrap(
 
 
 def as_seed(given: GivenSeed) -> Seed:
-    """A record as a mapping, with texts that are fit to be compared."""
-    if isinstance(given, Seed):
-        return given
-    if not isinstance(given, Mapping):
-        raise UsageError(f"A seed must be a mapping of attributes to values, not {given!r:.100}.")
-    values: dict[str, tuple[str, ...]] = {}
-    for name, value in given.items():
-        if str(name).startswith("_"):
-            continue
-        each = value if isinstance(value, list | tuple) else (value,)
-        if texts := tuple(filter(None, map(_text, each))):
-            values[str(name)] = texts
-    return Seed(values, source=str(given.get(SOURCE) or ""))
-
-
-def _text(value: object) -> str:
-    """A value as a text; nothing for what stands for a value that is missing."""
-    if isinstance(value, float):  # tables with gaps make 4 into 4.0, and a gap into NaN
-        return "" if math.isnan(value) else str(int(value)) if value.is_integer() else str(value)
-    return "" if value is None else " ".join(str(value).split())
+    """A record, also as a mapping of attributes to values."""
+    return given if isinstance(given, Seed) else seed_of(given)
 
 
 def _check(seeds: Sequence[Seed], core: Sequence[str]) -> None:

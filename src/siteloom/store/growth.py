@@ -51,10 +51,3 @@ def grown_sites(engine: Engine) -> list[GrownSite]:
     with engine.connect() as connection:
         found = [GrownSite(*row) for row in connection.execute(select(schema.grown_sites))]
     return sorted(found, key=lambda grown: grown.site)  # databases differ in how they sort text
-
-
-def forget_grown_site(engine: Engine, site: str) -> bool:
-    """Keep no more what became of a site, as if it was never tried; returns whether anything was kept."""
-    forgotten = delete(schema.grown_sites).where(schema.grown_sites.c.site == storable(site))
-    with engine.begin() as connection:
-        return connection.execute(forgotten).rowcount > 0

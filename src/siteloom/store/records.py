@@ -19,6 +19,7 @@ from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.keys import address_key
 from siteloom.store.runs import begin_run, mark_killed, run_to_its_end, save_failures
 from siteloom.store.text import storable, storable_json
+from siteloom.store.wrappers import WITHDRAWN, is_newest
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -166,14 +167,26 @@ def newest_extraction(
 
 
 def records_of_run(engine: Engine, run_id: int | None = None) -> Iterator[str]:
-    """The JSON of all records of a run, in their order; by default of the newest that came to a good end."""
+    """The JSON of all records of a run, in their order.
+
+    By default it is the newest that came to a good end, and wrappers that are out of force by now are left
+    out. What they found is kept, for they may be put back.
+    """
     if run_id is None:
         run_id = newest_extraction(engine)
         if run_id is None:
             raise StoreError("No records were extracted yet: run siteloom extract.")
-    elif not _is_extraction(engine, run_id):
+        return _records(engine, run_id, _is_not_withdrawn())
+    if not _is_extraction(engine, run_id):
         raise StoreError(f"There is no run {run_id} of extract: siteloom status lists the latest runs.")
     return _records(engine, run_id)
+
+
+def _is_not_withdrawn() -> ColumnElement[bool]:
+    wrappers, columns = schema.wrappers, schema.records.c
+    withdrawn = select(wrappers.c.name).where(is_newest(wrappers), wrappers.c.origin == WITHDRAWN)
+    # Without a version, it was no wrapper of the workspace.
+    return columns.wrapper_version.is_(None) | columns.wrapper.not_in(withdrawn)
 
 
 def _is_extraction(engine: Engine, run_id: int) -> bool:

@@ -254,7 +254,9 @@ seeds = Table(
     metadata,
     Column("id", RowId, primary_key=True),
     Column("source", Text, nullable=False),
-    # A hash of source, URL and values.
+    # Whether growth found it on the site that is its source; else it was given.
+    Column("is_grown", Boolean, nullable=False),
+    # A hash of source, URL and values, and of whether it is grown.
     Column("key", LargeBinary, nullable=False, unique=True),
     # The values by attribute, as JSON.
     Column("content", Text, nullable=False),

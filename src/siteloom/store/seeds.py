@@ -1,7 +1,8 @@
-"""Seeds in the store: known records by source.
+"""Seeds in the store: known records by source, those that were given and those that growth found.
 
 What comes is written batch by batch, and each seed has the mark of the time it was met last. So an import can
 be killed at any moment and begun again: what a source no longer has is removed only when all of it was read.
+Given and grown seeds of a source do not touch each other. Grown ones count only while their site is wrapped.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from operator import itemgetter
 from secrets import randbits
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, or_, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from siteloom.errors import StoreError
-from siteloom.model import Seed
+from siteloom.model import LONGEST_SOURCE, Seed
 from siteloom.store import schema
 from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.keys import seed_key
@@ -27,12 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
     from datetime import datetime
 
-    from sqlalchemy import Connection, Engine, Row
+    from sqlalchemy import ColumnElement, Connection, Engine, Row
 
 _WRITTEN_AT_A_TIME = 10_000
 _READ_AT_A_TIME = 5_000
 _MARK_BITS = 62
-_LONGEST_SOURCE = 300  # bytes; PostgreSQL refuses to index far longer ones
+_GROWN = "grown "  # in the keys of seeds that growth found
 
 # Made once: for a million small texts it is the making that takes long.
 _in_order = json.JSONEncoder(sort_keys=True).encode
@@ -63,13 +64,17 @@ def add_seeds(
     seeds: Iterable[Seed],
     *,
     at: datetime,
+    is_grown: bool,
     replaced: Collection[str] | None = None,
 ) -> SeedCounts:
-    """Keep seeds; unless `replaced` is None, only they are left of their sources and of those it names."""
+    """Keep seeds; unless `replaced` is None, only they are left of their sources and of those it names.
+
+    That is of what was given, or of what growth found, whichever they are.
+    """
     with engine.connect() as connection:
         last_id = connection.execute(select(func.coalesce(func.max(schema.seeds.c.id), 0))).scalar_one()
     count, removed = 0, 0
-    common = {"run_id": run_id, "met": randbits(_MARK_BITS), "added_at": at}
+    common = {"run_id": run_id, "met": randbits(_MARK_BITS), "added_at": at, "is_grown": is_grown}
     sources = {storable(source) for source in replaced or ()}
     for batch in _batches(seeds):
         count += len(batch)
@@ -81,7 +86,8 @@ def add_seeds(
         is_new = schema.seeds.c.id > last_id
         added: int = connection.execute(select(func.count()).where(is_new)).scalar_one()
         if replaced is not None:
-            removed = sum(_remove_outdated(connection, common["met"], source) for source in sources)
+            is_outdated = (schema.seeds.c.met != common["met"]) & (schema.seeds.c.is_grown == is_grown)
+            removed = sum(_remove(connection, source, is_outdated) for source in sources)
     return SeedCounts(added, count - added, removed)
 
 
@@ -93,11 +99,11 @@ def _batches(seeds: Iterable[Seed]) -> Iterator[list[Seed]]:
 
 def _row(seed: Seed, common: Mapping[str, object]) -> dict[str, object]:
     source, url = storable(seed.source), storable(seed.url)
-    if len(source.encode()) > _LONGEST_SOURCE:
-        raise StoreError(f"The source {source[:40]!r}... of seeds is longer than {_LONGEST_SOURCE} bytes.")
+    if len(source.encode()) > LONGEST_SOURCE:
+        raise StoreError(f"The source {source[:40]!r}... of seeds is longer than {LONGEST_SOURCE} bytes.")
     return {
         "source": source,
-        "key": seed_key(source, url, _in_order(seed.values)),
+        "key": seed_key(source, url, f"{_GROWN if common['is_grown'] else ''}{_in_order(seed.values)}"),
         "content": storable_json(_as_given(seed.values)),
         "url": url,
         "confidence": seed.confidence,
@@ -112,29 +118,40 @@ def _save(connection: Connection, rows: list[dict[str, object]]) -> None:
     connection.execute(row.on_conflict_do_update(index_elements=["key"], set_=met_again), rows)
 
 
-def _remove_outdated(connection: Connection, mark: object, source: str) -> int:
-    columns = schema.seeds.c
-    outdated = delete(schema.seeds).where(columns.source == source, columns.met != mark)
-    return connection.execute(outdated).rowcount
+def _remove(connection: Connection, source: str, condition: ColumnElement[bool]) -> int:
+    return connection.execute(delete(schema.seeds).where(schema.seeds.c.source == source, condition)).rowcount
 
 
-def stored_seeds(engine: Engine, sources: Collection[str] | None = None) -> Iterator[Seed]:
-    """All seeds or those of some sources, in the order they came."""
-    for row in _rows(engine, sources):
+def stored_seeds(
+    engine: Engine, sources: Collection[str] | None = None, *, is_grown: bool | None = None
+) -> Iterator[Seed]:
+    """All seeds that count or those of some sources, given or grown or both, in the order they came."""
+    conditions = [_counts()]
+    if sources is not None:
+        conditions.append(schema.seeds.c.source.in_([storable(source) for source in sources]))
+    if is_grown is not None:
+        conditions.append(schema.seeds.c.is_grown == is_grown)
+    for row in _rows(engine, *conditions):
         values = {name: tuple(texts) for name, texts in json.loads(row.content).items()}
         yield Seed(values, row.source, row.url, row.confidence)
 
 
-def _rows(engine: Engine, sources: Collection[str] | None = None) -> Iterator[Row[*tuple[Any, ...]]]:
+def _counts() -> ColumnElement[bool]:
+    """Whether a seed counts: it was given, or its site is wrapped, and not stopped half way or withdrawn."""
+    sites = schema.grown_sites.c
+    wrapped = select(sites.site).where(sites.state == "wrapped")
+    return or_(~schema.seeds.c.is_grown, schema.seeds.c.source.in_(wrapped))
+
+
+def _rows(engine: Engine, *conditions: ColumnElement[bool]) -> Iterator[Row[*tuple[Any, ...]]]:
     """In batches, each found from where the last one ended: no answer is large, and none stays open."""
     columns = schema.seeds.c
     batch = (
         select(columns.id, columns.source, columns.content, columns.url, columns.confidence)
+        .where(*conditions)
         .order_by(columns.id)
         .limit(_READ_AT_A_TIME)
     )
-    if sources is not None:
-        batch = batch.where(columns.source.in_([storable(source) for source in sources]))
     following = batch
     while True:
         with engine.connect() as connection:
@@ -146,13 +163,14 @@ def _rows(engine: Engine, sources: Collection[str] | None = None) -> Iterator[Ro
 
 
 def seed_sources(engine: Engine) -> list[SeedSource]:
-    """All sources by name, in numbers."""
+    """All sources by name, with the seeds that count in numbers."""
     columns = schema.seeds.c
     numbers = (func.count(), func.avg(columns.confidence), func.max(columns.added_at))
     with engine.connect() as connection:
-        found = connection.execute(select(columns.source, *numbers).group_by(columns.source)).all()
+        query = select(columns.source, *numbers).where(_counts()).group_by(columns.source)
+        found = connection.execute(query).all()
     filled: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for row in _rows(engine):
+    for row in _rows(engine, _counts()):
         filled[row.source].update(json.loads(row.content).keys())
     return [
         SeedSource(source, records, filled[source], confidence, added_at)
@@ -163,7 +181,18 @@ def seed_sources(engine: Engine) -> list[SeedSource]:
 
 
 def withdraw_seeds(engine: Engine, source: str) -> int:
-    """Remove all seeds of a source; returns how many there were."""
-    withdrawn = delete(schema.seeds).where(schema.seeds.c.source == storable(source))
+    """Remove all seeds that were given of a source; returns how many there were.
+
+    It is an error if there are only such that growth found.
+    """
+    columns = schema.seeds.c
+    name = storable(source)
+    is_left = select(columns.id).where(columns.source == name, columns.is_grown).limit(1)
     with held_back_interrupt(), engine.begin() as connection:
-        return connection.execute(withdrawn).rowcount
+        removed = _remove(connection, name, ~columns.is_grown)
+        if not removed and connection.execute(is_left).one_or_none() is not None:
+            raise StoreError(
+                f"The seeds of {source} came of wrapping it: take it back with "
+                f"siteloom bootstrap --withdraw {source}."
+            )
+    return removed

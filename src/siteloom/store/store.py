@@ -28,7 +28,7 @@ from siteloom.store.changes import (
     watched_versions,
 )
 from siteloom.store.clusters import latest_clusters, save_clusters
-from siteloom.store.growth import GrownSite, forget_grown_site, grown_sites, save_grown_site
+from siteloom.store.growth import GrownSite, grown_sites, save_grown_site
 from siteloom.store.keys import content_hash
 from siteloom.store.lock import is_locked, write_lock
 from siteloom.store.packs import Document, Pack
@@ -308,7 +308,8 @@ class Store:
         """The JSON of all records of a run, by default of the newest run of extract that came to a good end.
 
         They come in the order of the pages, read from the tables a few at a
-        time. A run that is named may be one that has not ended.
+        time. A run that is named may be one that has not ended, and gives all that it found;
+        else records of wrappers that are out of force by now are left out.
         """
         return records_of_run(self.engine, run_id)
 
@@ -418,30 +419,42 @@ class Store:
         settle_repair(self.engine, repair_id, state, version_after)
 
     def add_seeds(self, run_id: int, seeds: Iterable[Seed]) -> SeedCounts:
-        """Keep seeds beside those that there are.
+        """Keep seeds that were given beside those that there are.
 
         One that has source, page and values of another is taken for that one, with the confidence it has now.
         """
-        return add_seeds(self.engine, run_id, seeds, at=self.clock())
+        return add_seeds(self.engine, run_id, seeds, at=self.clock(), is_grown=False)
 
-    def replace_seeds(self, run_id: int, seeds: Iterable[Seed], sources: Collection[str] = ()) -> SeedCounts:
+    def replace_seeds(
+        self, run_id: int, seeds: Iterable[Seed], sources: Collection[str] = (), *, is_grown: bool = False
+    ) -> SeedCounts:
         """Keep seeds in the place of all that their sources, and those that are named, had before.
 
-        They are read as they are written, batch by batch. What is outdated is removed in the end, so that
+        Those that were given take the place of such, and those that growth found on a site of theirs. They
+        are read as they are written, batch by batch. What is outdated is removed in the end, so that
         an error or a kill half way loses nothing, and doing it all again leaves nothing double.
         """
-        return add_seeds(self.engine, run_id, seeds, at=self.clock(), replaced=sources)
+        now = self.clock()
+        return add_seeds(self.engine, run_id, seeds, at=now, is_grown=is_grown, replaced=sources)
 
-    def seeds(self, sources: Collection[str] | None = None) -> Iterator[Seed]:
-        """All seeds or those of some sources, in the order they came, read a few at a time."""
-        return stored_seeds(self.engine, sources)
+    def seeds(
+        self, sources: Collection[str] | None = None, *, is_grown: bool | None = None
+    ) -> Iterator[Seed]:
+        """All seeds or those of some sources, in the order they came, read a few at a time.
+
+        They may be those that were given, or those that growth found, on sites that are wrapped now.
+        """
+        return stored_seeds(self.engine, sources, is_grown=is_grown)
 
     def seed_sources(self) -> list[SeedSource]:
         """All sources of seeds by name, in numbers; every seed is read for it."""
         return seed_sources(self.engine)
 
     def withdraw_seeds(self, source: str) -> int:
-        """Remove all seeds of a source; returns how many there were."""
+        """Remove all seeds that were given of a source; returns how many there were.
+
+        What growth found is taken back with all that came of it, by `siteloom.growing.withdraw`.
+        """
         return withdraw_seeds(self.engine, source)
 
     def save_grown_site(
@@ -462,10 +475,6 @@ class Store:
     def grown_sites(self) -> list[GrownSite]:
         """What became of each site that was to be wrapped from seeds, by name."""
         return grown_sites(self.engine)
-
-    def forget_grown_site(self, site: str) -> bool:
-        """Keep no more what became of a site, as if it was never tried; returns whether anything was kept."""
-        return forget_grown_site(self.engine, site)
 
     def versions(self, url: str, site: str | None = None) -> tuple[Page, ...]:
         """All versions of a page, the newest last; in the site of its URL unless another is named."""

@@ -62,8 +62,8 @@ def save_wrapper(
     return version
 
 
-def is_in_force(wrappers: Table) -> ColumnElement[bool]:
-    """Whether a version of a wrapper is its newest, and not one that only takes it out of force."""
+def is_newest(wrappers: Table) -> ColumnElement[bool]:
+    """Whether a version of a wrapper is its newest."""
     later = wrappers.alias("later").c
     is_outdated = (
         select(later.id)
@@ -71,7 +71,12 @@ def is_in_force(wrappers: Table) -> ColumnElement[bool]:
         .correlate(wrappers)
         .exists()
     )
-    return ~is_outdated & (wrappers.c.origin != WITHDRAWN)
+    return ~is_outdated
+
+
+def is_in_force(wrappers: Table) -> ColumnElement[bool]:
+    """Whether a version of a wrapper is its newest, and not one that only takes it out of force."""
+    return is_newest(wrappers) & (wrappers.c.origin != WITHDRAWN)
 
 
 def newest_wrappers(engine: Engine) -> list[StoredWrapper]:

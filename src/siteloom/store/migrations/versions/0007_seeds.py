@@ -15,6 +15,7 @@ def upgrade() -> None:
         "seeds",
         sa.Column("id", RowId, primary_key=True),
         sa.Column("source", sa.Text, nullable=False),
+        sa.Column("is_grown", sa.Boolean, nullable=False),
         sa.Column("key", sa.LargeBinary, nullable=False, unique=True),
         sa.Column("content", sa.Text, nullable=False),
         sa.Column("url", sa.Text, nullable=False),
