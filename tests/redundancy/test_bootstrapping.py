@@ -240,14 +240,14 @@ def test_mappings_are_read_as_texts() -> None:
         "name": "  Golden\n Goose ",
         "stars": 4,
         "tags": ["a", None, " ", 7],
-        "_source": 12,
+        "_source": "a guide",
         "_x": "y",
         "no": None,
         "blank": " ",
     }
 
     assert as_seed(given) == Seed(
-        {"name": ("Golden Goose",), "stars": ("4",), "tags": ("a", "7")}, source="12"
+        {"name": ("Golden Goose",), "stars": ("4",), "tags": ("a", "7")}, source="a guide"
     )
     assert as_seed({"name": ("a", "b")}) == Seed({"name": ("a", "b")})
     seed = Seed({"name": ("a",)}, "x", "https://x.example/", 0.5)
@@ -421,7 +421,7 @@ def test_gaps_in_tables_are_no_values() -> None:
 
 @pytest.mark.parametrize("given", ["text", 7, None, ["name"]])
 def test_what_is_no_mapping_is_no_seed(given: object) -> None:
-    with pytest.raises(UsageError, match="seed"):
+    with pytest.raises(UsageError, match="must be a mapping of attributes"):
         siteloom.bootstrap([given], sites.pages(), sites.CORE)  # type: ignore[list-item]
 
 
