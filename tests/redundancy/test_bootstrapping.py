@@ -429,3 +429,14 @@ def test_pages_that_cannot_be_read_are_told() -> None:
     found = siteloom.bootstrap(sites.seeds(), [*sites.pages(), Page("https://x.example/", b"")], sites.CORE)
 
     assert [failure.url for failure in found.failures] == ["https://x.example/"]
+
+
+def test_a_column_that_repeats_another_does_no_harm() -> None:
+    seeds = [
+        Seed({**seed.values, "slug": ("-".join(seed.values["name"][0].lower().split()),)})
+        for seed in sites.seeds()
+    ]
+    found = siteloom.bootstrap(seeds, sites.pages(), sites.CORE)
+
+    assert extracted(found, sites.pages()) == expected()
+    assert found.attributes["slug"].reason == "the seeds say the same as name"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import permutations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,10 +16,12 @@ from siteloom.redundancy.alignment import (
     matched_rows,
     told,
 )
+from siteloom.redundancy.folding import folded
 from siteloom.redundancy.page_texts import INNER
 from siteloom.redundancy.positions import positions_of, template_rows
 from siteloom.redundancy.seed_table import NO_KIND, kind_number, read_text, scrambled, seed_table
 from siteloom.redundancy.slots import find_slots
+from siteloom.spacing import evenly_spaced
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -38,6 +42,9 @@ LEAST_PAGES = 10
 """Pages that must show known records: beta of the paper on content redundancy."""
 
 _LEAST_TIMES_CHANCE = 3.0  # as much must records tell as those with the values of others
+_COMPARED_SEEDS = 1_000  # are enough to see whether two attributes say the same
+_SAME_VALUES = 0.5
+_TELLING_VALUES = 0.5  # different ones, by seeds
 _LEVELS_AROUND = 3  # elements have several texts but few: `page_texts` leaves larger ones out
 _SAME_ROWS = 0.5  # of the rows of two attributes' positions, which are then the same
 
@@ -45,7 +52,8 @@ _SAME_ROWS = 0.5  # of the rows of two attributes' positions, which are then the
 class KnownPages(NamedTuple):
     """What is known of a site's pages: which show which records, and where attributes stand.
 
-    `seeds` are the numbers of the records among the seeds that were given.
+    `seeds` are the numbers of the records among the seeds that were given. `copies` are attributes that say
+    the same as another, beside which they tell nothing: a name in other letters, or in an address.
     """
 
     table: SeedTable
@@ -56,6 +64,7 @@ class KnownPages(NamedTuple):
     slots: Mapping[str, Sequence[Slot]]
     rows: Rows
     seeds: Sequence[int]
+    copies: Mapping[str, str]
 
     def attribute(self, name: str) -> SeedAttribute:
         """The known values of an attribute."""
@@ -79,7 +88,8 @@ def known_pages(seeds: Sequence[Seed], texts: PageTexts, core: Collection[str]) 
     """Find the pages that show known records, with a core value at least; or say why there are none."""
     # Seeds that say the same are one, from however many sources.
     numbers = list({_said(seed): number for number, seed in enumerate(seeds)}.values())
-    table = seed_table([seeds[number] for number in numbers])
+    copies = _copies(seeds, core)
+    table = seed_table([_without(seeds[number], copies) for number in numbers])
     if len(table.attributes) < 2:
         return NoOverlap(
             f"The seeds have only {table.attributes[0].name}: whether a page shows a record can be told "
@@ -114,7 +124,35 @@ def known_pages(seeds: Sequence[Seed], texts: PageTexts, core: Collection[str]) 
     names = [attribute.name for attribute in table.attributes]
     by_name = dict(zip(names, matches, strict=True))
     slots = _slots(table, by_name, found.pairs, is_open, positions, kinds, texts)
-    return KnownPages(table, texts, positions, by_name, found.pairs, slots, rows, numbers)
+    return KnownPages(table, texts, positions, by_name, found.pairs, slots, rows, numbers, copies)
+
+
+def _copies(seeds: Sequence[Seed], core: Collection[str]) -> dict[str, str]:
+    """The attributes whose values are mostly those of another in other letters or another order."""
+    words: dict[str, dict[int, set[str]]] = {}
+    for number, seed in enumerate(evenly_spaced(seeds, _COMPARED_SEEDS)):
+        for name, texts in seed.values.items():
+            forms = {" ".join(sorted(folded(text).split())) for text in texts} - {""}
+            if forms:
+                words.setdefault(name, {})[number] = forms
+    # Yes and no are the same for many questions; a name that is the same is no accident.
+    telling = {
+        name: found
+        for name, found in words.items()
+        if len(set().union(*found.values())) > _TELLING_VALUES * len(found)
+    }
+    copies: dict[str, str] = {}
+    for name, other in permutations(sorted(telling, key=lambda name: name not in core), 2):
+        if name not in copies and other not in core and other not in copies:
+            both = telling[name].keys() & telling[other].keys()
+            same = sum(not telling[name][number].isdisjoint(telling[other][number]) for number in both)
+            if same > _SAME_VALUES * len(both):
+                copies[other] = name
+    return copies
+
+
+def _without(seed: Seed, names: Collection[str]) -> Seed:
+    return replace(seed, values={name: texts for name, texts in seed.values.items() if name not in names})
 
 
 def _said(seed: Seed) -> frozenset[tuple[str, tuple[str, ...]]]:

@@ -85,6 +85,10 @@ def wrapped(known: KnownPages, pages: Sequence[Page], schema: Schema) -> Wrapped
     learned = _best_wrapper(_without(shown, held_back), pages, template, schema)
     trial = None if learned is None else _tried(learned, pages, sorted(held_back))
     attributes = {name: _judged(name, known, trial, shown.get(name, {})) for name in known.slots}
+    for name, other in known.copies.items():
+        attributes[name] = AttributeEvidence(
+            "refused", 0, 0.0, 0.0, 0.0, f"the seeds say the same as {other}"
+        )
     accepted = {name for name, found in attributes.items() if found.verdict == "accepted"}
     wrapper = None
     if trial is not None and accepted:
