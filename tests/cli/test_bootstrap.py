@@ -65,7 +65,7 @@ def test_a_site_is_wrapped_from_a_table(table_place: Path, go: Going) -> None:
     assert all(len(line) <= 80 for line in told.splitlines())
     shown = {line.split()[1] for line in told.splitlines() if line.startswith("│")}
     assert shown == wrapper.attributes.keys()
-    assert "Refused, as they stand at no position more often than by chance: " in told
+    assert "Refused (at no position more often than by chance): " in told
     done("extract", "directory.jsonl", "--wrapper", "w.json", "-o", "records.jsonl")
     truth = {page.page.url: list(page.truth["name"]) for page in of_kind(directory(), "restaurant")}
     found = {row["url"]: row["values"].get("name") for row in rows_in("records.jsonl")}

@@ -89,7 +89,8 @@ def _demo(shell: Shell, folder: Path) -> None:
     shell.say(
         "\nNext, on your own pages: siteloom init, siteloom ingest FOLDER_OR_FILE, siteloom cluster,\n"
         "siteloom sample, siteloom learn --examples FILE, siteloom extract -o records.jsonl. If you have a "
-        "table of\nwhat they tell of, siteloom bootstrap --seeds TABLE.csv instead of sample and learn."
+        "table of\nwhat they tell of, siteloom bootstrap --seeds TABLE.csv --core name instead of sample and "
+        "learn."
     )
 
 

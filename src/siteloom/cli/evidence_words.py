@@ -31,8 +31,7 @@ def show_evidence(shell: Shell, attributes: Mapping[str, AttributeEvidence]) -> 
     for name in _of_verdict(attributes, "refused"):
         refused.setdefault(attributes[name].reason, []).append(name)
     for reason, names in refused.items():
-        stand = "it stands" if len(names) == 1 else "they stand"
-        say_wrapped(shell, f"Refused, as {stand} {reason}: {named(names)}.")
+        say_wrapped(shell, f"Refused ({reason}): {named(names)}.")
 
 
 def say_verdicts(shell: Shell, attributes: Mapping[str, AttributeEvidence]) -> None:

@@ -75,6 +75,7 @@ _NUMERIC_DATE = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d\d)", re.ASCII)
 _YEAR_FIRST = re.compile(r"(\d{4})([./-])(\d{1,2})\2(\d{1,2})", re.ASCII)
 _YEAR_FIRST_IN_CHINESE = re.compile(r"(\d{4})年(\d{1,2})月(\d{1,2})日", re.ASCII)
 _MONTH_OF_YEAR = re.compile(r"(\d{1,2})/(\d{4})", re.ASCII)
+_YEAR_AND_MONTH = re.compile(r"((?:19|20)\d\d)-(\d\d)", re.ASCII)
 _NAMED_MONTH = re.compile(
     r"""
     (?: [^\W\d_]{2,12}\.?,\s+ )?                                       # Friday,
@@ -190,6 +191,8 @@ def _date_key(text: str, *, day_first: bool) -> str | None:
         return _day_key(int(match[1]), int(match[2]), int(match[3]))
     if match := _MONTH_OF_YEAR.fullmatch(text):
         return _month_key(int(match[2]), int(match[1]))
+    if match := _YEAR_AND_MONTH.fullmatch(text):
+        return _month_key(int(match[1]), int(match[2]))
     if match := _NAMED_MONTH.fullmatch(text):
         months = months_called((match["month"] or match["first"]).lower())
         if len(months) != 1:
