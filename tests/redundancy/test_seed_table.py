@@ -268,4 +268,10 @@ def test_images_match_by_the_names_of_their_files() -> None:
         "/i/BlueFern.png?w=20",
     )
 
-    assert found == {("/i/BlueFern.png?w=20", "https://one.example/p/blue-fern.jpg"): 1.0}
+    assert found == {
+        ("/i/BlueFern.png?w=20", "https://one.example/p/blue-fern.jpg"): pytest.approx(KEY_SIMILARITY)
+    }
+
+
+def test_images_match_no_texts() -> None:
+    assert matches(attribute("9780312370848", "Blue Fern"), "/i/9780312370848.jpg", "/i/blue-fern.png") == {}

@@ -57,7 +57,7 @@ class ReadText(NamedTuple):
 
 
 NO_KIND = -1
-_KINDS = ("date", "email", "isbn", "length", "number", "phone", "price", "url")
+_KINDS = ("date", "email", "image", "isbn", "length", "number", "phone", "price", "url")
 
 
 def kind_number(key: str | None) -> int:
@@ -66,9 +66,15 @@ def kind_number(key: str | None) -> int:
 
 
 def read_text(text: str) -> ReadText:
-    """A text in the forms that are compared; that of an image's address are the words of its file's name."""
-    form = file_words(text) if _IMAGE.search(text) else folded(text)
-    key = telling_key(text) if form else None
+    """A text in the forms that are compared.
+
+    The addresses of images are compared by the names of their files, and with one another only: many are
+    called like what they show, also those of other records.
+    """
+    if _IMAGE.search(text):
+        words = file_words(text)
+        return ReadText(text, folded(text), f"image:{words}" if words else None, ())
+    form, key = folded(text), telling_key(text)
     return ReadText(text, form, key, _parts(text, form, key))
 
 
@@ -166,7 +172,7 @@ class SeedAttribute:
                 alike.extend((number, value) for value in by_key[text.key])
             for part in (text.folded, *text.parts):
                 partly.extend((number, value) for value in by_part.get(part, ()))
-            for end in _ends(text.folded):
+            for end in _ends(text.folded) if text.key is None else ():
                 value = by_folded.get(end)
                 if value is not None:
                     partly.append((number, value))
