@@ -88,7 +88,7 @@ def test_a_site_is_wrapped_from_a_table(table_place: Path, go: Going) -> None:
     assert example.values.keys() <= wrapper.attributes.keys()
     words = " ".join(told.split())
     assert "Check todo.jsonl: it has 5 pages with what is likely their name, " in words
-    refused = words.partition("more often than by chance: ")[2].partition(".")[0]
+    refused = words.partition("more often than by chance): ")[2].partition(".")[0]
     assert f"It has nothing of {refused}: add what you see of that on the pages." in words
     assert "Then: siteloom learn directory.jsonl --examples todo.jsonl -o FILE" in words
     assert not Path(".siteloom").exists()
