@@ -22,11 +22,11 @@ from siteloom.errors import UnreadablePage
 from siteloom.model import Failure, Seed
 from siteloom.redundancy.candidates import at_least, weak_matches
 from siteloom.redundancy.findattrpos import best_positions
-from siteloom.redundancy.page_texts import TextCollector
 from siteloom.redundancy.patterns import strong_matches
 from siteloom.redundancy.position_wrapper import positions_wrapper
 from siteloom.redundancy.strong import STRONGLY_SIMILAR
 from siteloom.spacing import evenly_spaced
+from siteloom.template.page_texts import TextCollector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from siteloom.model import Page
     from siteloom.redundancy.candidates import Matches
     from siteloom.redundancy.findattrpos import FoundPositions
-    from siteloom.redundancy.page_texts import PageTexts
+    from siteloom.template.page_texts import PageTexts
     from siteloom.wrapper import Wrapper
 
 CORES = {

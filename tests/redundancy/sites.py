@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.dom import parse
 from siteloom.model import Failure, Page, Seed
-from siteloom.redundancy.page_texts import TextCollector
+from siteloom.template.page_texts import TextCollector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from siteloom.redundancy.page_texts import PageTexts
+    from siteloom.template.page_texts import PageTexts
 
 _FIRST = (
     "Golden Blue Casa Old Harbour Saffron Red Stone "

@@ -22,7 +22,6 @@ from siteloom.redundancy.alignment import (
     matched_rows,
     told,
 )
-from siteloom.redundancy.page_texts import PageTexts
 from siteloom.redundancy.positions import positions_of, template_rows
 from siteloom.redundancy.seed_table import (
     SeedTable,
@@ -32,6 +31,7 @@ from siteloom.redundancy.seed_table import (
     scrambled,
     seed_table,
 )
+from siteloom.template.page_texts import PageTexts
 
 from . import sites
 

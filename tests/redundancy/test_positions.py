@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from siteloom.model import Page
-from siteloom.redundancy.page_texts import TEXT
 from siteloom.redundancy.positions import Position, Positions, positions_of, template_rows
+from siteloom.template.page_texts import TEXT
 
 from .sites import CUISINES, EVERY, ON_SITE, pages, texts_of
 
 if TYPE_CHECKING:
-    from siteloom.redundancy.page_texts import PageTexts
+    from siteloom.template.page_texts import PageTexts
 
 PATH, LABEL, NUMBER, KIND = range(4)
 

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from siteloom.redundancy.page_texts import PageTexts
     from siteloom.redundancy.positions import Positions
     from siteloom.redundancy.seed_table import SeedAttribute, SeedTable, ValueMatches
+    from siteloom.template.page_texts import PageTexts
 
     Flags = NDArray[np.bool_]
     Ints = NDArray[np.int32]

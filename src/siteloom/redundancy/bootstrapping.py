@@ -10,17 +10,17 @@ from siteloom.model import Failure, Seed
 from siteloom.redundancy.findattrpos import find_attribute_positions
 from siteloom.redundancy.known_pages import NoOverlap, known_pages
 from siteloom.redundancy.outcome import AttributeEvidence, Bootstrapped, SeedMatch
-from siteloom.redundancy.page_texts import TextCollector
 from siteloom.redundancy.position_wrapper import positions_wrapper
 from siteloom.redundancy.wrapping import wrapped
 from siteloom.seed_files import seed_of
+from siteloom.template.page_texts import TextCollector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from siteloom.learning import Schema
     from siteloom.model import Page
-    from siteloom.redundancy.page_texts import PageTexts
+    from siteloom.template.page_texts import PageTexts
 
 Method = Literal["bits", "findattrpos", "findattrposw"]
 METHODS: tuple[Method, ...] = get_args(Method)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from siteloom.redundancy.links import Links, linked
-from siteloom.redundancy.page_texts import Numbered
 from siteloom.redundancy.weak import WEAKLY_SIMILAR, WeakIndex
+from siteloom.template.page_texts import Numbered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from siteloom.model import Seed
-    from siteloom.redundancy.page_texts import PageTexts
+    from siteloom.template.page_texts import PageTexts
 
     Ints = NDArray[np.int32]
     Floats = NDArray[np.float32]

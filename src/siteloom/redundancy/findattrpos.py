@@ -20,10 +20,10 @@ import numpy as np
 
 from siteloom.redundancy.apriori import Baskets, frequent_sets
 from siteloom.redundancy.candidates import BETA, at_least, grouped, weak_matches
-from siteloom.redundancy.page_texts import Numbered
 from siteloom.redundancy.patterns import strong_matches
 from siteloom.redundancy.strong import STRONGLY_SIMILAR, SUPPORT
 from siteloom.redundancy.weak import WEAKLY_SIMILAR
+from siteloom.template.page_texts import Numbered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from siteloom.model import Seed
     from siteloom.redundancy.apriori import ItemSet
     from siteloom.redundancy.candidates import Candidate, Matches, Similar
-    from siteloom.redundancy.page_texts import PageTexts
+    from siteloom.template.page_texts import PageTexts
 
     Ints = NDArray[np.int32]
     Floats = NDArray[np.float32]

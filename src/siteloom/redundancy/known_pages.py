@@ -17,11 +17,11 @@ from siteloom.redundancy.alignment import (
     told,
 )
 from siteloom.redundancy.folding import folded
-from siteloom.redundancy.page_texts import INNER
 from siteloom.redundancy.positions import positions_of, template_rows
 from siteloom.redundancy.seed_table import NO_KIND, kind_number, read_text, scrambled, seed_table
 from siteloom.redundancy.slots import find_slots
 from siteloom.spacing import evenly_spaced
+from siteloom.template.page_texts import INNER
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
     from siteloom.model import Seed
     from siteloom.redundancy.alignment import Alignment, TextMatches
-    from siteloom.redundancy.page_texts import PageTexts
     from siteloom.redundancy.positions import Positions
     from siteloom.redundancy.seed_table import SeedAttribute, SeedTable
     from siteloom.redundancy.slots import Slot
+    from siteloom.template.page_texts import PageTexts
 
     Flags = NDArray[np.bool_]
     Ints = NDArray[np.int32]

@@ -13,8 +13,8 @@ import numpy as np
 
 from siteloom.redundancy.candidates import Similar
 from siteloom.redundancy.links import Links
-from siteloom.redundancy.page_texts import Numbered
 from siteloom.redundancy.strong import SUPPORT, part_matches
+from siteloom.template.page_texts import Numbered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from siteloom.redundancy.candidates import Candidate, Matches
-    from siteloom.redundancy.page_texts import PageTexts
     from siteloom.redundancy.weak import WeakIndex
+    from siteloom.template.page_texts import PageTexts
 
 
 class _Patterns(NamedTuple):

@@ -11,7 +11,7 @@ from siteloom.redundancy.links import distinct
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from siteloom.redundancy.page_texts import PageTexts
+    from siteloom.template.page_texts import PageTexts
 
     Ints = NDArray[np.int32]
     Flags = NDArray[np.bool_]

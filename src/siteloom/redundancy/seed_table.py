@@ -12,8 +12,8 @@ import numpy as np
 from siteloom.redundancy.comparing import file_words
 from siteloom.redundancy.folding import folded, telling_key
 from siteloom.redundancy.links import firsts, linked
-from siteloom.redundancy.page_texts import Numbered
 from siteloom.redundancy.weak import WEAKLY_SIMILAR, WeakIndex
+from siteloom.template.page_texts import Numbered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

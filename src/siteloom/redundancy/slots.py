@@ -13,8 +13,8 @@ import numpy as np
 
 from siteloom.redundancy.alignment import Pairs, matched_rows
 from siteloom.redundancy.links import firsts
-from siteloom.redundancy.page_texts import ATTRIBUTE, INNER
 from siteloom.redundancy.positions import Position
+from siteloom.template.page_texts import ATTRIBUTE, INNER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

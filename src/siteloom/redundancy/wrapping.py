@@ -12,11 +12,11 @@ from siteloom.learning import check_example, learn_wrapper
 from siteloom.model import Example
 from siteloom.redundancy.alignment import matched_rows
 from siteloom.redundancy.outcome import AttributeEvidence, SeedMatch
-from siteloom.redundancy.page_texts import TEXT
 from siteloom.redundancy.seed_table import read_text
 from siteloom.redundancy.slots import kappa, shuffled
 from siteloom.sampling import sample
 from siteloom.spacing import evenly_spaced
+from siteloom.template.page_texts import TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from siteloom.redundancy.alignment import Pairs
     from siteloom.redundancy.known_pages import KnownPages
     from siteloom.redundancy.outcome import Verdict
-    from siteloom.redundancy.page_texts import PageTexts
     from siteloom.redundancy.slots import Slot
+    from siteloom.template.page_texts import PageTexts
     from siteloom.wrapper import Wrapper
 
     PageTextsOf = Mapping[int, Sequence[str]]  # by page

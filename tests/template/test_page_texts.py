@@ -12,7 +12,7 @@ from lxml import etree, html
 
 from siteloom.dom import Element, find, normalize, parse, text_nodes, visible_text
 from siteloom.model import Failure, Page
-from siteloom.redundancy.page_texts import (
+from siteloom.template.page_texts import (
     ATTRIBUTE,
     INNER,
     LONGEST_TEXT,
@@ -23,7 +23,7 @@ from siteloom.redundancy.page_texts import (
 )
 
 from ..dom.trees import tree
-from .sites import pages, texts_of
+from tests.redundancy.sites import pages, texts_of
 
 
 class Row(NamedTuple):
