@@ -239,20 +239,14 @@ def show_learned(shell: Shell, learned: Learned) -> None:
                 told.rules,
                 f"{told.matched} of {told.examples}",
                 f"{told.filled:.0%}",
-                rule_words(rules.rules[0], multi=bool(known.multi)) if rules.rules else "no rule was found",
             )
         )
-    columns = (
-        "attribute",
-        "type",
-        "values",
-        "mandatory",
-        "rules",
-        "examples matched",
-        "pages filled",
-        "first rule",
-    )
+    columns = ("attribute", "type", "values", "mandatory", "rules", "examples matched", "pages filled")
     shell.show("Learned", columns, rows)
+    for name, rules in learned.wrapper.attributes.items():
+        multi = bool(rules.attribute.multi)
+        first = rule_words(rules.rules[0], multi=multi) if rules.rules else "no rule was found"
+        say_wrapped(shell, f"{name}: {first}")
     for conflict in learned.report.disagreements:
         fits = f", although the same rule is right on {conflict.fits}" if conflict.fits else ""
         shell.say(

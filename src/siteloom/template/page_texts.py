@@ -28,12 +28,12 @@ TEXT, INNER, ATTRIBUTE = range(3)
 """What a text is: a text node, all texts in an element with several, or an HTML attribute."""
 
 LONGEST_TEXT = 300
-"""Longer texts are prose and no values."""
+"""Longer texts are prose and mostly no values."""
 
 _MOST_PARTS = 8  # an address may have a line each for house, street, district, city, country
 _ATTRIBUTES = {"a": ("href",), "img": ("alt", "src"), "time": ("datetime",), "area": ("href", "alt")}
 _ELSEWHERE = ("http:", "https:", "mailto:", "tel:")  # other addresses lead around the site
-_LONGEST_RAW = 20 * LONGEST_TEXT  # with the white space of the source
+_RAW_FACTOR = 20  # by which white space may make a text longer in the source
 _NONE = -1
 
 
@@ -68,6 +68,10 @@ class PageTexts:
         """An absolute path as XPath writes it."""
         return "/" + "/".join(_steps(self.paths, number))
 
+    def leaf(self, row: int) -> str:
+        """What a row is, as XPath writes it: `text()[1]`, `@src`, or the element whose texts it has."""
+        return self.paths[self.path[row]][1]
+
     def styled_path_text(self, number: int) -> str:
         """A path of tags and classes as CSS writes it."""
         return " > ".join(_steps(self.styled_paths, number))
@@ -82,15 +86,24 @@ def _steps(paths: tuple[tuple[int, str], ...], number: int) -> list[str]:
 
 
 class TextCollector:
-    """Takes in one page after the other, so that no tree need be kept."""
+    """Takes in one page after the other, so that no tree need be kept; longer texts are left out."""
 
-    def __init__(self) -> None:
+    def __init__(self, longest_text: int = LONGEST_TEXT) -> None:
         self._numbers = _Numbers(Numbered(), Numbered(), Numbered())
+        self._longest_text = longest_text
         self._rows: list[NDArray[np.int32]] = []
 
-    def add(self, root: Element) -> None:
-        """Take in a page."""
-        self._rows.append(np.array(list(_rows(root, self._numbers)), np.int32).reshape(-1, _COLUMNS))
+    def add(self, *elements: Element) -> None:
+        """Take in a page by its root, or a part of one by neighbouring elements.
+
+        Of several, paths tell by the number of their first step which one it is.
+        """
+        rows = (
+            row
+            for number, element in enumerate(elements, 1)
+            for row in _rows(element, self._numbers, self._longest_text, number)
+        )
+        self._rows.append(np.array(list(rows), np.int32).reshape(-1, _COLUMNS))
 
     def collected(self) -> PageTexts:
         """All that was taken in."""
@@ -144,7 +157,7 @@ _Row: TypeAlias = "tuple[int, int, int, int, int]"
 _COLUMNS = 5
 
 
-def _rows(root: Element, numbers: _Numbers) -> Iterator[_Row]:
+def _rows(root: Element, numbers: _Numbers, longest_text: int, root_number: int) -> Iterator[_Row]:
     texts, paths, styled_paths = numbers
     pieces: list[str] = []  # the texts so far, raw, with a blank before those that begin a line
     label = _NONE
@@ -155,17 +168,20 @@ def _rows(root: Element, numbers: _Numbers) -> Iterator[_Row]:
         if tag in BREAKS:
             line_ends = True
         if above is None:
-            number, path, styled_path = 1, _NONE, _NONE
+            number, path, styled_path = root_number, _NONE, _NONE
         else:
             number = above.counts[tag] = above.counts.get(tag, 0) + 1
             path, styled_path = above.path, above.styled_path
         # As `node_path` writes steps: XPath cannot say every name.
         step = f"{tag}[{number}]" if above is None or is_xpath_name(tag) else f"*[{above.elements}]"
         style = element.get("class")
+        styled_step = f"{tag}.{style}" if style else tag
+        if above is None and root_number > 1:
+            styled_step = f"{styled_step} ({root_number})"
         return _Open(
             element,
             paths[path, step],
-            styled_paths[styled_path, f"{tag}.{style}" if style else tag],
+            styled_paths[styled_path, styled_step],
             len(pieces),
             label,
         )
@@ -180,7 +196,7 @@ def _rows(root: Element, numbers: _Numbers) -> Iterator[_Row]:
         pieces.append(" " + raw if line_ends else raw)
         line_ends = False
         whole = normalize(raw)
-        if len(whole) > LONGEST_TEXT:
+        if len(whole) > longest_text:
             label = _NONE
             return None
         before, label = label, texts[whole]
@@ -190,12 +206,12 @@ def _rows(root: Element, numbers: _Numbers) -> Iterator[_Row]:
         if not 2 <= len(pieces) - done.first_piece <= _MOST_PARTS:
             return None
         parts = pieces[done.first_piece :]
-        if sum(map(len, parts)) > _LONGEST_RAW:
+        if sum(map(len, parts)) > _RAW_FACTOR * longest_text:
             return None
         whole = normalize("".join(parts))
         return (
             (texts[whole], done.path, done.styled_path, done.label, INNER)
-            if len(whole) <= LONGEST_TEXT
+            if len(whole) <= longest_text
             else None
         )
 
@@ -222,7 +238,7 @@ def _rows(root: Element, numbers: _Numbers) -> Iterator[_Row]:
             stack.append(inside)
             for name in _ATTRIBUTES.get(tag, ()):
                 value = normalize(child.get(name) or "")
-                if 0 < len(value) <= LONGEST_TEXT and (name != "href" or value.startswith(_ELSEWHERE)):
+                if 0 < len(value) <= longest_text and (name != "href" or value.startswith(_ELSEWHERE)):
                     yield texts[value], paths[inside.path, f"@{name}"], inside.styled_path, label, ATTRIBUTE
             if child.text and (row := text_row(child.text, inside)) is not None:
                 yield row

@@ -1,0 +1,13 @@
+"""A table of what varies on the pages of a cluster, without any examples."""
+
+from siteloom.discovery.accepting import Accepted, accept_columns
+from siteloom.discovery.table import DiscoveredColumn, DiscoveredRow, DiscoveredTable, discover
+
+__all__ = [
+    "Accepted",
+    "DiscoveredColumn",
+    "DiscoveredRow",
+    "DiscoveredTable",
+    "accept_columns",
+    "discover",
+]

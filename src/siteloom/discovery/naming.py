@@ -1,0 +1,195 @@
+"""What to call a column: by the template text beside its values, or by what its markup says they are."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from siteloom.dom import attribute_words, normalize, visible_text
+from siteloom.dom.spots import Spot, previous_spot, text_before
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from siteloom.dom import Element
+
+_LONGEST = 40  # characters of a name; longer texts are sentences
+_MOST_WORDS = 6
+_AGREED = 0.6  # of the places looked at, on a name
+_LEVELS = 3  # up from a value; what holds it and its label is small
+_PREFIX = re.compile(r"([^:]{2,40}):\s*\S")
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_LETTERS = re.compile(r"[^\W\d_]{2}")
+_SAID = ("itemprop", "property", "data-label", "data-title", "data-field")
+_LABEL_TAGS = frozenset({"b", "dt", "em", "label", "legend", "strong", "th"})
+_HEADINGS = frozenset({"caption", "h2", "h3", "h4", "h5", "h6", "legend"})
+_OF_ATTRIBUTE = {"src": "image", "href": "link", "alt": "image text", "datetime": "time"}
+# Words in classes that tell of looks and of building blocks, not of what is shown.
+_LOOKS = frozenset(
+    "align alt area base big block blue body bold border bottom box btn button card cell center "
+    "clear clearfix col color column cont container content contents copy data default detail "
+    "details div element even fl float font form fr gray green grey grid group head header hidden "
+    "hide holder icon image img info inline inner item large last layout left line link list main "
+    "margin mb md middle mod module mr mt nav node normal nowrap number odd outer padding page pane "
+    "panel part pb pl pr pt red right row section sep show single size sm small span style sub tab "
+    "table td text th top tr txt ul unit val value white width wrap wrapper xs".split()
+)
+
+
+class Place(NamedTuple):
+    """Where a value stands: its element, the text in it or the name of its HTML attribute."""
+
+    element: Element
+    text: str
+    attribute: str | None
+    boundary: Element | None
+    """The first element of the record; what stands before it names none of its values."""
+
+
+def column_name(places: Sequence[Place], is_template: Callable[[str], bool]) -> str:
+    """The best name that most places agree on; a label must be template text, else it is a value, too."""
+    for source in (_said, _own_prefix, _title, _label_beside, _table_header, _heading, _class_name):
+        names = Counter(name for place in places if (name := source(place)))
+        for name, count in names.most_common(1):
+            needs_template = source in (_label_beside, _heading)
+            if count >= _AGREED * len(places) and (not needs_template or is_template(name)):
+                return tidy(name)
+    attribute = places[0].attribute
+    return _OF_ATTRIBUTE[attribute] if attribute is not None else "text"
+
+
+def tidy(text: str) -> str:
+    """A text as a name: without the colon and other signs around it."""
+    return normalize(text).strip(" :*•|-–—>»·.,()[]") or normalize(text)  # noqa: RUF001
+
+
+def is_short(text: str) -> bool:
+    """Whether a text may be a name, and is no sentence."""
+    return len(text) <= _LONGEST and len(text.split()) <= _MOST_WORDS and bool(_LETTERS.search(text))
+
+
+def unique(names: Sequence[str]) -> list[str]:
+    """The names, those that come again with a number."""
+    counts: Counter[str] = Counter()
+    taken: set[str] = set()
+    found = []
+    for name in names:
+        candidate = name
+        while candidate in taken:
+            counts[name] += 1
+            candidate = f"{name} {counts[name] + 1}"
+        taken.add(candidate)
+        found.append(candidate)
+    return found
+
+
+def _said(place: Place) -> str | None:
+    """What the markup itself calls the value."""
+    for element in _around(place):
+        for name in _SAID:
+            if words := attribute_words(element.get(name) or ""):
+                return words[-1].rpartition(":")[2]
+        if visible_text(element) != place.text:
+            break
+    return None
+
+
+def _own_prefix(place: Place) -> str | None:
+    prefix = _PREFIX.match(place.text) if place.attribute is None else None
+    return prefix[1] if prefix and is_short(prefix[1]) else None
+
+
+def _title(place: Place) -> str | None:
+    """Nothing before a main heading names it."""
+    return "title" if any(element.tag == "h1" for element in _around(place)) else None
+
+
+def _label_beside(place: Place) -> str | None:
+    """The text right before the value, if it stands close by and looks like a label."""
+    if place.attribute is not None:
+        return None
+    spot = _before(place)
+    if spot is None:
+        return None
+    label = normalize(spot.text)
+    if not is_short(label):
+        return None
+    is_marked = label.endswith(":") or any(
+        element.tag in _LABEL_TAGS
+        for element in (spot.parent, spot.parent.getparent())
+        if element is not None
+    )
+    return label if is_marked or _is_near(spot.parent, place.element) else None
+
+
+def _before(place: Place) -> Spot | None:
+    """The text before the first text of the element that the value is in."""
+    own = Spot(place.element, None)
+    for child in (None, *place.element):
+        if normalize(Spot(place.element, child).text) == place.text:
+            own = Spot(place.element, child)
+            break
+    limit = None if place.boundary is None else previous_spot(Spot(place.boundary, None))
+    return text_before(previous_spot(own), limit)
+
+
+def _is_near(label: Element, element: Element) -> bool:
+    """Whether a small element holds both, such as a row or an item of a list."""
+    above = {label, *_ancestors(label)}
+    return element in above or any(one in above for one in _ancestors(element))
+
+
+def _ancestors(element: Element) -> Iterator[Element]:
+    for number, above in enumerate(element.iterancestors()):
+        if number == _LEVELS:
+            return
+        yield above
+
+
+def _around(place: Place) -> Iterator[Element]:
+    yield place.element
+    yield from _ancestors(place.element)
+
+
+def _table_header(place: Place) -> str | None:
+    """What stands at the head of the value's column of a table."""
+    cell = next((element for element in _around(place) if element.tag == "td"), None)
+    row = cell.getparent() if cell is not None else None
+    table = next(row.iterancestors("table"), None) if row is not None else None
+    if cell is None or row is None or table is None:
+        return None
+    position = list(row.iterchildren("td", "th")).index(cell)
+    heads = [head for other in table.iter("tr") for head in other.iterchildren("th")]
+    first_row = heads[0].getparent() if heads else None
+    if first_row is None or first_row is row:
+        return None
+    cells = list(first_row.iterchildren("td", "th"))
+    text = visible_text(cells[position]) if position < len(cells) else ""
+    return text if is_short(text) else None
+
+
+def _heading(place: Place) -> str | None:
+    """The heading that the value stands under, if it is the nearest text that is not a value."""
+    spot = _before(place)
+    while spot is not None:
+        tags = {spot.parent.tag, *(one.tag for one in _ancestors(spot.parent))}
+        if tags & _HEADINGS:
+            text = normalize(spot.text)
+            return text if is_short(text) else None
+        if normalize(spot.text) and spot.parent.tag != place.element.tag:
+            return None
+        spot = text_before(previous_spot(spot))
+    return None
+
+
+def _class_name(place: Place) -> str | None:
+    """The last word of a class or id close by that tells what is shown."""
+    for element in _around(place):
+        for written in (*reversed(attribute_words(element.get("class") or "")), element.get("id") or ""):
+            words = [word.lower() for word in _WORDS.findall(written)]
+            if any(len(word) > 2 and word not in _LOOKS for word in words):
+                return " ".join(words)
+        if visible_text(element) != place.text and place.attribute is None:
+            break
+    return None

@@ -1,0 +1,166 @@
+"""From the pages of a cluster to a table, with no examples: all that varies, in columns with names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from siteloom.config import ParseSettings
+from siteloom.discovery.columns import find_columns
+from siteloom.discovery.describing import described_columns
+from siteloom.discovery.naming import unique
+from siteloom.discovery.units import units_of
+from siteloom.discovery.xpaths import element_xpath
+from siteloom.errors import UsageError
+from siteloom.spacing import evenly_spaced
+from siteloom.typed import infer_type
+from siteloom.urls import site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from siteloom.discovery.columns import Found
+    from siteloom.discovery.units import Units
+    from siteloom.model import Failure, Page, ValueType
+    from siteloom.template.page_texts import PageTexts
+
+MOST_COLUMNS = 40
+"""As many as a person can look through."""
+
+_ADDRESS = "url"  # of the page, beside the columns wherever rows are written
+_TYPED = 50  # values tell the type of a column
+_SHORT = 100  # characters; longer texts tell much, but are no fields of a record
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveredColumn:
+    """A column: its name, where its values stand, and how much they tell.
+
+    In a list page the XPath begins at a record, else at the page. `filled` is the
+    share of rows that have a value. `type` is what the values have in common.
+    """
+
+    label: str
+    xpath: str
+    informativeness: float
+    filled: float
+    type: ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveredRow:
+    """The values of a page, or of one record of a list page, by the labels of columns.
+
+    Values are texts as seen, white space normalised; what is absent is left out.
+    `nodes` tells where each stands.
+    """
+
+    url: str
+    values: Mapping[str, tuple[str, ...]]
+    nodes: Mapping[str, tuple[str, ...]]
+
+    def __getitem__(self, label: str) -> tuple[str, ...]:
+        """The values of a column, none if there are none."""
+        return self.values.get(label, ())
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveredTable:
+    """All that varies between the pages of a cluster, the most telling columns first.
+
+    Rows are pages in their order, or the records of list pages; these are the
+    elements that `record_xpath` finds, which is empty if rows are pages.
+    """
+
+    columns: tuple[DiscoveredColumn, ...]
+    rows: tuple[DiscoveredRow, ...]
+    record_xpath: str
+    failures: tuple[Failure, ...]
+
+    @property
+    def record_likeness(self) -> float:
+        """How many telling values a row has on average, long texts left out: of no record, few."""
+        return sum(
+            column.filled * column.informativeness for column in self.columns if self._is_field(column)
+        )
+
+    def _is_field(self, column: DiscoveredColumn) -> bool:
+        texts = [text for row in self.rows for text in row[column.label]]
+        return sum(len(text) <= _SHORT for text in texts) * 2 > len(texts)
+
+
+def discover(
+    pages: Iterable[Page], *, most_columns: int = MOST_COLUMNS, limits: ParseSettings = ParseSettings()
+) -> DiscoveredTable:
+    """A table of all that varies between pages that were made from one template.
+
+    Pages that list things give a row for each of them, others a row a page.
+    """
+    units = units_of(list(pages), limits)
+    if not units.page_of:
+        raise UsageError("There is no page to discover a table in: give the pages of a cluster.")
+    found = find_columns(units.texts, most_columns)
+    columns = [column for column in found.columns if not _leads_around(column, units)]
+    described = described_columns(columns, found.template, units)
+    _, *labels = unique([_ADDRESS, *(one.name for one in described)])
+    rows = [
+        DiscoveredRow(units.url(unit), *_cells(units, unit, zip(labels, columns, strict=True)))
+        for unit in range(len(units.page_of))
+    ]
+    return DiscoveredTable(
+        tuple(
+            DiscoveredColumn(
+                label,
+                one.xpath,
+                column.informativeness,
+                len(column.strand.rows) / len(rows),
+                _type_of(column, units.texts),
+            )
+            for label, one, column in zip(labels, described, columns, strict=True)
+        ),
+        tuple(rows),
+        element_xpath(units.elements[0][0]) if units.are_parts else "",
+        units.failures,
+    )
+
+
+def _leads_around(column: Found, units: Units) -> bool:
+    """Whether the addresses of a column are mostly those of other pages of the site."""
+    if column.form != "attribute":
+        return False
+    texts = units.texts
+    rows = {unit: rows[0] for unit, rows in column.strand.rows.items()}
+    if any(texts.leaf(row) != "@href" for row in rows.values()):
+        return False
+    inside = sum(
+        site_of(texts.texts[texts.text[row]]) == site_of(units.url(unit)) for unit, row in rows.items()
+    )
+    return inside * 2 > len(rows)
+
+
+def _cells(
+    units: Units, unit: int, columns: Iterable[tuple[str, Found]]
+) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
+    values, nodes = {}, {}
+    for label, column in columns:
+        if rows := column.strand.rows.get(unit):
+            texts = tuple(units.texts.texts[text] for text in units.texts.text[list(rows)].tolist())
+            places = tuple(units.node(unit, row) for row in rows)
+            is_prose = column.form == "prose"
+            values[label] = (" ".join(texts),) if is_prose else texts
+            nodes[label] = (_common_element(places),) if is_prose else places
+    return values, nodes
+
+
+def _common_element(nodes: Sequence[str]) -> str:
+    """The path of the smallest element that all nodes are in."""
+    split = [node.split("/")[:-1] for node in nodes]
+    common = [steps[0] for steps in takewhile(lambda steps: len(set(steps)) == 1, zip(*split, strict=False))]
+    return "/".join(common)
+
+
+def _type_of(column: Found, texts: PageTexts) -> ValueType:
+    some = evenly_spaced(list(column.strand.rows.values()), _TYPED)
+    values = [texts.texts[texts.text[row]] for rows in some for row in rows]
+    return infer_type(values, [texts.leaf(some[0][0])] if column.form == "attribute" else ())
