@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from evals.mixes import Outcome, TextTimes
@@ -137,12 +138,7 @@ def plot_lifetime(alive: Mapping[str, Sequence[float]], file: Path) -> None:
                 clip_on=False,
                 label=learner,
             )
-        axis.set_ylim(0, 1)
-        axis.set_xlim(left=0)
-        axis.set_xlabel("later visits")
-        axis.set_ylabel("share of attributes alive")
-        figure.legend(loc="outside upper left", ncols=len(alive), frameon=False)
-        _save(figure, file)
+        _save_shares(figure, axis, "later visits", "share of attributes alive", file)
 
 
 def plot_precision(precision: Mapping[str, Mapping[str, float]], file: Path) -> None:
@@ -231,12 +227,17 @@ def plot_seeds(coverage: Mapping[str, Mapping[int, float]], file: Path) -> None:
                 clip_on=False,
                 label=method,
             )
-        axis.set_ylim(0, 1)
-        axis.set_xlim(left=0)
-        axis.set_xlabel("known records")
-        axis.set_ylabel("core coverage")
-        figure.legend(loc="outside upper left", ncols=len(coverage), frameon=False)
-        _save(figure, file)
+        _save_shares(figure, axis, "known records", "core coverage", file)
+
+
+def _save_shares(figure: Figure, axis: Axes, over: str, share: str, file: Path) -> None:
+    """Save lines of shares over a number, with one legend."""
+    axis.set_ylim(0, 1)
+    axis.set_xlim(left=0)
+    axis.set_xlabel(over)
+    axis.set_ylabel(share)
+    figure.legend(loc="outside upper left", ncols=len(axis.lines), frameon=False)
+    _save(figure, file)
 
 
 def _save(figure: Figure, file: Path) -> None:

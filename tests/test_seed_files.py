@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 import sqlite3
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
@@ -101,6 +102,40 @@ def test_rows_of_csv_that_cannot_be_read_do_not_end_it(write: Write) -> None:
         (f"{file}:2", "bad value"),
         (f"{file}:4", "bad value"),
     ]
+
+
+def test_a_quote_in_csv_that_another_one_ends_spoils_only_the_rows_between(write: Write) -> None:
+    file = write("a.csv", 'name,note\nOak,"two\nlines"\nElm,"lost\nFir,"x"\nAsh,6" thick\n"Yew" ,\n')
+    seeds, failures, _ = read(file)
+    assert [seed.values["name"] for seed in seeds] == [("Oak",), ("Ash",), ("Yew",)]
+    assert seeds[0].values["note"] == ("two lines",)
+    assert failures == [
+        Failure(f"{file}:5", "bad value", "a quote that opens in line 4 is closed amid a value")
+    ]
+
+
+@pytest.mark.parametrize("rest", ["", "\n", "\nFir,1\nAsh,2\n", "\nFir,1" * 30_000])
+def test_a_quote_in_csv_that_is_never_closed_is_told_with_its_line(write: Write, rest: str) -> None:
+    file = write("a.csv", f'name,phone\nOak,1\nElm,"2{rest}')
+    message = f"The row that begins in line 3 of {file} has a quote that is not closed: close it, or take"
+    with pytest.raises(SourceError, match=re.escape(message)):
+        read(file)
+    with pytest.raises(SourceError, match="The row that begins in line 1 of"):
+        read(write("b.csv", 'name,"phone\nOak,1\n'))
+
+
+@pytest.mark.parametrize("text", ["n/a", " N/A ", "#N/A", "<NA>", "NaN", "NULL", "None", "-", "--", "\u2014"])
+def test_what_says_that_there_is_no_value_is_none(write: Write, text: str) -> None:
+    file = write("a.csv", f"name,phone,tags\nOak,{text},a;{text}\n{text},,\n")
+    seeds, failures, skipped = read(file, several={"tags": ";"})
+    assert [seed.values for seed in seeds] == [{"name": ("Oak",), "tags": ("a",)}]
+    assert (len(failures), len(skipped)) == (0, 1)
+    assert seed_of({"name": ["Oak", text], "at": {"city": text}}).values == {"name": ("Oak",)}
+
+
+@pytest.mark.parametrize("text", ["NA", "0", "unknown", "no", "None of the Above", "A-", "."])
+def test_what_only_looks_like_no_value_is_one(text: str) -> None:
+    assert seed_of({"name": text}).values == {"name": (text,)}
 
 
 @pytest.mark.parametrize(
@@ -446,7 +481,10 @@ def test_attributes_get_other_names_all_at_once() -> None:
     assert reshaped(seed, {"b": "2"}, {}).values == {"a": ("1",), "b": ("1",), "c": ("3",)}
 
 
-TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+# Dashes and words that say that there is no value are what other tests are about.
+TEXTS = st.text(st.characters(exclude_categories=["Cs", "Pd"]), max_size=8).filter(
+    lambda text: " ".join(text.split()).lower() not in ("n/a", "#n/a", "<na>", "nan", "null", "none")
+)
 
 
 @given(st.lists(st.lists(TEXTS, min_size=2, max_size=2), max_size=6), st.sampled_from(",;\t"))

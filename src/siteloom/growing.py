@@ -13,6 +13,7 @@ import logging
 from collections import Counter
 from dataclasses import replace
 from itertools import chain
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siteloom.config import ParseSettings
@@ -57,7 +58,10 @@ class Attempt(NamedTuple):
 
 
 class Grown(NamedTuple):
-    """What came of a site: `wrapped` with the records it gave, `poor` in evidence, or `failed`."""
+    """What came of a site: `wrapped` with the records it gave, `poor` in evidence, or `failed`.
+
+    Of the pages that were looked at, `unread` counts those that could not be parsed, by reason.
+    """
 
     site: str
     round: int
@@ -66,6 +70,7 @@ class Grown(NamedTuple):
     records: int
     attributes: tuple[str, ...]
     reason: str
+    unread: Mapping[str, int] = MappingProxyType({})
 
 
 class _Known(NamedTuple):
@@ -331,10 +336,12 @@ class _Site(NamedTuple):
             _FINGERPRINT: self.fingerprint,
         }
         if found is not None:
+            grown = grown._replace(unread=Counter(failure.reason for failure in found.failures))
             content |= {
                 "seeds_matched": found.seeds_matched,
                 "pages": found.pages,
                 "pages_matched": found.pages_matched,
+                "unread": grown.unread,
                 "attributes": {name: one._asdict() for name, one in found.attributes.items()},
                 "sources": self._sources(found),
             }

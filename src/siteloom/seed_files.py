@@ -20,6 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from siteloom.arrow import in_microseconds, load_pyarrow
 from siteloom.config import without_passwords
 from siteloom.errors import MissingExtra, SourceError, UsageError
 from siteloom.model import LONGEST_SOURCE, Failure, Seed, Skipped
@@ -44,6 +45,11 @@ _ROWS_AT_A_TIME = 1_000
 _WHOLE_BELOW = 1e15  # floats beyond that are no longer exact
 _TABLES_TOLD = 5
 _LONGEST_SHOWN = 60
+
+# What tables write where nothing is known, in any case. Not "na", which is Namibia, nor 0 and "unknown".
+_NO_VALUES = frozenset(
+    ("n/a", "#n/a", "<na>", "nan", "null", "none", "-", "--", "\N{EN DASH}", "\N{EM DASH}")
+)
 
 
 class _Bad(NamedTuple):
@@ -81,9 +87,9 @@ def read_seeds(
 def seed_of(row: Mapping[Any, object], source: str = "") -> Seed:
     """A row or another mapping as a seed, even if it has no values; it may be one of `siteloom extract`.
 
-    Values are read as a page might show them: None and NaN are missing, 4.0 is `4`, since gaps in a table
-    make floats of whole numbers, and True is `true`. Raises UsageError if it is no mapping, or says of
-    itself what cannot be.
+    Values are read as a page might show them: None and NaN are missing, and so are texts such as `n/a`, `-`
+    and `null`; 4.0 is `4`, since gaps in a table make floats of whole numbers, and True is `true`. Raises
+    UsageError if it is no mapping, or says of itself what cannot be.
     """
     try:
         if not isinstance(row, Mapping):
@@ -117,7 +123,7 @@ def reshaped(seed: Seed, several: Mapping[str, str], renamed: Mapping[str, str])
         new = renamed.get(name, name)
         parts = texts
         if separator := several.get(name):
-            parts = tuple(filter(None, (_normal(part) for text in texts for part in text.split(separator))))
+            parts = tuple(filter(None, (_value(part) for text in texts for part in text.split(separator))))
         if new in values or separator:
             parts = tuple(dict.fromkeys((*values.get(new, ()), *parts)))
         if parts:
@@ -170,7 +176,7 @@ def _opened(location: str) -> _Rows:
     if not is_folder and name.endswith(_JSON_LINES_SUFFIXES):
         return _Rows(_json_rows(path), f"{path}:", path.stem)
     if not is_folder and name.endswith(".parquet"):
-        return _Rows(_parquet_rows(path, _pyarrow()), f"{path}, row ", path.stem)
+        return _Rows(_parquet_rows(path, load_pyarrow()), f"{path}, row ", path.stem)
     raise SourceError(
         f"Cannot tell what {location} is: known records are a file named .csv, .tsv, .jsonl or .parquet, "
         "or a table such as sqlite:///file.db#table."
@@ -183,42 +189,79 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object] | _Bad]]:
         with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
             first = file.readline(_LONGEST_LINE)
             delimiter = max(_DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), ())))
-            reader = csv.reader(chain([first], file), delimiter=delimiter)
-            names = [_normal(name) for name in next(reader, ())]
+            rows = _rows_of_cells(chain([first], file), delimiter, path)
+            number, header = next(rows, (1, []))
+            if isinstance(header, _Bad):
+                raise SourceError(f"Line {number} of {path} cannot be read: {header.detail}.")
+            names = [_normal(name) for name in header]
             if not any(names):
                 raise SourceError(f"{path} has no names of columns in its first line.")
             if "\0" in first or not _is_utf8(names):
                 raise SourceError(f"{path} is not written in UTF-8: save it as CSV in UTF-8.")
-            yield from _rows_of_cells(reader, names)
+            for number, cells in rows:
+                if cells:  # else an empty line
+                    yield number, cells if isinstance(cells, _Bad) else _csv_row(names, cells)
     except OSError as error:
         raise SourceError(f"{path} cannot be read: {error.strerror or error}.") from error
-    except csv.Error as error:
-        raise SourceError(f"The first line of {path} cannot be read: {error}.") from error
 
 
-def _rows_of_cells(reader: Any, names: list[str]) -> Iterator[tuple[int, Mapping[str, object] | _Bad]]:
-    has_plain_names = len(set(names)) == len(names)
+def _rows_of_cells(
+    lines: Iterable[str], delimiter: str, path: Path
+) -> Iterator[tuple[int, list[str] | _Bad]]:
+    """The cells of each row, with the number of its last line.
+
+    A quote that is not closed makes one value of all that follows. Raises SourceError if it goes on to the
+    end, or too far; if another quote ends it, the row is bad.
+    """
+    taken: list[str] = []  # the lines of a row
+    is_at_end = False
+
+    def taking() -> Iterator[str]:
+        nonlocal is_at_end
+        for line in lines:
+            taken.append(line)
+            yield line
+        is_at_end = True
+
+    reader = csv.reader(taking(), delimiter=delimiter)
     while True:
+        taken.clear()
+        first = reader.line_num + 1
         try:
-            cells = next(reader, None)
+            cells: list[str] | _Bad | None = next(reader, None)
         except csv.Error as error:
-            yield reader.line_num, _Bad("bad value", str(error))
-            continue
+            cells = _Bad("bad value", str(error))
         if cells is None:
             return
-        if not cells:  # an empty line
-            continue
-        if any(cells[len(names) :]):
-            yield reader.line_num, _Bad("bad value", f"{len(cells)} cells, but {len(names)} columns")
-        elif not _is_utf8(cells):
-            yield reader.line_num, _Bad("bad value", "not written in UTF-8")
-        elif has_plain_names:
-            yield reader.line_num, dict(zip(names, cells, strict=False))
-        else:
-            row: dict[str, list[str]] = {}
-            for name, cell in zip(names, cells, strict=False):
-                row.setdefault(name, []).append(cell)
-            yield reader.line_num, row
+        if is_at_end or (isinstance(cells, _Bad) and len(taken) > 1):  # within a row there is no end
+            raise SourceError(
+                f"The row that begins in line {first} of {path} has a quote that is not closed: close it, "
+                "or take it out."
+            )
+        if len(taken) > 1 and not _is_well_quoted(taken, delimiter):
+            cells = _Bad("bad value", f"a quote that opens in line {first} is closed amid a value")
+        yield reader.line_num, cells
+
+
+def _is_well_quoted(lines: Iterable[str], delimiter: str) -> bool:
+    try:
+        next(csv.reader(lines, delimiter=delimiter, strict=True))
+    except csv.Error:
+        return False
+    return True
+
+
+def _csv_row(names: list[str], cells: list[str]) -> Mapping[str, object] | _Bad:
+    if any(cells[len(names) :]):
+        return _Bad("bad value", f"{len(cells)} cells, but {len(names)} columns")
+    if not _is_utf8(cells):
+        return _Bad("bad value", "not written in UTF-8")
+    if len(set(names)) == len(names):
+        return dict(zip(names, cells, strict=False))
+    row: dict[str, list[str]] = {}
+    for name, cell in zip(names, cells, strict=False):
+        row.setdefault(name, []).append(cell)
+    return row
 
 
 def _is_utf8(cells: Iterable[str]) -> bool:
@@ -264,7 +307,7 @@ def _parquet_rows(path: Path, pyarrow: Any) -> Iterator[tuple[int, Mapping[str, 
             for batch in file.iter_batches(_ROWS_AT_A_TIME):
                 names = batch.schema.names
                 for cells in zip(
-                    *(_in_microseconds(column, pyarrow) for column in batch.columns), strict=True
+                    *(in_microseconds(column, pyarrow) for column in batch.columns), strict=True
                 ):
                     number += 1
                     yield number, _parquet_row(names, cells)
@@ -277,23 +320,6 @@ def _parquet_row(names: list[str], cells: tuple[Any, ...]) -> Mapping[str, objec
         return {name: cell.as_py() for name, cell in zip(names, cells, strict=True)}
     except (KeyError, OverflowError, ValueError) as error:  # no such time zone, no such time, no UTF-8
         return _Bad("bad value", str(error))
-
-
-def _in_microseconds(column: Any, pyarrow: Any) -> Any:
-    """A column as it is, but for times in nanoseconds, which Python does not have."""
-    kind = column.type
-    if pyarrow.types.is_timestamp(kind) and kind.unit == "ns":
-        return column.cast(pyarrow.timestamp("us", kind.tz), safe=False)
-    return column
-
-
-def _pyarrow() -> Any:
-    try:
-        import pyarrow as pa  # noqa: PLC0415 - optional, and slow to load
-        import pyarrow.parquet  # noqa: PLC0415
-    except ImportError as error:
-        raise MissingExtra("Parquet", "parquet") from error
-    return pa
 
 
 def _sql_table(location: str) -> _Rows:
@@ -384,7 +410,7 @@ def _texts(values: Mapping[Any, object]) -> dict[str, tuple[str, ...]]:
         if not name:
             continue
         if isinstance(value, str | int | float) and name not in texts:  # as most are
-            if text := _text(value):
+            if text := _value(value):
                 texts[name] = (text,)
             continue
         parts: dict[str, dict[str, None]] = {}  # of each attribute, in order
@@ -407,8 +433,14 @@ def _within(name: str, value: object) -> Iterator[tuple[str, str]]:
         yield from sorted(found for part in value for found in _within(name, part))
     elif getattr(value, "ndim", 0):  # an array of NumPy, or what is like one
         yield from _within(name, list(value))  # type: ignore[call-overload]
-    elif text := _text(value):
+    elif text := _value(value):
         yield name, text
+
+
+def _value(value: object) -> str:
+    """The text of a value; nothing for one that says there is none."""
+    text = _text(value)
+    return "" if text.casefold() in _NO_VALUES else text
 
 
 def _text(value: object) -> str:

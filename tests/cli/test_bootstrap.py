@@ -99,9 +99,8 @@ def test_a_table_is_read_as_it_is_told(table_place: Path, go: Going) -> None:
     Path("schema.json").write_text(
         '{"cuisine": {"multi": false}, "phone": {"type": "text"}}', encoding="utf-8"
     )
-    arguments = (*TABLE, "--several", "cuisine=;", "--schema", "schema.json", "--rename", "nmae=x")
-    told = done("bootstrap", "directory.jsonl", *arguments, "-o", "w.json", "--evidence", "evidence.jsonl")
-    assert "No record has nmae: the attributes are Restaurant, address, cuisine, phone." in told
+    arguments = (*TABLE, "--several", "cuisine=;", "--schema", "schema.json")
+    done("bootstrap", "directory.jsonl", *arguments, "-o", "w.json", "--evidence", "evidence.jsonl")
     wrapper = Wrapper.from_json(Path("w.json").read_text(encoding="utf-8"))
     assert wrapper.attributes.keys() == {"name", "address", "phone", "cuisine"}
     assert wrapper.attributes["cuisine"].attribute.multi is False
@@ -121,6 +120,21 @@ def test_too_little_overlap_is_told_with_numbers(table_place: Path, go: Going, t
     assert "known records were found" not in result.stderr
     assert "There is nothing to suggest, so todo.jsonl is empty: too few pages" in result.stderr
     assert not Path("w.json").exists()
+
+
+def test_pages_that_cannot_be_parsed_are_told(table_place: Path, go: Going) -> None:
+    folder = go(table_place)
+    deep = [{"url": f"https://{SITE}/deep/{number}", "html": "<div>" * 5_000} for number in range(2)]
+    write_lines(folder / "mixed.jsonl", [*rows_in("directory.jsonl"), *deep])
+    write_lines(folder / "deep.jsonl", deep)
+    told = done("bootstrap", "mixed.jsonl", *FILES[2:])
+    assert "2 pages could not be read: nested too deeply." in told
+    assert f" of {COUNT} known records were found" in told
+    result = within("bootstrap", "deep.jsonl", *FILES[2:])
+    assert result.returncode == 1
+    assert one_sentence(result) == "None of the 2 pages can be read: nested too deeply."
+    done("ingest", "mixed.jsonl")
+    assert "2 pages could not be read: nested too deeply." in done("bootstrap", "--seeds", "few.jsonl", *CORE)
 
 
 def test_the_sites_of_a_workspace_are_wrapped_and_withdrawn(wrapped_place: Path, go: Going) -> None:
@@ -233,6 +247,8 @@ def test_a_wrapper_that_a_person_made_is_told_of_before_there_is_another(
         (("directory.jsonl", "--seeds", "header.csv", *CORE), 2, "There is no record in header.csv."),
         (("directory.jsonl", "--seeds", ".", *CORE), 1, "Cannot tell what . is: known records are a file"),
         (("none.jsonl", *FILES[2:]), 1, "There is no file or folder none.jsonl"),
+        (("directory.jsonl", "other.jsonl", *FILES[2:]), 2, f"here are pages of {SITE} and of inns.example"),
+        ((*FILES[1:], "--rename", "nmae=x"), 2, "No record has nmae: the attributes are address,"),
         (WORKSPACE[1:], 2, "siteloom init"),
     ],
 )
@@ -241,6 +257,7 @@ def test_mistakes_are_told_in_a_sentence(
 ) -> None:
     go(table_place)
     Path("empty.jsonl").touch()
+    write_lines(Path("other.jsonl"), [{"url": "https://www.inns.example/1", "html": "<p>An inn"}])
     Path("header.csv").write_text("name,address\n", encoding="utf-8")
     Path("bad.json").write_text('{"name": {"mutli": true}}', encoding="utf-8")
     Path("x.json").write_text('{"x": {}}', encoding="utf-8")

@@ -193,9 +193,24 @@ def test_data_embedded_in_pages_become_seeds(place: Path) -> None:
     assert not any(name.startswith("_") for seed in found for name in seed.values)
 
 
-def test_a_name_that_no_record_has_is_told(place: Path) -> None:
-    told = done("seeds", "inns.csv", "--rename", "nmae=name", "--several", "tags=;")
-    assert "No record has nmae, tags: the attributes are cuisine, name, phone." in told
+def test_a_name_that_no_record_has_is_told_before_anything_is_kept(place: Path) -> None:
+    done("seeds", "inns.csv")
+    before = kept()
+    (place / "inns.csv").write_text(INNS.replace("Oak", "Yew"), encoding="utf-8")
+    names = ("--rename", "nmae=name", "--rename", "phone=tel", "--several", "tags=;")
+    result = within("seeds", "inns.csv", *names)
+    assert result.returncode == 2
+    assert one_sentence(result) == "No record has nmae, tags: the attributes are cuisine, name, phone."
+    assert kept() == before
+
+
+def test_a_csv_file_with_a_quote_that_is_not_closed_is_refused(place: Path) -> None:
+    (place / "open.csv").write_text('name,phone\n"Oak,1\nElm,2\n', encoding="utf-8")
+    message = (
+        "The row that begins in line 2 of open.csv has a quote that is not closed: close it, or take it out."
+    )
+    assert one_sentence(within("seeds", "open.csv")) == message
+    assert kept() == []
 
 
 @pytest.mark.parametrize(

@@ -161,3 +161,52 @@ def test_pages_that_lack_an_attribute_get_none(name: str) -> None:
         assert found.wrapper.extract(page).values.get(name) == value
     assert found.attributes[name].verdict == "accepted"
     assert 0.5 < found.attributes[name].filled < 1
+
+
+def with_a_cook(number: int) -> tuple[Page, str]:
+    """A page with its cook, and with the chef of the chain, who is the same person on the first 30 pages."""
+    cook, chef = person(number), person(number if number < 30 else number + 100)
+    staff = [f'<div>Staff <i id="chef">{chef}</i></div>', f"<div>Staff <i>{person(number + 60)}</i></div>"]
+    first, second = reversed(staff) if number % 2 else staff
+    page = sites.changed(sites.page(number), "<ul class='menu'>", f"{first}{second}<ul class='menu'>")
+    line = f'<p class="line"><b>Cook</b> <span>{cook}</span></p>'
+    return sites.changed(page, "<p>Open daily</p>", line), cook
+
+
+def person(number: int) -> str:
+    """One of 143 names."""
+    first = "Ann Bob Cid Dora Ernest Fay Gus Hal Ida Joan Karl".split()
+    last = "Abel Brown Cole Dunn Early Frost Gray Hill Irving Jones King Lamb Moss".split()
+    return f"{first[number % 11]} {last[number % 13]}"
+
+
+def test_what_stands_elsewhere_with_the_same_text_is_something_else() -> None:
+    shown = [with_a_cook(number) for number in range(40)]
+    known = [
+        *((one, cook) for one, (_, cook) in zip(sites.ON_SITE[:30], shown, strict=False)),
+        *((one, person(number)) for number, one in enumerate(sites.EVERY[40:])),
+    ]
+    seeds = [Seed({**sites.seed(one).values, "cook": (cook,)}) for one, cook in known]
+
+    found = outcome([page for page, _ in shown], seeds)
+
+    assert found.wrapper is not None
+    for page, cook in shown:
+        assert found.wrapper.extract(page).values["cook"] == (cook,)
+
+
+def test_a_value_that_stands_twice_in_the_same_way_is_found() -> None:
+    def twice(number: int) -> Page:
+        box = f"<div><p><b>Phone</b> <span>{sites.ON_SITE[number].phone}</span></p></div>"
+        other = f"<div><p><b>Tables</b> <span>{number}</span></p></div>"
+        boxes = other * (number % 4) + box + other * (number % 3) + box + other * (number % 5)
+        return sites.changed(sites.page(number, without=["phone"]), "<p>Open daily</p>", boxes)
+
+    pages = [twice(number) for number in range(40)]
+
+    found = outcome(pages)
+
+    assert found.attributes["phone"].verdict == "accepted"
+    assert found.wrapper is not None
+    for page, one in zip(pages, sites.ON_SITE, strict=True):
+        assert found.wrapper.extract(page).values["phone"] == (one.phone,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -21,16 +22,16 @@ from siteloom.cli.known_records import (
 )
 from siteloom.cli.schema_file import SchemaOption, read_schema
 from siteloom.cli.shell import Shell
-from siteloom.cli.sources import SourcesArgument, pages_of
+from siteloom.cli.sources import SourcesArgument, pages_of, say_unread
 from siteloom.errors import UsageError
 from siteloom.output import STANDARD_OUTPUT, Column, check_destination
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from siteloom.growing import Attempt, Grown
     from siteloom.learning import Schema
-    from siteloom.model import Example, Seed
+    from siteloom.model import Example, Page, Seed
     from siteloom.redundancy import Bootstrapped
     from siteloom.redundancy.bootstrapping import Method
     from siteloom.redundancy.outcome import AttributeEvidence
@@ -234,8 +235,9 @@ def _bootstrap_sources(
 
     known = _read_seeds(shell, wanted)
     _check_schema_names(wanted.schema, set[str]().union(*(seed.values for seed in known)))
-    pages = pages_of(shell, sources, "Looking at")
+    pages = _of_one_site(pages_of(shell, sources, "Looking at"))
     found = bootstrap(known, pages, wanted.core, wanted.schema, wanted.method)
+    say_unread(shell, Counter(failure.reason for failure in found.failures))
     if found.attributes:
         show_evidence(shell, found.attributes)
         shell.say(
@@ -257,6 +259,22 @@ def _bootstrap_sources(
     write_text(output, found.wrapper.to_json())
     if output != STANDARD_OUTPUT:
         shell.say(f"The wrapper is in {output}.")
+
+
+def _of_one_site(pages: Iterable[Page]) -> Iterator[Page]:
+    """The pages, as long as they are of the same site: what stands where is another thing on each."""
+    from siteloom.urls import site_of
+
+    first = ""
+    for page in pages:
+        site = site_of(page.url)
+        first = first or site
+        if site != first:
+            raise UsageError(
+                f"A SOURCE is one site, and here are pages of {first} and of {site}: siteloom ingest takes "
+                "them all in, and bootstrap without a SOURCE then tries each."
+            )
+        yield page
 
 
 def _read_seeds(shell: Shell, wanted: _Wanted) -> list[Seed]:
@@ -390,10 +408,12 @@ def _say_grown(shell: Shell, grown: Grown, attributes: Mapping[str, AttributeEvi
     what = f"{grown.records:,} records" if grown.state == "wrapped" else grown.reason
     say_wrapped(shell, f"{grown.state}: {what}", 2)
     say_verdicts(shell, attributes)
+    say_unread(shell, grown.unread)
 
 
 def _grown_row(grown: Grown, attributes: Mapping[str, AttributeEvidence]) -> dict[str, Any]:
     row = grown._asdict()
+    del row["unread"]
     return {**row, "outcome": row.pop("state"), "evidence": evidence_row(attributes)}
 
 

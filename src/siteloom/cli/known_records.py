@@ -71,20 +71,20 @@ def read_known(shell: Shell, location: str) -> Iterator[Seed]:
 def read_reshaped(
     shell: Shell, location: str, several: Mapping[str, str], renamed: Mapping[str, str]
 ) -> Iterator[Seed]:
-    """The records at a location with values split and attributes renamed; names that none has are told."""
+    """The records at a location with values split and attributes renamed, as far as there are any such."""
     from siteloom.seed_files import reshaped
 
     names: set[str] = set()
     for seed in read_known(shell, location):
         names.update(seed.values)
         yield reshaped(seed, several, renamed)
-    warn_of_unknown(shell, {*several, *renamed}, names)
+    check_names({*several, *renamed}, names)
 
 
-def warn_of_unknown(shell: Shell, wanted: Iterable[str], names: set[str]) -> None:
-    """Tell of attributes that were to be split or renamed, but that no record has."""
-    if unknown := sorted(set(wanted) - names):
-        shell.warn(f"No record has {some(unknown)}: the attributes are {some(sorted(names))}.")
+def check_names(wanted: Iterable[str], names: set[str]) -> None:
+    """Raise if attributes that are to be split or renamed are such as no record has, if there are records."""
+    if names and (unknown := sorted(set(wanted) - names)):
+        raise UsageError(f"No record has {some(unknown)}: the attributes are {some(sorted(names))}.")
 
 
 def some(names: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from siteloom.cli.change_words import percent
-from siteloom.cli.known_records import RenameOption, SeveralOption, pairs, some, warn_of_unknown
+from siteloom.cli.known_records import RenameOption, SeveralOption, check_names, pairs, some
 from siteloom.cli.shell import OutputOption, Shell
 from siteloom.config import without_passwords
 from siteloom.errors import SourceError, UsageError
@@ -122,8 +122,8 @@ class _Wanted(NamedTuple):
 
 
 def _import(shell: Shell, store: Store, wanted: _Wanted) -> None:
+    _check_names(shell, store, wanted)
     skipped: Counter[str] = Counter()
-    names: set[str] = set()  # of all attributes, as they were before some were renamed
     arguments = {
         "locations": [without_passwords(location) for location in wanted.locations],
         **{name: value for name, value in wanted._asdict().items() if name != "locations"},
@@ -139,7 +139,6 @@ def _import(shell: Shell, store: Store, wanted: _Wanted) -> None:
         def shaped() -> Iterator[Seed]:
             for seed in _incoming(shell, store, wanted, note):
                 count(1)
-                names.update(seed.values)
                 yield reshaped(seed, wanted.several, wanted.renamed)
 
         counts = store.replace_seeds(run.id, shaped())
@@ -148,7 +147,18 @@ def _import(shell: Shell, store: Store, wanted: _Wanted) -> None:
     _tell(shell, store, run, counts, skipped)
     if not counts.added + counts.unchanged:
         raise SourceError(f"No record could be read: {_why_none(run, skipped)}.")
-    warn_of_unknown(shell, {*wanted.several, *wanted.renamed}, names)
+
+
+def _check_names(shell: Shell, store: Store, wanted: _Wanted) -> None:
+    """Read ahead until all attributes that are to be split or renamed were met: nothing is kept yet."""
+    changed = {*wanted.several, *wanted.renamed}
+    names: set[str] = set()
+    if changed:
+        for seed in _incoming(shell, store, wanted, lambda _: None):
+            names.update(seed.values)
+            if changed <= names:
+                return
+        check_names(changed, names)
 
 
 def _incoming(

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from siteloom.cli.change_words import plural
 from siteloom.cli.shell import Shell
 from siteloom.errors import SourceError, UsageError
 from siteloom.model import Failure, Page, Skipped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from siteloom.model import Cluster
     from siteloom.store import PageAddress, Store
@@ -78,8 +79,7 @@ def stored_pages(shell: Shell, sources: list[str] | None) -> Iterator[Store]:
         store = open_store(StoreSettings(workspace=folder), create=True)
         try:
             report = ingest(store, opened, jobs=shell.settings.run.jobs, names=sources)
-            for reason, count in report.failures.items():
-                shell.say(f"{count:,} pages could not be read: {reason}.")
+            say_unread(shell, report.failures)
             yield store
         finally:
             store.close()
@@ -103,10 +103,15 @@ def pages_of(shell: Shell, sources: list[str], description: str) -> Iterator[Pag
                     failures[item.reason] += 1
                 case Skipped():
                     skipped += 1
-    for reason, number in failures.items():
-        shell.say(f"{number:,} pages could not be read: {reason}.")
+    say_unread(shell, failures)
     if not count:
         raise SourceError(f"No page could be read: {why_no_page(failed=bool(failures), skipped=skipped)}.")
+
+
+def say_unread(shell: Shell, failures: Mapping[str, int]) -> None:
+    """Say how many pages could not be read, and why."""
+    for reason, count in failures.items():
+        shell.say(f"{plural(count, 'page')} could not be read: {reason}.")
 
 
 def stored_clusters(store: Store, name: str | None) -> tuple[tuple[Cluster, ...], tuple[PageAddress, ...]]:

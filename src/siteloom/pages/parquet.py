@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from siteloom.errors import MissingExtra, SourceError
+from siteloom.arrow import in_microseconds, load_pyarrow
+from siteloom.errors import SourceError
 from siteloom.model import Failure, Page
 from siteloom.pages.fields import page_from_fields
 
@@ -45,7 +46,7 @@ class Parquet:
     @classmethod
     def open(cls, path: Path, settings: PagesSettings) -> Parquet:
         """Make sure that the columns are there; a damaged file is a failure when it is read."""
-        pyarrow = _pyarrow()
+        pyarrow = load_pyarrow()
         try:
             names = pyarrow.parquet.read_schema(path).names
         except (OSError, pyarrow.ArrowException):
@@ -60,7 +61,7 @@ class Parquet:
 
     def read(self) -> Iterator[Page | Failure]:
         """The pages in the order of the rows."""
-        pyarrow = _pyarrow()
+        pyarrow = load_pyarrow()
         try:
             # Not buffered ahead: Arrow would hold a whole row group, which may be the whole file.
             with pyarrow.parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=_BUFFER_BYTES) as file:
@@ -75,7 +76,7 @@ class Parquet:
         """Row groups, small ones together; the file as it is if there are groups of very many rows."""
         if self.part:
             return (self,)
-        pyarrow = _pyarrow()
+        pyarrow = load_pyarrow()
         try:
             metadata = pyarrow.parquet.read_metadata(self.path)
         except (OSError, ValueError, pyarrow.ArrowException):  # told when it is read
@@ -91,7 +92,7 @@ class Parquet:
             columns = [name for name in ("url", "html", "fetched_at") if name in file.schema_arrow.names]
             rows_at_a_time = _batch_rows([file.metadata.row_group(group) for group in part.groups])
             for batch in file.iter_batches(rows_at_a_time, row_groups=part.groups, columns=columns):
-                cells_by_column = [_in_microseconds(column, pyarrow) for column in batch.columns]
+                cells_by_column = [in_microseconds(column, pyarrow) for column in batch.columns]
                 for cells in zip(*cells_by_column, strict=True):
                     row += 1
                     named = zip(batch.schema.names, cells, strict=True)
@@ -123,20 +124,3 @@ def _batch_rows(groups: Sequence[Any]) -> int:
     """How many rows to read at a time, by the mean size of a row in the group of the largest rows."""
     row_bytes = max(group.total_byte_size / max(1, group.num_rows) for group in groups)
     return max(1, min(_MOST_ROWS_AT_A_TIME, int(_BYTES_AT_A_TIME / max(1.0, row_bytes))))
-
-
-def _in_microseconds(column: Any, pyarrow: Any) -> Any:
-    """A column as it is, but for times in nanoseconds, which Python does not have."""
-    kind = column.type
-    if pyarrow.types.is_timestamp(kind) and kind.unit == "ns":
-        return column.cast(pyarrow.timestamp("us", kind.tz), safe=False)
-    return column
-
-
-def _pyarrow() -> Any:
-    try:
-        import pyarrow as pa  # noqa: PLC0415 - optional, and slow to load
-        import pyarrow.parquet  # noqa: PLC0415
-    except ImportError as error:
-        raise MissingExtra("Parquet", "parquet") from error
-    return pa

@@ -50,6 +50,10 @@ def bootstrap(
     core = core if isinstance(core, str) else tuple(core)
     _check(known, core)
     read = _read(pages)
+    if read.failures and not read.pages:
+        count = len(read.failures)
+        none = "The only page cannot" if count == 1 else f"None of the {count:,} pages can"
+        return _refused(NoOverlap(f"{none} be read: {read.failures[0].reason}."), known, read)
     if method == "bits":
         return _by_bits(known, read, core, schema)
     return _by_positions(known, read, core, method)

@@ -19,7 +19,7 @@ from siteloom.spacing import evenly_spaced
 from siteloom.template.page_texts import TEXT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from siteloom.learning import Schema
     from siteloom.model import Page
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from siteloom.template.page_texts import PageTexts
     from siteloom.wrapper import Wrapper
 
-    PageTextsOf = Mapping[int, Sequence[str]]  # by page
+    Shown = Mapping[int, Mapping[str, str]]  # by page, texts with their nodes
 
 _DIVERSE_EXAMPLES = 12
 _LEAST_EXAMPLES = 6  # of each position
@@ -65,12 +65,12 @@ class _Trial(NamedTuple):
     wrapper: Wrapper
     found: Mapping[int, Mapping[str, tuple[str, ...]]]
 
-    def faithful(self, name: str, shown: PageTextsOf) -> float | None:
+    def faithful(self, name: str, shown: Shown) -> float | None:
         """Of the pages that are known to show a value, the share on which the wrapper finds it, if any do."""
         pages = [page for page in self.found if page in shown]
         return sum(self.is_right(name, page, shown) for page in pages) / len(pages) if pages else None
 
-    def is_right(self, name: str, page: int, shown: PageTextsOf) -> bool:
+    def is_right(self, name: str, page: int, shown: Shown) -> bool:
         """Whether the wrapper finds on a page what it is known to show."""
         found = self.found[page].get(name, ())
         return bool(found) and found[0] in shown[page]
@@ -103,18 +103,16 @@ def wrapped(known: KnownPages, pages: Sequence[Page], schema: Schema) -> Wrapped
     )
 
 
-def _shown(known: KnownPages, name: str) -> dict[int, list[str]]:
+def _shown(known: KnownPages, name: str) -> dict[int, dict[str, str]]:
     """What stands at the positions of an attribute, on the pages where that agrees with the record."""
     texts = known.texts
-    shown: dict[int, list[str]] = {}
+    shown: dict[int, dict[str, str]] = {}
     for slot in known.slots[name]:
         agreeing = np.isin(texts.page, slot.agreeing_pages)
         rows = known.positions.rows_at(slot.position)
         for row in _with_others(known, name, rows[agreeing[rows]].tolist()):
-            text = texts.texts[texts.text[row]]
-            of_page = shown.setdefault(int(texts.page[row]), [])
-            if text not in of_page:
-                of_page.append(text)
+            of_page = shown.setdefault(int(texts.page[row]), {})
+            of_page.setdefault(texts.texts[texts.text[row]], texts.path_text(int(texts.path[row])))
     return shown
 
 
@@ -163,7 +161,7 @@ def _held_back(known: KnownPages) -> set[int]:
     return set(evenly_spaced(pages, min(_TRIED, max(_LEAST_HELD_BACK, int(_HELD_BACK * len(pages))))))
 
 
-def _without(shown: Mapping[str, PageTextsOf], pages: set[int]) -> dict[str, PageTextsOf]:
+def _without(shown: Mapping[str, Shown], pages: set[int]) -> dict[str, Shown]:
     rest = {
         name: {page: texts for page, texts in found.items() if page not in pages}
         for name, found in shown.items()
@@ -172,35 +170,60 @@ def _without(shown: Mapping[str, PageTextsOf], pages: set[int]) -> dict[str, Pag
 
 
 def _best_wrapper(
-    shown: Mapping[str, PageTextsOf], pages: Sequence[Page], template: Sequence[int], schema: Schema
+    shown: Mapping[str, Shown], pages: Sequence[Page], template: Sequence[int], schema: Schema
 ) -> Wrapper | None:
-    """Learn; then learn again with some of the pages that came out wrong, as long as that helps."""
+    """Learn; then learn again with some of the pages that came out wrong, as long as that helps.
+
+    Values are tied to their nodes: elsewhere the same text may be something else, since a page on a book may
+    tell the life of its author or of another. But a page may say a thing twice in the same way, and no rule
+    parts these nodes. So what comes out poor is also learned from texts alone.
+    """
     usable = {name: schema[name] for name in shown if name in schema} if schema else None
     unlabelled = [pages[page] for page in evenly_spaced(template, _UNLABELLED)]
     looked_at = evenly_spaced(sorted({page for found in shown.values() for page in found}), _TRIED)
-    chosen = _first_examples(shown, pages)
-    best: tuple[float, Wrapper] | None = None
-    for _ in range(_ROUNDS):
-        examples = [example for page in chosen if (example := _example(page, shown, pages)) is not None]
+
+    def learned(chosen: Iterable[int], tied: Collection[str]) -> _Trial | None:
+        found = (_example(page, shown, pages, tied) for page in chosen)
+        examples = [example for example in found if example is not None]
         if not examples:
+            return None
+        return _tried(learn_wrapper(examples, unlabelled, usable).wrapper, pages, looked_at)
+
+    chosen = _first_examples(shown, pages)
+    tied = set(shown)
+    best: _Trial | None = None
+    for _ in range(_ROUNDS):
+        trial = learned(chosen, tied)
+        shares = _shares(trial, shown)
+        if poor := {name for name in tied if shares[name] < _LEAST_FAITHFUL}:
+            untied = learned(chosen, tied - poor)
+            if sum(_shares(untied, shown).values()) > sum(shares.values()):
+                trial, shares = untied, _shares(untied, shown)
+                tied -= poor
+        if trial is None:
             break
-        trial = _tried(learn_wrapper(examples, unlabelled, usable).wrapper, pages, looked_at)
-        faithful = [trial.faithful(name, texts) or 0.0 for name, texts in shown.items()]
-        if best is None or sum(faithful) > best[0]:
-            best = sum(faithful), trial.wrapper
+        if best is None or sum(shares.values()) > sum(_shares(best, shown).values()):
+            best = trial
         wrong = [
             page
             for page in trial.found
             if page not in chosen
             and any(page in texts and not trial.is_right(name, page, texts) for name, texts in shown.items())
         ]
-        if not wrong or min(faithful) >= _FAITHFUL_ENOUGH:
+        if not wrong or min(shares.values()) >= _FAITHFUL_ENOUGH:
             break
         chosen = [*chosen, *evenly_spaced(wrong, _MORE_EXAMPLES)]
-    return None if best is None else best[1]
+    return None if best is None else best.wrapper
 
 
-def _first_examples(shown: Mapping[str, PageTextsOf], pages: Sequence[Page]) -> list[int]:
+def _shares(trial: _Trial | None, shown: Mapping[str, Shown]) -> dict[str, float]:
+    """How faithful a wrapper is to each attribute; to none if there is no wrapper."""
+    return {
+        name: 0.0 if trial is None else trial.faithful(name, texts) or 0.0 for name, texts in shown.items()
+    }
+
+
+def _first_examples(shown: Mapping[str, Shown], pages: Sequence[Page]) -> list[int]:
     """Diverse pages, with some for each attribute."""
     among = sorted({page for texts in shown.values() for page in evenly_spaced(sorted(texts), _SAMPLED)})
     chosen = [among[number] for number in sample([pages[page] for page in among], _DIVERSE_EXAMPLES)]
@@ -212,10 +235,16 @@ def _first_examples(shown: Mapping[str, PageTextsOf], pages: Sequence[Page]) -> 
     return chosen
 
 
-def _example(page: int, shown: Mapping[str, PageTextsOf], pages: Sequence[Page]) -> Example | None:
-    """A page with the values that it shows, if the learner finds them there."""
-    values = {name: texts[page] for name, texts in shown.items() if page in texts}
-    example = Example(pages[page], values)
+def _example(
+    page: int, shown: Mapping[str, Shown], pages: Sequence[Page], tied: Collection[str]
+) -> Example | None:
+    """A page with the values that it shows, if the learner finds them there, in their nodes if tied."""
+    found = {name: texts[page] for name, texts in shown.items() if page in texts}
+    example = Example(
+        pages[page],
+        values={name: list(texts) for name, texts in found.items()},
+        nodes={name: list(texts.values()) for name, texts in found.items() if name in tied},
+    )
     try:
         check_example(example)
     except ExampleError:
@@ -227,7 +256,7 @@ def _tried(wrapper: Wrapper, pages: Sequence[Page], tried: Sequence[int]) -> _Tr
     return _Trial(wrapper, {page: wrapper.extract(pages[page]).values for page in tried})
 
 
-def _judged(name: str, known: KnownPages, trial: _Trial | None, shown: PageTextsOf) -> AttributeEvidence:
+def _judged(name: str, known: KnownPages, trial: _Trial | None, shown: Shown) -> AttributeEvidence:
     """What speaks for an attribute, and whether that is enough."""
     slots = known.slots[name]
     if not slots:
@@ -327,6 +356,6 @@ def _suggestions(
     shown = {name: _shown(known, name) for name in known.slots}
     by_count = sorted(known.pages.tolist(), key=lambda page: -sum(page in texts for texts in shown.values()))
     for page in by_count[:_SUGGESTIONS]:
-        values = {name: texts[page] for name, texts in shown.items() if page in texts}
+        values = {name: list(texts[page]) for name, texts in shown.items() if page in texts}
         if values:
             yield Example(pages[page], values)
