@@ -41,13 +41,14 @@ class Accepted(NamedTuple):
 def accept_columns(table: DiscoveredTable, pages: Iterable[Page], names: Mapping[str, str]) -> Accepted:
     """Make attributes of columns: `names` has the label of a column for each attribute.
 
-    The pages are those that the table was discovered in.
+    The pages are those that the table was discovered in. As rows know their page by its address, pages
+    of one address teach nothing.
     """
     known = {column.label for column in table.columns}
     for label in names.values():
         if label not in known:
             raise UsageError(f"There is no column {label!r}: there are {', '.join(sorted(known))}.")
-    rows = _Rows(table, {page.url: page for page in pages}, names)
+    rows = _Rows(table, _by_url(pages), names)
     examples = rows.list_examples() if table.record_xpath else rows.examples()
     if not examples:
         raise ExampleError("None of these columns can be learned: their values were not found on the pages.")
@@ -61,6 +62,13 @@ def accept_columns(table: DiscoveredTable, pages: Iterable[Page], names: Mapping
         if sum(trial.agreement.values()) > sum(best.agreement.values()):
             best = trial
     return Accepted(best.examples, best.agreement)
+
+
+def _by_url(pages: Iterable[Page]) -> dict[str, Page]:
+    of_url: dict[str, list[Page]] = defaultdict(list)
+    for page in pages:
+        of_url[page.url].append(page)
+    return {url: own[0] for url, own in of_url.items() if len(own) == 1}
 
 
 class _Trial(NamedTuple):
@@ -78,7 +86,8 @@ class _Rows:
         self._is_list = bool(table.record_xpath)
         self._of_page: dict[str, list[DiscoveredRow]] = defaultdict(list)
         for row in table.rows:
-            self._of_page[row.url].append(row)
+            if row.url in pages:
+                self._of_page[row.url].append(row)
 
     def examples(self) -> list[Example]:
         """Of pages that differ, and of enough for each attribute."""

@@ -7,7 +7,7 @@ from itertools import chain
 from statistics import median
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from siteloom.discovery.strands import Strand, attribute_strands, text_strands
+from siteloom.discovery.strands import Strand, find_strands
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +22,8 @@ _SAME_SHARE = 0.95  # of the units of two columns with equal content: one of the
 
 _ATTRIBUTE_WORTH = 0.5  # people look for what they see first
 
-# Under one heading so many places of long texts, none of which half of the units have, are running text.
+# Under one heading so many places of long texts, none of which half of the units have, are running text,
+# and with them what is long there and stands on most, such as its first piece.
 _PIECES_OF_PROSE = 3
 _IRREGULAR_SHARE = 0.5
 _LONG_TEXT = 40  # characters
@@ -48,19 +49,12 @@ class Found(NamedTuple):
         return told * _ATTRIBUTE_WORTH if self.form == "attribute" else told
 
 
-class FoundColumns(NamedTuple):
-    """The columns of some units, the most telling first, and the numbers of texts of their template."""
-
-    columns: list[Found]
-    template: set[int]
-
-
-def find_columns(texts: PageTexts, most: int) -> FoundColumns:
-    """The columns of some units."""
-    found = text_strands(texts)
+def find_columns(texts: PageTexts, most: int) -> list[Found]:
+    """The columns of some units, the most telling first."""
+    found = find_strands(texts)
     strands: Iterable[tuple[Strand, Form]] = chain(
-        _prose_joined(found.strands, texts),
-        ((strand, "attribute") for strand in attribute_strands(texts)),
+        _prose_joined(found.texts, texts),
+        ((strand, "attribute") for strand in found.attributes),
     )
     candidates = [
         Found(strand, form, _informativeness(strand, form, texts))
@@ -69,7 +63,7 @@ def find_columns(texts: PageTexts, most: int) -> FoundColumns:
     ]
     # Of columns that say the same, the first is kept: rather the page's title than the end of a path to it.
     candidates.sort(key=lambda column: (-column.weight, not _is_title(column, texts)))
-    return FoundColumns(list(_without_copies(candidates, texts, most)), found.template)
+    return list(_without_copies(candidates, texts, most))
 
 
 def _is_title(column: Found, texts: PageTexts) -> bool:
@@ -113,6 +107,7 @@ def _prose_joined(strands: Sequence[Strand], texts: PageTexts) -> Iterator[tuple
         if anchor is None or sum(_is_long(strand, texts) for strand in pieces) < _PIECES_OF_PROSE:
             yield from ((strand, "text") for strand in own)
             continue
+        pieces = [strand for strand in own if strand in pieces or _is_long(strand, texts)]
         joined: dict[int, list[int]] = defaultdict(list)
         for piece in pieces:
             for unit, rows in piece.rows.items():

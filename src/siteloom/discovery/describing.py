@@ -25,11 +25,10 @@ class Described(NamedTuple):
     xpath: str
 
 
-def described_columns(columns: Sequence[Found], template: Collection[int], units: Units) -> list[Described]:
-    """Names and XPaths of columns; `template` are the numbers of template texts."""
-    template_texts = {units.texts.texts[number] for number in template}
+def described_columns(columns: Sequence[Found], units: Units) -> list[Described]:
+    """Names and XPaths of columns."""
     tops = _Tops(units)
-    return [_described(column, template_texts, units, tops) for column in columns]
+    return [_described(column, units, tops) for column in columns]
 
 
 class _Tops:
@@ -53,7 +52,7 @@ class _Tops:
         return [*known, *others][:_SAMPLED]
 
 
-def _described(column: Found, template: Collection[str], units: Units, tops: _Tops) -> Described:
+def _described(column: Found, units: Units, tops: _Tops) -> Described:
     texts = units.texts
     places, samples = [], []
     for unit in tops.known_first(column.strand.rows.keys()):
@@ -65,7 +64,7 @@ def _described(column: Found, template: Collection[str], units: Units, tops: _To
         places.append(Place(element, shown[0], attribute, own[0] if units.are_parts else None))
         samples.append(Sample(own, element, shown))
     anchor = None if column.strand.anchor is None else texts.texts[column.strand.anchor]
-    name = column_name(places, lambda text: text in template)
+    name = column_name(places, anchor)
     if column.form == "prose":
         return Described(name, element_xpath(samples[0].element))
     leaf = f"@{places[0].attribute}" if column.form == "attribute" else "text()"

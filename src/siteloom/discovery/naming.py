@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
+from siteloom.discovery.strands import COLONS
 from siteloom.dom import attribute_words, normalize, visible_text
 from siteloom.dom.spots import Spot, previous_spot, text_before
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from siteloom.dom import Element
 
 _LONGEST = 40  # characters of a name; longer texts are sentences
 _MOST_WORDS = 6
 _AGREED = 0.6  # of the places looked at, on a name
+_AGREED_LABEL = 0.8  # a value may stand before another, and in a menu as well
 _LEVELS = 3  # up from a value; what holds it and its label is small
-_PREFIX = re.compile(r"([^:]{2,40}):\s*\S")
+_PREFIX = re.compile(rf"([^{COLONS}]{{2,40}})[{COLONS}](?!//)\s*\S")
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _SAID = ("itemprop", "property", "data-label", "data-title", "data-field")
 _LABEL_TAGS = frozenset({"b", "dt", "em", "label", "legend", "strong", "th"})
 _HEADINGS = frozenset({"caption", "h2", "h3", "h4", "h5", "h6", "legend"})
+_RECORD_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _OF_ATTRIBUTE = {"src": "image", "href": "link", "alt": "image text", "datetime": "time"}
 # Words in classes that tell of looks and of building blocks, not of what is shown.
 _LOOKS = frozenset(
@@ -47,13 +51,17 @@ class Place(NamedTuple):
     """The first element of the record; what stands before it names none of its values."""
 
 
-def column_name(places: Sequence[Place], is_template: Callable[[str], bool]) -> str:
-    """The best name that most places agree on; a label must be template text, else it is a value, too."""
-    for source in (_said, _own_prefix, _title, _label_beside, _table_header, _heading, _class_name):
+def column_name(places: Sequence[Place], anchor: str | None) -> str:
+    """The best name that most places agree on.
+
+    A label must be the template text before the column, its anchor; else it is a value, too.
+    """
+    for source in (_said, _own_prefix, _title, _table_header, _label_beside, _heading, _class_name):
         names = Counter(name for place in places if (name := source(place)))
         for name, count in names.most_common(1):
-            needs_template = source in (_label_beside, _heading)
-            if count >= _AGREED * len(places) and (not needs_template or is_template(name)):
+            is_label = source in (_label_beside, _heading)
+            least = (_AGREED_LABEL if is_label else _AGREED) * len(places)
+            if count >= least and (not is_label or name == anchor):
                 return tidy(name)
     attribute = places[0].attribute
     return _OF_ATTRIBUTE[attribute] if attribute is not None else "text"
@@ -61,7 +69,7 @@ def column_name(places: Sequence[Place], is_template: Callable[[str], bool]) -> 
 
 def tidy(text: str) -> str:
     """A text as a name: without the colon and other signs around it."""
-    return normalize(text).strip(" :*•|-–—>»·.,()[]") or normalize(text)  # noqa: RUF001
+    return normalize(text).strip(f" {COLONS}*•|-–—>»·.,()[]") or normalize(text)  # noqa: RUF001
 
 
 def is_short(text: str) -> bool:
@@ -101,13 +109,14 @@ def _own_prefix(place: Place) -> str | None:
 
 
 def _title(place: Place) -> str | None:
-    """Nothing before a main heading names it."""
-    return "title" if any(element.tag == "h1" for element in _around(place)) else None
+    """Nothing before a main heading names it; a record may have any heading as its own."""
+    tags = {"h1"} if place.boundary is None else _RECORD_HEADINGS
+    return "title" if any(element.tag in tags for element in _around(place)) else None
 
 
 def _label_beside(place: Place) -> str | None:
     """The text right before the value, if it stands close by and looks like a label."""
-    if place.attribute is not None:
+    if place.attribute not in (None, "href"):
         return None
     spot = _before(place)
     if spot is None:
@@ -115,7 +124,7 @@ def _label_beside(place: Place) -> str | None:
     label = normalize(spot.text)
     if not is_short(label):
         return None
-    is_marked = label.endswith(":") or any(
+    is_marked = label.endswith(tuple(COLONS)) or any(
         element.tag in _LABEL_TAGS
         for element in (spot.parent, spot.parent.getparent())
         if element is not None
@@ -148,25 +157,27 @@ def _ancestors(element: Element) -> Iterator[Element]:
 
 
 def _around(place: Place) -> Iterator[Element]:
+    """The element of a value and those around it, none around the whole record."""
     yield place.element
-    yield from _ancestors(place.element)
+    outside = None if place.boundary is None else place.boundary.getparent()
+    yield from takewhile(lambda above: above is not outside, _ancestors(place.element))
 
 
 def _table_header(place: Place) -> str | None:
-    """What stands at the head of the value's column of a table."""
+    """What stands at the head of the value's column of a table, which is in a row of heads alone."""
     cell = next((element for element in _around(place) if element.tag == "td"), None)
     row = cell.getparent() if cell is not None else None
     table = next(row.iterancestors("table"), None) if row is not None else None
     if cell is None or row is None or table is None:
         return None
     position = list(row.iterchildren("td", "th")).index(cell)
-    heads = [head for other in table.iter("tr") for head in other.iterchildren("th")]
-    first_row = heads[0].getparent() if heads else None
-    if first_row is None or first_row is row:
-        return None
-    cells = list(first_row.iterchildren("td", "th"))
-    text = visible_text(cells[position]) if position < len(cells) else ""
+    heads = next(filter(_are_heads, (list(other) for other in table.iter("tr"))), [])
+    text = visible_text(heads[position]) if position < len(heads) else ""
     return text if is_short(text) else None
+
+
+def _are_heads(cells: Sequence[Element]) -> bool:
+    return len(cells) > 1 and all(cell.tag == "th" for cell in cells)
 
 
 def _heading(place: Place) -> str | None:

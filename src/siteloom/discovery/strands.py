@@ -11,6 +11,7 @@ nothing changes, as EXALG does with its equivalence classes (Arasu and Garcia-Mo
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections import Counter, defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 TEMPLATE_SHARE = 0.9
 """A text on so many of the units that have its style is template text, as in the segment table."""
+
+COLONS = ":："  # noqa: RUF001
+"""What labels end in; Chinese and Japanese have a wide one."""
 
 _LEAST_TEMPLATE_SHARE = 0.05  # of all units, as the strand would be too thin to tell
 _LEAST_LABEL_SHARE = 0.03  # optional fields are rare, and so are their labels
@@ -70,15 +74,15 @@ class _Row(NamedTuple):
     text: int
 
 
-class TextStrands(NamedTuple):
-    """The places of all text nodes that are not template text, and the numbers of the texts that are."""
+class Strands(NamedTuple):
+    """The places of text nodes that are not template text, and of HTML attributes that a unit has once."""
 
-    strands: list[Strand]
-    template: set[int]
+    texts: list[Strand]
+    attributes: list[Strand]
 
 
-def text_strands(texts: PageTexts) -> TextStrands:
-    """What varies between the texts of units, and what does not."""
+def find_strands(texts: PageTexts) -> Strands:
+    """What belongs together in the texts of units."""
     styles = _Styles(texts)
     rows = _rows(texts, styles)
     template = _Template(texts, rows)
@@ -86,19 +90,22 @@ def text_strands(texts: PageTexts) -> TextStrands:
         found = _grouped(rows, template)
         if not template.learn(found.places, rows):
             break
-    return TextStrands(_exclusive_joined(found, styles), template.texts())
+    return Strands(_exclusive_joined(found, styles), _attribute_strands(texts, styles, found.template))
 
 
-def attribute_strands(texts: PageTexts) -> list[Strand]:
-    """The places of HTML attributes that a unit has once: its picture, its address elsewhere."""
-    found: dict[tuple[int, str], dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+def _attribute_strands(texts: PageTexts, styles: _Styles, template: Sequence[_Row]) -> list[Strand]:
+    """The places of HTML attributes: the picture of a unit, its address elsewhere."""
+    numbers = [row.number for row in template]
+    of_style: _OfStyle = defaultdict(lambda: defaultdict(list))
     for number in np.flatnonzero(texts.form == ATTRIBUTE).tolist():
-        found[int(texts.styled_path[number]), texts.leaf(number)][int(texts.page[number])].append(number)
-    return [
-        Strand(None, {unit: tuple(rows) for unit, rows in units.items()})
-        for units in found.values()
-        if _is_alone(units.values())
-    ]
+        unit = int(texts.page[number])
+        before = bisect(numbers, number) - 1
+        anchor = template[before].text if before >= 0 and template[before].unit == unit else None
+        style = styles.below(styles.of(int(texts.styled_path[number])), texts.leaf(number))
+        of_style[style][unit].append(_Placed(number, anchor, is_direct=False))
+    places, _ = _by_place(of_style)
+    places = _joined(places, lambda place: (styles.ending(place[0], 2), place[1]))
+    return [strand for strand in _strands(places) if _is_alone(strand.rows.values())]
 
 
 def _is_alone(placed: Collection[Sequence[object]]) -> bool:
@@ -132,6 +139,10 @@ class _Styles:
     def of(self, styled_path: int) -> int:
         """The style of a text that stands at a path."""
         return self._of_path[styled_path]
+
+    def below(self, style: int, step: str) -> int:
+        """The style one step further down."""
+        return self._number(style, step)
 
     def in_cell(self, style: int, cell: str) -> int:
         """The style within a table cell of this number."""
@@ -197,6 +208,8 @@ class _Template:
         units = Counter((style, text) for style, text, _ in {(row.style, row.text, row.unit) for row in rows})
         least = max(2, _LEAST_TEMPLATE_SHARE * texts.pages)
         label_styles = _label_styles(rows)
+        paired = _paired(rows)
+        has_colon = [text.endswith(tuple(COLONS)) for text in texts.texts]
         self._everywhere = {
             (style, text)
             for (style, text), count in units.items()
@@ -204,17 +217,13 @@ class _Template:
             or (
                 count >= self._least
                 and len(texts.texts[text]) <= _LONGEST_LABEL
-                and (style in label_styles or texts.texts[text].endswith(":"))
+                and (style in label_styles or (style, text) in paired or has_colon[text])
             )
         }
 
     def has(self, row: _Row, anchor: Anchor) -> bool:
         """Whether a text is template text that stands behind this anchor."""
         return (row.style, row.text) in self._everywhere or (row.style, row.text, anchor) in self._behind
-
-    def texts(self) -> set[int]:
-        """The texts that are template text somewhere."""
-        return {text for _, text in self._everywhere} | {text for _, text, _ in self._behind}
 
     def learn(self, found: Mapping[_Place, _Units], rows: Sequence[_Row]) -> bool:
         """Take what is constant in its strand for template text; False if there was nothing new."""
@@ -255,6 +264,32 @@ def _label_styles(rows: Sequence[_Row]) -> set[int]:
     return found
 
 
+def _paired(rows: Sequence[_Row]) -> set[tuple[int, int]]:
+    """Texts, with their style, that stand right before texts of another style and hardly ever without.
+
+    So do labels of an optional part, whatever else has their style.
+    """
+    units: dict[tuple[int, int], set[int]] = defaultdict(set)
+    units_of_style: dict[int, set[int]] = defaultdict(set)
+    together: dict[tuple[int, int, int], set[int]] = defaultdict(set)
+    followers: dict[tuple[int, int, int], set[int]] = defaultdict(set)
+    for row in rows:
+        units[row.style, row.text].add(row.unit)
+        units_of_style[row.style].add(row.unit)
+    for row, next_row in pairwise(rows):
+        if row.unit == next_row.unit and row.style != next_row.style:
+            pair = row.style, row.text, next_row.style
+            together[pair].add(row.unit)
+            followers[pair].add(next_row.text)
+    return {
+        (style, text)
+        for (style, text, next_style), both in together.items()
+        if len(both) >= TEMPLATE_SHARE * len(units[style, text])
+        and len(both) >= TEMPLATE_SHARE * len(units_of_style[next_style])
+        and len(followers[style, text, next_style]) >= _FOLLOWERS_OF_LABEL
+    }
+
+
 class _Placed(NamedTuple):
     """A row that is not template text, behind its anchor; directly, if no other text stands between."""
 
@@ -263,16 +298,25 @@ class _Placed(NamedTuple):
     is_direct: bool
 
 
+_OfStyle = dict[int, dict[int, list[_Placed]]]
+"""By style and unit."""
+
+
 class _Grouped(NamedTuple):
-    """Rows by place and unit, and the places whose texts mostly stand directly behind their anchor."""
+    """Rows by place and unit, and the places whose texts mostly stand directly behind their anchor.
+
+    `template` has the rows that are template text, in document order.
+    """
 
     places: dict[_Place, _Units]
     labelled: set[_Place]
+    template: list[_Row]
 
 
 def _grouped(rows: Sequence[_Row], template: _Template) -> _Grouped:
     """The rows that are not template text by style, and by anchor where a unit has several of a style."""
-    of_style: dict[int, dict[int, list[_Placed]]] = defaultdict(lambda: defaultdict(list))
+    of_style: _OfStyle = defaultdict(lambda: defaultdict(list))
+    template_rows = []
     anchor: Anchor = None
     is_direct = False
     unit = -1
@@ -281,20 +325,27 @@ def _grouped(rows: Sequence[_Row], template: _Template) -> _Grouped:
             anchor, unit = None, row.unit
         if template.has(row, anchor):
             anchor, is_direct = row.text, True
+            template_rows.append(row)
         else:
             of_style[row.style][row.unit].append(_Placed(row.number, anchor, is_direct))
             is_direct = False
+    return _Grouped(*_by_place(of_style), template_rows)
+
+
+def _by_place(of_style: _OfStyle) -> tuple[dict[_Place, _Units], set[_Place]]:
+    """Rows by place and unit, and the places whose texts mostly stand directly behind their anchor."""
     places: dict[_Place, _Units] = {}
     direct: Counter[_Place] = Counter()
     for style, units in of_style.items():
-        usual = _usual_anchor(units.values()) if _is_alone(units.values()) else None
+        is_alone = _is_alone(units.values())
+        usual = _usual_anchor(units.values())
         for one, placed in units.items():
             for number, before, stands_next in placed:
-                place = (style, before if usual is None else usual)
+                place = (style, usual if is_alone else before)
                 places.setdefault(place, {}).setdefault(one, []).append(number)
                 direct[place] += stands_next
     labelled = {place for place, units in places.items() if direct[place] >= _LABELLED_SHARE * len(units)}
-    return _Grouped(places, labelled)
+    return places, labelled
 
 
 def _usual_anchor(placed: Iterable[Sequence[_Placed]]) -> Anchor:
@@ -312,6 +363,10 @@ def _exclusive_joined(found: _Grouped, styles: _Styles) -> list[Strand]:
     places = _joined(
         places, lambda place: styles.ending(place[0], 2) if _is_telling(styles, place) else place
     )
+    return _strands(places)
+
+
+def _strands(places: Mapping[_Place, _Units]) -> list[Strand]:
     return [
         Strand(anchor, {unit: tuple(numbers) for unit, numbers in sorted(units.items())})
         for (_, anchor), units in places.items()

@@ -11,7 +11,7 @@ from siteloom.discovery.columns import find_columns
 from siteloom.discovery.describing import described_columns
 from siteloom.discovery.naming import unique
 from siteloom.discovery.units import units_of
-from siteloom.discovery.xpaths import element_xpath
+from siteloom.discovery.xpaths import record_xpath
 from siteloom.errors import UsageError
 from siteloom.spacing import evenly_spaced
 from siteloom.typed import infer_type
@@ -101,8 +101,8 @@ def discover(
     if not units.page_of:
         raise UsageError("There is no page to discover a table in: give the pages of a cluster.")
     found = find_columns(units.texts, most_columns)
-    columns = [column for column in found.columns if not _leads_around(column, units)]
-    described = described_columns(columns, found.template, units)
+    columns = [column for column in found if not _leads_around(column, units)]
+    described = described_columns(columns, units)
     _, *labels = unique([_ADDRESS, *(one.name for one in described)])
     rows = [
         DiscoveredRow(units.url(unit), *_cells(units, unit, zip(labels, columns, strict=True)))
@@ -120,7 +120,7 @@ def discover(
             for label, one, column in zip(labels, described, columns, strict=True)
         ),
         tuple(rows),
-        element_xpath(units.elements[0][0]) if units.are_parts else "",
+        record_xpath([part[0] for part in units.elements]) if units.are_parts else "",
         units.failures,
     )
 

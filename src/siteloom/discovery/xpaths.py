@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from lxml import etree
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"\w")
 _ANCHORS = 2  # elements with a class or id to begin at
 _GOOD_ENOUGH = 0.99
+_RECORDS = 20  # look as all records of a list can
 
 
 class Sample(NamedTuple):
@@ -31,7 +33,7 @@ class Sample(NamedTuple):
 def column_xpath(samples: Sequence[Sample], leaf: str, label: str | None, *, is_part: bool) -> str:
     """The first of some expressions that gives the most samples exactly.
 
-    `leaf` is what it ends in: `text()`, or `@src`. In a part of a page it begins at the part.
+    `leaf` is what it ends in: `text()`, or `@src`. In a part of a page it begins at its first element.
     """
     best, best_share = "", -1.0
     for xpath in dict.fromkeys(_candidates(samples, leaf, label, is_part=is_part)):
@@ -45,52 +47,85 @@ def column_xpath(samples: Sequence[Sample], leaf: str, label: str | None, *, is_
 
 def element_xpath(element: Element) -> str:
     """A short expression for elements like this one: by id or class, and the tags from there."""
-    return next(_from_anchors(element, element.getroottree().getroot(), "//"))
+    return next(_from_anchors_of_page(element))
+
+
+def record_xpath(records: Sequence[Element]) -> str:
+    """The expression that finds most of these elements, and fewest others on their pages."""
+    first = records[0]
+    parent = first.getparent()
+    own = dict.fromkeys(path for record in records[:_RECORDS] for path in _from_anchors_of_page(record))
+    inside = [] if parent is None else [f"{path}/*" for path in _from_anchors_of_page(parent)]
+    roots = dict.fromkeys(record.getroottree().getroot() for record in records)
+    wanted = set(records)
+    best, best_count = "", -sys.maxsize
+    for xpath in (*own, *inside):
+        found = {element for root in roots for element in cast("list[Element]", root.xpath(xpath))}
+        count = len(found & wanted) - len(found - wanted)
+        if count > best_count:
+            best, best_count = xpath, count
+    return best
 
 
 def _candidates(samples: Sequence[Sample], leaf: str, label: str | None, *, is_part: bool) -> Iterator[str]:
-    begin = "descendant-or-self::" if is_part else "//"
-    for sample in samples[:1]:
-        top = sample.unit[0] if len(sample.unit) == 1 else sample.unit[0].getparent()
-        for path in _from_anchors(sample.element, top, begin):
-            yield f"{path}/{leaf}"
-    if label is not None and leaf == "text()":
-        start = f"{'.' if is_part else ''}//text()[normalize-space()={quote(label)}]"
-        yield f"{start}/following::text()[normalize-space()][1]"
+    first = samples[0]
+    tops = {first.element, *first.element.iterancestors()}
+    number = next(number for number, one in enumerate(first.unit) if one in tops)
+    top = first.unit[number]
+    beside = _beside(first.unit, number)
+    for path in _from_anchors(first.element, top, f"{beside}/descendant-or-self::" if is_part else "//"):
+        yield f"{path}/{leaf}".removeprefix("./")
+    if label is not None:
+        node = "text()[normalize-space()][1]" if leaf == "text()" else f"*[{leaf}][1]/{leaf}"
+        start = beside if is_part else ""
+        yield f"{start}//text()[normalize-space()={quote(label)}]/following::{node}"
     if not is_part:
         for sample in samples:
             yield f"{node_path(sample.element)}/{leaf}"
 
 
-def _from_anchors(element: Element, top: Element | None, begin: str) -> Iterator[str]:
-    """Paths down from the nearest elements with an id or a class, then from the top."""
+def _beside(unit: Sequence[Element], number: int) -> str:
+    """How one of the elements of a unit is reached from the first."""
+    if number == 0:
+        return "."
+    step = _step(unit[number])
+    place = sum(_step(one) == step for one in unit[1 : number + 1])
+    return f"following-sibling::{step}[{place}]"
+
+
+def _from_anchors(element: Element, top: Element, begin: str) -> Iterator[str]:
+    """Paths down from the nearest elements with an id or a class, then from the top, whatever its class."""
     below = ""
     anchors = 0
-    one: Element | None = element
-    while one is not None:
+    for one in (element, *element.iterancestors()):
+        if one is top:
+            break
         step = _step(one)
         if "[" in step and anchors < _ANCHORS:
             anchors += 1
             yield begin + step + below
-        if one is top:
-            break
         below = f"/{step}{below}"
-        one = one.getparent()
-    step = _step(one) if one is not None else "*"
-    yield begin + step + below
+    yield begin + _name(top) + below
+
+
+def _from_anchors_of_page(element: Element) -> Iterator[str]:
+    return _from_anchors(element, element.getroottree().getroot(), "//")
+
+
+def _name(element: Element) -> str:
+    tag = str(element.tag)
+    return tag if is_xpath_name(tag) else "*"
 
 
 def _step(element: Element) -> str:
-    tag = str(element.tag)
-    name = tag if is_xpath_name(tag) else "*"
     for attribute in ("id", "class"):
         value = element.get(attribute) or ""
         if value.strip() and not any(character.isdigit() for character in value):
-            return f"{name}[@{attribute}={quote(value)}]"
-    return name
+            return f"{_name(element)}[@{attribute}={quote(value)}]"
+    return _name(element)
 
 
 def _found(xpath: str, sample: Sample) -> tuple[str, ...]:
-    compiled = etree.XPath(xpath)
-    texts = [normalize(str(text)) for element in sample.unit for text in cast("list[str]", compiled(element))]
+    found = cast("list[str]", etree.XPath(xpath)(sample.unit[0]))
+    texts = [normalize(str(text)) for text in found]
     return tuple(text for text in texts if _WORD.search(text))
