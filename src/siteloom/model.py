@@ -316,3 +316,26 @@ class SampledPage:
     page: int
     gain: float
     covered: float
+
+
+Field = Literal["title", "heading", "text", "common"]
+"""By how much a text tells of what it stands in; what is common there tells least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A text that something is searched by; of an attribute, if it is a value of a record."""
+
+    text: str
+    field: Field
+    attribute: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexDocument:
+    """What can be found: a page or a record, with its texts in the order in which they stand there."""
+
+    kind: Literal["page", "record"]
+    site: str
+    url: str
+    passages: tuple[Passage, ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import insert, select
 
@@ -13,7 +13,7 @@ from siteloom.store.keys import url_key
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import ColumnElement, Connection, Engine, Row
 
 # Fewer than the parameters that SQLite takes in a statement.
 _KEYS_AT_A_TIME = 10_000
@@ -98,6 +98,30 @@ def latest_clusters(
                 )
             )
     return tuple(clusters), tuple(pages)
+
+
+def clusters_called(connection: Connection, name: str) -> list[int]:
+    """The ids of the clusters that hold now and have a name."""
+    return [row.id for row in _in_force(connection, schema.clusters.c.name == name)]
+
+
+def cluster_names(connection: Connection, url_ids: Sequence[int]) -> dict[int, str]:
+    """The names of the clusters that hold now, by the pages that are in one."""
+    members = schema.cluster_pages.c
+    query = select(members.url_id, members.cluster_id).where(members.url_id.in_(url_ids))
+    found = [(url_id, cluster_id) for url_id, cluster_id in connection.execute(query)]
+    wanted = schema.clusters.c.id.in_({cluster_id for _, cluster_id in found})
+    names = {row.id: row.name for row in _in_force(connection, wanted)}
+    return {url_id: names[cluster_id] for url_id, cluster_id in found if cluster_id in names}
+
+
+def _in_force(connection: Connection, condition: ColumnElement[bool]) -> list[Row[*tuple[Any, ...]]]:
+    columns = schema.clusters.c
+    in_force = _runs_in_force(connection)
+    query = select(columns.id, columns.name, columns.site, columns.run_id).where(condition)
+    return [
+        row for row in connection.execute(query) if row.run_id == in_force.get(row.site, in_force.get(None))
+    ]
 
 
 def _runs_in_force(connection: Connection) -> dict[str | None, int]:

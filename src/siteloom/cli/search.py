@@ -1,0 +1,144 @@
+"""`siteloom search`: full text over pages and records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from siteloom.cli.files import flat_for
+from siteloom.cli.shell import OutputOption, Shell
+from siteloom.cli.sources import SourcesArgument, stored_pages
+from siteloom.errors import StoreBusy, UsageError
+from siteloom.output import Column, check_destination
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from siteloom.search import Highlighted, Hit
+    from siteloom.store import Store
+
+NAME = "search"
+
+_COLUMNS = (
+    Column("url"),
+    Column("site"),
+    Column("cluster"),
+    Column("kind"),
+    Column("score", "number"),
+    Column("title"),
+    Column("snippet"),
+    Column("highlights"),
+    Column("attributes", "texts"),
+    Column("values"),
+)
+_DEEP = ("highlights", "values")
+_INDENT = 5
+_MOST_HITS = 10_000  # databases take no longer lists of ids
+_KINDS: dict[str, Literal["page", "record"]] = {"pages": "page", "records": "record"}
+
+
+def run(
+    shell: Shell,
+    query: Annotated[
+        str,
+        typer.Argument(
+            metavar="QUERY",
+            help='Words that must all be there; "words in quotes" side by side, -words not at all.',
+            show_default=False,
+        ),
+    ],
+    sources: SourcesArgument = None,
+    site: Annotated[str | None, typer.Option("--site", metavar="NAME", help="Only this site.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", metavar="ID", help="Only pages and records of this cluster.")
+    ] = None,
+    attribute: Annotated[
+        str | None,
+        typer.Option(
+            "--attribute", metavar="NAME", help="Only records that have the words in this attribute."
+        ),
+    ] = None,
+    within: Annotated[
+        str | None, typer.Option("--in", metavar="KIND", help="Only pages, or only records.")
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", help="How many hits.")] = 10,
+    output: OutputOption = None,
+) -> None:
+    """Search pages and records for words; the best hits come first.
+
+    Pages are searched without the template text of their site, and records as siteloom extract found them
+    last. Case and accents do not matter. What is new in the workspace is indexed first.
+    """
+    from siteloom.searching import Search, search_store
+
+    if within is not None and within not in _KINDS:
+        raise UsageError(f"--in takes {' or '.join(_KINDS)}, not {within}.")
+    if not 1 <= limit <= _MOST_HITS:
+        raise UsageError(f"--limit must be from 1 to {_MOST_HITS:,}.")
+    if output is not None:
+        check_destination(output)
+    kind = None if within is None else _KINDS[within]
+    with stored_pages(shell, sources) as store:
+        _update(shell, store)
+        result = search_store(store, Search(query, site, cluster, attribute, kind), limit)
+    if not result.hits:
+        shell.say("Nothing was found.")
+    elif not result.has_all_words:
+        shell.say("Nothing has all of these words; what follows has some of them.")
+    if output is not None:
+        shell.write(output, _COLUMNS, (flat_for(output, _row(hit), _DEEP) for hit in result.hits))
+    else:
+        for number, hit in enumerate(result.hits, 1):
+            _show(shell, number, hit)
+
+
+def _update(shell: Shell, store: Store) -> None:
+    from siteloom.searching import update_index
+
+    try:
+        with shell.counting("Looking at") as count:
+            update = update_index(store, limits=shell.settings.parse, on_page=count)
+    except StoreBusy:
+        shell.say("Another process is writing to this workspace: what is new there is not searched yet.")
+        return
+    if any(update):
+        shell.say(
+            f"Indexed {update.added_pages:,} pages and {update.added_records:,} records; "
+            f"{update.removed_pages + update.removed_records:,} were outdated."
+        )
+
+
+def _row(hit: Hit) -> dict[str, Any]:
+    return {
+        "url": hit.url,
+        "site": hit.site,
+        "cluster": hit.cluster,
+        "kind": hit.kind,
+        "score": hit.score,
+        "title": hit.title.text,
+        "snippet": hit.snippet.text,
+        "highlights": {"title": hit.title.places, "snippet": hit.snippet.places},
+        "attributes": list(hit.attributes),
+        "values": hit.values,
+    }
+
+
+def _show(shell: Shell, number: int, hit: Hit) -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    title = _bold(hit.title, "cyan") if hit.title.text else Text("without a title", "cyan")
+    where = hit.site if hit.cluster is None else hit.cluster
+    shell.draw(Text.assemble(f"{number:>3}. ", title, f"  ({hit.kind} of {where})"))
+    shell.say(f"{' ' * _INDENT}{hit.url}")
+    shell.draw(Padding(_bold(hit.snippet), (0, 0, 0, _INDENT)))
+
+
+def _bold(shown: Highlighted, style: str = "") -> Text:
+    from rich.text import Text
+
+    text = Text(shown.text, style)
+    for start, end in shown.places:
+        text.stylize("bold", start, end)
+    return text

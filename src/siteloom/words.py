@@ -1,0 +1,96 @@
+"""The words of a text as search knows them: without case and accents, in any script.
+
+Both databases are handed these words and nothing else, so that they find the same.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Text of these scripts has no blanks between words, or has words with endings that no one asks for. Each
+# character is a word of its own, and what is asked for is found as a row of them.
+_WORDS_OF_ONE_LETTER = (
+    (0x0E00, 0x0EFF),  # Thai, Lao
+    (0x1000, 0x109F),  # Myanmar
+    (0x1780, 0x17FF),  # Khmer
+    (0x3005, 0x3007),  # marks of repetition, the Chinese nought
+    (0x3040, 0x312F),  # Japanese syllables, Bopomofo
+    (0x31A0, 0x31FF),
+    (0x3400, 0x4DBF),  # Chinese characters
+    (0x4E00, 0x9FFF),
+    (0xAC00, 0xD7AF),  # Korean syllables
+    (0xF900, 0xFAFF),
+    (0xFF66, 0xFFDC),  # the same at half the width
+    (0x20000, 0x3FFFF),
+)
+_LAST_WITH_MARKS = 0xFFFF  # those beyond it are of scripts that have no pages
+_ACCENTS = dict.fromkeys(range(0x0300, 0x0370))
+# Letters that are not made of another one and an accent, but are typed so by those who lack them.
+_LIKE = str.maketrans(
+    {
+        "ø": "o",
+        "ł": "l",
+        "đ": "d",
+        "ħ": "h",
+        "\N{LATIN SMALL LETTER DOTLESS I}": "i",
+        "æ": "ae",
+        "œ": "oe",
+        "þ": "th",
+    }
+)
+_LONGEST = 64  # letters; what is longer is no word, and databases refuse to index far longer ones
+_MOST_KNOWN = 100_000
+
+_plain_word = re.compile("[0-9a-z]+")
+
+VERSION = f"1 {unicodedata.unidata_version}"
+"""Changes when the same text may have other words than before."""
+
+
+class Word(NamedTuple):
+    """A word of a text: where it stands, and the terms it is known by; mostly one."""
+
+    start: int
+    end: int
+    terms: tuple[str, ...]
+
+
+def words(text: str) -> Iterator[Word]:
+    """The words of a text in their order."""
+    for found in _any_word().finditer(text):
+        if known := _folded(found[0]):
+            yield Word(found.start(), found.end(), known)
+
+
+def terms(text: str) -> list[str]:
+    """The terms that a text is found by, in their order."""
+    if text.isascii():
+        return [word[:_LONGEST] for word in _plain_word.findall(text.lower())]
+    return [term for word in _any_word().findall(text) for term in _folded(word)]
+
+
+@lru_cache(_MOST_KNOWN)
+def _folded(word: str) -> tuple[str, ...]:
+    if word.isascii():
+        return (word.lower()[:_LONGEST],)
+    letters = unicodedata.normalize("NFKD", word).casefold().translate(_ACCENTS).translate(_LIKE)
+    # A fraction such as one half comes apart into two numbers.
+    return tuple(part[:_LONGEST] for part in _any_word().findall(unicodedata.normalize("NFC", letters)))
+
+
+@cache
+def _any_word() -> re.Pattern[str]:
+    single = "".join(f"{chr(first)}-{chr(last)}" for first, last in _WORDS_OF_ONE_LETTER)
+    # Marks are part of the letter they stand on: Indian scripts write vowels so.
+    marks = "".join(
+        re.escape(chr(code))
+        for code in range(0x0300, _LAST_WITH_MARKS)
+        if unicodedata.category(chr(code)) in ("Mn", "Mc")
+    )
+    return re.compile(rf"[^\W_](?<=[{single}])[{marks}]*|[^\W_{single}]+(?:[{marks}]+[^\W_{single}]*)*")

@@ -1,0 +1,120 @@
+"""`siteloom search` from end to end, on the built-in guide."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from siteloom.store.lock import write_lock
+
+from ..builtin.sites import guide, of_kind
+from ..test_docs import code, commands, run
+from .changing import COUNT, SITE, copied, done, rows
+from .command import one_sentence, work_inside
+from .test_learn import within
+
+RESTAURANTS = of_kind(guide("original"), "restaurant")[:COUNT]
+
+
+@pytest.fixture
+def place(watched_place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace of restaurants with their records, and a file of their pages."""
+    folder = copied(watched_place, tmp_path / "place")
+    work_inside(folder, monkeypatch)
+    return folder
+
+
+@pytest.mark.usefixtures("place")
+def test_the_workspace_is_indexed_and_searched() -> None:
+    restaurant = RESTAURANTS[3]
+    (name,) = restaurant.truth["name"]
+    told = done("search", name)
+    assert f"Indexed {COUNT} pages and {COUNT} records" in told
+    assert restaurant.page.url in told
+    assert "Indexed" not in done("search", name)
+    found = rows("search", name)
+    assert {hit["url"] for hit in found[:2]} == {restaurant.page.url}
+    record = next(hit for hit in found if hit["kind"] == "record")
+    assert record["values"]["name"] == [name]
+    assert record["attributes"][0] == "name"
+    assert [record["title"][start:end] for start, end in record["highlights"]["title"]]
+    assert [hit["score"] for hit in found] == sorted((hit["score"] for hit in found), reverse=True)
+
+
+@pytest.mark.usefixtures("place")
+def test_hits_can_be_of_a_site_a_kind_an_attribute_and_a_number() -> None:
+    done("cluster")
+    (cuisine, *_) = RESTAURANTS[0].truth["cuisine"]
+    everything = rows("search", cuisine, "-n", "1000")
+    assert {hit["kind"] for hit in everything} == {"page", "record"}
+    assert {hit["site"] for hit in everything} == {SITE}
+    cluster = everything[0]["cluster"]
+    of_cluster = rows("search", cuisine, "--cluster", cluster, "--site", SITE, "--limit", "1000")
+    assert of_cluster == [hit for hit in everything if hit["cluster"] == cluster]
+    assert len(of_cluster) < len(everything)
+    assert {hit["kind"] for hit in rows("search", cuisine, "--in", "pages")} == {"page"}
+    expected = {page.page.url for page in RESTAURANTS if cuisine in page.truth["cuisine"]}
+    assert {hit["url"] for hit in rows("search", cuisine, "--attribute", "cuisine", "-n", "1000")} == expected
+    assert len(rows("search", cuisine, "-n", "2")) == 2
+
+
+@pytest.mark.usefixtures("place")
+def test_sources_are_searched_without_the_workspace() -> None:
+    restaurant = RESTAURANTS[5]
+    found = rows("search", restaurant.truth["name"][0], "original.jsonl")
+    assert found[0]["url"] == restaurant.page.url
+    assert {hit["kind"] for hit in found} == {"page"}
+    assert "Indexed" in done("search", "anything")  # the workspace knows nothing of it
+    done("search", restaurant.truth["name"][0], "-o", "hits.csv")
+    with Path("hits.csv").open(encoding="utf-8", newline="") as file:
+        hits = list(csv.DictReader(file))
+    assert {json.loads(hit["values"]).get("name", [""])[0] for hit in hits} >= set(restaurant.truth["name"])
+
+
+def test_what_is_indexed_is_searched_while_another_process_writes(place: Path) -> None:
+    with write_lock(place / ".siteloom"):
+        told = done("search", RESTAURANTS[0].truth["name"][0])
+    assert "Another process is writing" in told
+    assert "Nothing was found." in told
+
+
+@pytest.mark.usefixtures("place")
+def test_what_has_some_of_the_words_is_shown_as_such() -> None:
+    assert "Nothing has all of these words" in done("search", f"{RESTAURANTS[0].truth['name'][0]} xyzzy")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (("--", "-x"), 2, "There is no word to look for"),
+        (("x", "--in", "cellars"), 2, "--in takes pages or records, not cellars."),
+        (("x", "--limit", "0"), 2, "--limit must be from 1 to 10,000."),
+        (("x", "--site", "b.example"), 2, "There is no site b.example"),
+        (("x", "--attribute", "colour"), 2, "There is no attribute colour to search in: there are address,"),
+        (("x", "none.jsonl"), 1, "no file or folder none.jsonl"),
+        (("x", "-o", "hits.txt"), 2, "Cannot tell the format of hits.txt"),
+    ],
+)
+@pytest.mark.usefixtures("place")
+def test_mistakes_are_told_in_a_sentence(arguments: tuple[str, ...], status: int, message: str) -> None:
+    result = within("search", *arguments)
+    assert message in one_sentence(result)
+    assert result.returncode == status
+
+
+@pytest.mark.usefixtures("place")
+def test_the_commands_and_the_code_of_the_how_to_run() -> None:
+    done("cluster")
+    Path("original.jsonl").rename("crawl.jsonl")
+    document = "docs/how-to/search.md"
+    for command in commands(document):
+        done(*shlex.split(command)[1:])
+    (example,) = code(document)
+    result = run(Path(), sys.executable, "-c", example)
+    assert result.returncode == 0, result.stderr
+    assert "http" in result.stdout
