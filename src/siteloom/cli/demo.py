@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siteloom.cli import explain, extract, history, monitor, relearn, watch
+from siteloom.cli import clean, explain, extract, history, monitor, relearn, search, watch
 from siteloom.cli.shell import Shell
 from siteloom.cli.status import show_sites
 from siteloom.errors import UsageError
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 NAME = "demo"
 
 _ATTRIBUTES_SHOWN = 3
+_HITS_SHOWN = 3
 
 
 def run(
@@ -83,6 +84,7 @@ def _demo(shell: Shell, folder: Path) -> None:
         shell.say("\n13. siteloom history: every version is kept, and siteloom rollback brings one back:")
         history.run(user)
         _wrap_from_known(shell, store, redesigned, directory)
+        _without_annotation(shell, user, directory)
     finally:
         store.close()
 
@@ -90,7 +92,7 @@ def _demo(shell: Shell, folder: Path) -> None:
         "\nNext, on your own pages: siteloom init, siteloom ingest FOLDER_OR_FILE, siteloom cluster,\n"
         "siteloom sample, siteloom learn --examples FILE, siteloom extract -o records.jsonl. If you have a "
         "table of\nwhat they tell of, siteloom bootstrap --seeds TABLE.csv --core name instead of sample and "
-        "learn."
+        "learn;\nwith nothing at all, siteloom discover."
     )
 
 
@@ -177,6 +179,20 @@ def _wrap_from_known(
         "guide's records:"
     )
     show_bootstrap(shell, store, guide, directory)
+
+
+def _without_annotation(shell: Shell, user: Shell, directory: Sequence[BuiltinPage]) -> None:
+    """Tables, clean text and search, which need no examples and no known records."""
+    from siteloom.cli.demo_unannotated import show_discovered
+
+    shell.say("\n15. siteloom discover: what varies between the pages of the directory, with no examples:")
+    show_discovered(shell, directory)
+    shell.say("\n16. siteloom clean: the text of pages without what every page of their site says:")
+    clean.run(user)
+    place = next(page for page in directory if page.kind == "restaurant")
+    words = f"{place.truth['name'][0]} {place.truth['cuisine'][0]}".lower()
+    shell.say(f"\n17. siteloom search: clean text and records. The three best hits for: {words}")
+    search.run(user, words, limit=_HITS_SHOWN)
 
 
 def _ingest(shell: Shell, store: Store, file: Path, pages: Iterable[BuiltinPage]) -> None:

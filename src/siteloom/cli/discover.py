@@ -15,18 +15,19 @@ from siteloom.cli.shell import Shell
 from siteloom.cli.sources import SourcesArgument, say_unread, stored_clusters, stored_pages
 from siteloom.errors import UsageError
 from siteloom.output import STANDARD_OUTPUT, Column, check_destination
+from siteloom.spacing import evenly_spaced
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
-    from siteloom.discovery import Accepted, DiscoveredTable
+    from siteloom.discovery import Accepted, DiscoveredColumn, DiscoveredTable
     from siteloom.model import Cluster, Page
     from siteloom.store import PageAddress, Store
 
 NAME = "discover"
 
 _RANKED_BY = 60  # pages of a cluster tell how record-like it is
-_VALUES_SHOWN = 3
+_VALUES_SHOWN = 2
 _LONGEST_SHOWN = 30
 _NO_NAME = re.compile(r"\W+")
 
@@ -124,7 +125,6 @@ def _chosen(shell: Shell, store: Store, name: str | None, site: str | None) -> _
     if len(clusters) == 1:
         return _Choice(clusters[0], addresses)
     from siteloom.discovery import discover
-    from siteloom.spacing import evenly_spaced
 
     ranked = []
     with shell.counting("Looking at", "clusters") as count:
@@ -172,16 +172,20 @@ def _rows(table: DiscoveredTable) -> Iterator[dict[str, object]]:
 
 
 def _show(shell: Shell, cluster: Cluster, table: DiscoveredTable) -> None:
-    rows = []
-    for column in table.columns:
-        filled = [row[column.label] for row in table.rows if row[column.label]]
-        some = filled[:: max(1, len(filled) // _VALUES_SHOWN)][:_VALUES_SHOWN]
-        shown = " · ".join(_short(", ".join(texts)) for texts in some)
-        rows.append((column.label, column.type, f"{column.filled:.0%}", shown))
+    rows = [
+        (column.label, column.type, f"{column.filled:.0%}", examples_of(table, column))
+        for column in table.columns
+    ]
     what = f"records in {table.record_xpath}" if table.record_xpath else "pages"
     shell.show(f"{cluster.id}: {len(table.rows):,} {what}", ("column", "type", "filled", "for example"), rows)
     if not rows:
         shell.say("Nothing varies between these pages.")
+
+
+def examples_of(table: DiscoveredTable, column: DiscoveredColumn) -> str:
+    """Some values of a column, each on a line."""
+    filled = [row[column.label] for row in table.rows if row[column.label]]
+    return "\n".join(_short(", ".join(texts)) for texts in evenly_spaced(filled, _VALUES_SHOWN))
 
 
 def _short(text: str) -> str:
@@ -201,7 +205,8 @@ def _accept(
     from siteloom.discovery import accept_columns
     from siteloom.pipeline import AnnotatedTemplate, learn_template
 
-    names = dict(map(_named, accept))
+    labels = {column.label for column in table.columns}
+    names = dict(_named(accepted, labels) for accepted in accept)
     if len(names) < len(accept):
         raise UsageError("Two columns would get the same name: give each its own, as in --accept name=title.")
     accepted = accept_columns(table, choice.pages(store), names)
@@ -218,10 +223,10 @@ def _accept(
             shell.say(f"The wrapper is in {output}.")
 
 
-def _named(accepted: str) -> tuple[str, str]:
+def _named(accepted: str, labels: Collection[str]) -> tuple[str, str]:
     """An attribute and the label of its column; without one, the label makes its name."""
     name, equals, label = accepted.partition("=")
-    if equals and name.strip():
+    if equals and name.strip() and accepted not in labels:
         return name.strip(), label.strip()
     return _NO_NAME.sub("_", accepted.lower()).strip("_") or accepted, accepted
 
