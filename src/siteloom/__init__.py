@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from siteloom.clustering import cluster
+    from siteloom.discovery import DiscoveredTable, discover
     from siteloom.errors import ExampleNotFound, SiteloomError
     from siteloom.learning import learn
     from siteloom.model import (
@@ -34,14 +35,17 @@ if TYPE_CHECKING:
     from siteloom.redundancy import Bootstrapped, bootstrap
     from siteloom.relearning import Relearned, relearn
     from siteloom.sampling import sample
+    from siteloom.template import Block, SegmentTable
     from siteloom.wrapper import Wrapper
 
 __all__ = [
     "Attribute",
+    "Block",
     "Bootstrapped",
     "Change",
     "Cluster",
     "Clustering",
+    "DiscoveredTable",
     "Evidence",
     "Example",
     "ExampleNotFound",
@@ -53,6 +57,7 @@ __all__ = [
     "Relearned",
     "Resource",
     "Seed",
+    "SegmentTable",
     "SiteloomError",
     "Template",
     "Watch",
@@ -60,6 +65,7 @@ __all__ = [
     "Wrapper",
     "bootstrap",
     "cluster",
+    "discover",
     "learn",
     "monitor",
     "read_pages",
@@ -72,10 +78,12 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Attribute": "siteloom.model",
+    "Block": "siteloom.template",
     "Bootstrapped": "siteloom.redundancy",
     "Change": "siteloom.model",
     "Cluster": "siteloom.model",
     "Clustering": "siteloom.model",
+    "DiscoveredTable": "siteloom.discovery",
     "Evidence": "siteloom.model",
     "Example": "siteloom.model",
     "ExampleNotFound": "siteloom.errors",
@@ -87,6 +95,7 @@ _HOME = {
     "Relearned": "siteloom.relearning",
     "Resource": "siteloom.model",
     "Seed": "siteloom.model",
+    "SegmentTable": "siteloom.template",
     "SiteloomError": "siteloom.errors",
     "Template": "siteloom.model",
     "Watch": "siteloom.monitoring",
@@ -94,6 +103,7 @@ _HOME = {
     "Wrapper": "siteloom.wrapper",
     "bootstrap": "siteloom.redundancy",
     "cluster": "siteloom.clustering",
+    "discover": "siteloom.discovery",
     "learn": "siteloom.learning",
     "monitor": "siteloom.monitoring",
     "read_pages": "siteloom.pages",

@@ -18,6 +18,7 @@ from sqlalchemy import Engine, event, insert, inspect, select, text
 from siteloom.config import StoreSettings
 from siteloom.errors import StoreBusy, StoreError
 from siteloom.model import Cluster, Example, Seed, Template
+from siteloom.searching import update_index
 from siteloom.store import ExtractedRow, PageAddress, PageWriter, Store, open_store, schema
 from siteloom.store.changes import save_watch
 from siteloom.store.clusters import save_clusters
@@ -189,6 +190,22 @@ def test_a_workspace_with_changes_is_upgraded_to_keep_seeds(
         assert [watch.wrapper for watch in store.watches()] == ["shop"]
         assert list(store.seeds()) == [known]
         assert [grown.site for grown in store.grown_sites()] == ["a.example"]
+        assert_sound(store)
+
+
+def test_a_workspace_with_segments_is_upgraded_to_be_searched(
+    old_workspace: StoreSettings, engine: Engine
+) -> None:
+    upgrade(engine, "0008")
+    with closing(open_store(old_workspace)) as store:
+        step, versions, names = state_in_backup(store)
+        assert (step, versions) == ("0008", len(OLD_PAGES))
+        assert "segment_tables" in names
+        assert not names & {"search_documents", "search_marks"}
+        assert update_index(store) == (len(OLD_PAGES), 0, 0, 0)
+    with closing(open_store(old_workspace)) as store:
+        assert store.backup is None
+        assert store.search_index.is_current()
         assert_sound(store)
 
 

@@ -24,6 +24,8 @@ VERBS = {
     "template": (
         "Show the template of each cluster: its essential paths as a tree, and the text that its pages share."
     ),
+    "discover": "Show what varies between the pages of a cluster as a table, with no examples.",
+    "clean": "Clean pages of their template: the text that is on them because of their site.",
     "sample": "Choose the pages to annotate first: those that together show most of what differs.",
     "learn": "Learn wrappers from pages whose values are known.",
     "extract": "Extract the records of pages, each by the wrapper that it is for.",
@@ -38,6 +40,7 @@ VERBS = {
     "seeds": "Keep known records in the workspace, by which new sites are wrapped, or show which there are.",
     "bootstrap": "Wrap sites from records that are known from elsewhere, without any annotation.",
     "entities": "Find which records of several sources are about the same thing, and where they differ.",
+    "search": "Search pages and records for words; the best hits come first.",
     "doctor": "Check the installation and, if there is a workspace, every page in it.",
     "config": "Show each setting, its value, and where the value comes from.",
 }

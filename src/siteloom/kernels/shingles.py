@@ -66,7 +66,7 @@ def scan_page(html: bytes, seeds: NDArray[np.uint64]) -> PageScan:
 
 
 @njit(cache=True)
-def _mix(x):  # type: ignore[no-untyped-def]
+def mix(x):  # type: ignore[no-untyped-def]
     """A number whose every bit depends on every bit of `x` (the finalizer of MurmurHash3)."""
     x ^= x >> np.uint64(33)
     x *= np.uint64(0xFF51AFD7ED558CCD)
@@ -106,7 +106,7 @@ def _is_hidden(data, start, end):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _lower(least, shingle, seeds):  # type: ignore[no-untyped-def]
     for i in range(seeds.size):
-        value = _mix(shingle ^ seeds[i])
+        value = mix(shingle ^ seeds[i])
         if value < least[i]:
             least[i] = value
 
@@ -137,16 +137,16 @@ def _scan_page(data, seeds, least, kept):  # type: ignore[no-untyped-def]
             is_ignored |= name == ignored
         if is_ignored:
             continue
-        tag = _mix(name + np.uint64(is_end))
+        tag = mix(name + np.uint64(is_end))
         rolling = rolling * _ROLLING_BASE + tag - window[place] * _OLDEST_FACTOR
         window[place] = tag
         place = place + 1 if place + 1 < WINDOW else 0
         tags += 1
         if tags >= WINDOW:
-            _lower(least, _mix(rolling), seeds)
+            _lower(least, mix(rolling), seeds)
     if 0 < tags < WINDOW:  # too short for a shingle: the whole sequence is one
-        _lower(least, _mix(rolling), seeds)
+        _lower(least, mix(rolling), seeds)
     for i in range(seeds.size):
         # The least of many hashes is a small number: it is mixed again before a byte of it is kept.
-        kept[i] = _mix(least[i]) & np.uint64(0xFF)
+        kept[i] = mix(least[i]) & np.uint64(0xFF)
     return tags, most_attributes, may_end_early

@@ -3,10 +3,12 @@
 from siteloom.store.changes import StoredCheck, StoredRepair, StoredWatch
 from siteloom.store.clusters import PageAddress
 from siteloom.store.growth import GrownSite, GrownState
-from siteloom.store.reading import PackedPages
+from siteloom.store.reading import BlockPart, PackedPages, Place
 from siteloom.store.records import ExtractedRow, Extraction, StoredRecord
 from siteloom.store.runs import Run, RunRecorder
+from siteloom.store.search_index import FoundDocument, SearchIndex, UnindexedPage
 from siteloom.store.seeds import SeedCounts, SeedSource
+from siteloom.store.segments import CountedSegments, UncountedVersion
 from siteloom.store.store import Problem, Site, Store, StoredPages
 from siteloom.store.workspace import open_store, workspace_exists
 from siteloom.store.wrappers import WITHDRAWN, StoredWrapper
@@ -14,16 +16,21 @@ from siteloom.store.writer import PageWriter
 
 __all__ = [
     "WITHDRAWN",
+    "BlockPart",
+    "CountedSegments",
     "ExtractedRow",
     "Extraction",
+    "FoundDocument",
     "GrownSite",
     "GrownState",
     "PackedPages",
     "PageAddress",
     "PageWriter",
+    "Place",
     "Problem",
     "Run",
     "RunRecorder",
+    "SearchIndex",
     "SeedCounts",
     "SeedSource",
     "Site",
@@ -34,6 +41,8 @@ __all__ = [
     "StoredRepair",
     "StoredWatch",
     "StoredWrapper",
+    "UncountedVersion",
+    "UnindexedPage",
     "open_store",
     "workspace_exists",
 ]

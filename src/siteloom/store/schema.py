@@ -284,3 +284,39 @@ grown_sites = Table(
     Column("content", JSON, nullable=False),
     Column("at", UtcTime, nullable=False),
 )
+
+# One row for each site whose pages were counted.
+segment_tables = Table(
+    "segment_tables",
+    metadata,
+    Column("site_id", RowId, ForeignKey("sites.id"), primary_key=True),
+    # The greatest id of a version that was counted.
+    Column("counted_to", RowId, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+)
+
+# What is searched; the terms of these stand in a table that only the database itself can read: search_terms.
+search_documents = Table(
+    "search_documents",
+    metadata,
+    Column("id", RowId, primary_key=True),
+    # page or record
+    Column("kind", Text, nullable=False),
+    Column("site", Text, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("url_id", RowId, ForeignKey("urls.id"), index=True),
+    # Of a page: what was indexed of it.
+    Column("version_id", RowId, ForeignKey("versions.id"), unique=True),
+    # Of a record: a hash of all that there is of it.
+    Column("key", LargeBinary, unique=True),
+    # JSON, compressed
+    Column("content", LargeBinary, nullable=False),
+)
+
+search_marks = Table(
+    "search_marks",
+    metadata,
+    # terms: the version of the words that are indexed; records: which these are; attributes: their names
+    Column("name", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+)

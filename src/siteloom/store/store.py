@@ -27,7 +27,7 @@ from siteloom.store.changes import (
     watch_of,
     watched_versions,
 )
-from siteloom.store.clusters import latest_clusters, save_clusters
+from siteloom.store.clusters import clusters_called, latest_clusters, save_clusters
 from siteloom.store.growth import GrownSite, grown_sites, save_grown_site
 from siteloom.store.keys import content_hash
 from siteloom.store.lock import is_locked, write_lock
@@ -52,7 +52,9 @@ from siteloom.store.records import (
     shard_summaries,
 )
 from siteloom.store.runs import Run, RunRecorder, recorded_run
+from siteloom.store.search_index import SearchIndex
 from siteloom.store.seeds import add_seeds, seed_sources, stored_seeds, withdraw_seeds
+from siteloom.store.segments import add_segments, counted_segments, uncounted_versions
 from siteloom.store.wrappers import (
     is_in_force,
     newest_wrappers,
@@ -75,7 +77,9 @@ if TYPE_CHECKING:
     from siteloom.store.growth import GrownState
     from siteloom.store.records import Extraction, StoredRecord
     from siteloom.store.seeds import SeedCounts, SeedSource
+    from siteloom.store.segments import CountedSegments, UncountedVersion
     from siteloom.store.wrappers import StoredWrapper
+    from siteloom.template import SegmentCounts
 
 PACKS_FOLDER = "packs"
 
@@ -254,6 +258,11 @@ class Store:
         """The clusters that were found last, or one of them, and the pages that members are indices of."""
         return latest_clusters(self.engine, name)
 
+    def has_cluster(self, name: str) -> bool:
+        """Whether there is a cluster of a name among those that were found last."""
+        with self.engine.connect() as connection:
+            return bool(clusters_called(connection, name))
+
     def save_example(
         self, address: PageAddress, example: Example, author: str = "", at: datetime | None = None
     ) -> None:
@@ -339,6 +348,11 @@ class Store:
     def last_extract_run(self) -> int | None:
         """The id of the newest run of extract that came to a good end, if there is one."""
         return newest_extraction(self.engine)
+
+    @property
+    def search_index(self) -> SearchIndex:
+        """What pages and records are searched by."""
+        return SearchIndex(self.engine)
 
     def save_watch(self, wrapper: str, site: str, version: int | None, text: str) -> None:
         """Keep the JSON of what is watched of a wrapper's pages in the place of what was watched before."""
@@ -475,6 +489,35 @@ class Store:
     def grown_sites(self) -> list[GrownSite]:
         """What became of each site that was to be wrapped from seeds, by name."""
         return grown_sites(self.engine)
+
+    def counted_segments(self, site: str) -> CountedSegments:
+        """The segment table of a site, and up to which version of any page it has counted."""
+        return counted_segments(self.engine, site)
+
+    def uncounted_versions(self, site: str, counted_to: int, limit: int) -> list[UncountedVersion]:
+        """The first versions of a site's pages that its segment table has not counted, in their order."""
+        return uncounted_versions(self.engine, site, counted_to, limit)
+
+    def add_segments(
+        self, site: str, later: SegmentCounts, *, counted: CountedSegments, counted_to: int
+    ) -> bool:
+        """Add to the segment table of a site the counts of the versions that follow on those counted.
+
+        Returns False, and adds nothing, if another process did meanwhile.
+        """
+        return add_segments(self.engine, site, later, counted=counted, counted_to=counted_to)
+
+    def pages_in(self, places: Iterable[Place]) -> Iterator[Page]:
+        """The pages at some places, in their order."""
+        return map(as_page, documents_at(self.packs_folder, places))
+
+    def newest_blocks(self, site: str) -> list[BlockPart]:
+        """Where the newest version of each page of a site stands, in the order of the packs."""
+        return self._newest_pages(site)
+
+    def pages_of_block(self, block: BlockPart) -> Iterator[Page]:
+        """The pages in a part of a block, in its order."""
+        return PackedPages(self.packs_folder, (block,)).read()
 
     def versions(self, url: str, site: str | None = None) -> tuple[Page, ...]:
         """All versions of a page, the newest last; in the site of its URL unless another is named."""

@@ -7,6 +7,7 @@ with the text before it, and by that path with its number among the texts there.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -16,7 +17,7 @@ from siteloom.dom import is_xpath_name, normalize
 from siteloom.dom.text import BREAKS, HIDDEN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -70,7 +71,7 @@ class PageTexts:
 
     def leaf(self, row: int) -> str:
         """What a row is, as XPath writes it: `text()[1]`, `@src`, or the element whose texts it has."""
-        return self.paths[self.path[row]][1]
+        return self.paths[int(self.path[row])][1]
 
     def styled_path_text(self, number: int) -> str:
         """A path of tags and classes as CSS writes it."""
@@ -96,12 +97,13 @@ class TextCollector:
     def add(self, *elements: Element) -> None:
         """Take in a page by its root, or a part of one by neighbouring elements.
 
-        Of several, paths tell by the number of their first step which one it is.
+        Of several, paths tell by the number of their first step which one it is. A class of the first
+        is no part of a style: parts of one sort, such as records of a list, may stand out by it.
         """
         rows = (
             row
-            for number, element in enumerate(elements, 1)
-            for row in _rows(element, self._numbers, self._longest_text, number)
+            for number, (element, style) in enumerate(zip(elements, _top_styles(elements), strict=True), 1)
+            for row in _rows(element, self._numbers, self._longest_text, number, style)
         )
         self._rows.append(np.array(list(rows), np.int32).reshape(-1, _COLUMNS))
 
@@ -157,7 +159,26 @@ _Row: TypeAlias = "tuple[int, int, int, int, int]"
 _COLUMNS = 5
 
 
-def _rows(root: Element, numbers: _Numbers, longest_text: int, root_number: int) -> Iterator[_Row]:
+def _top_styles(elements: Sequence[Element]) -> Iterator[str]:
+    """The first steps of styled paths; those behind the first are counted, each of its kind."""
+    counts: Counter[str] = Counter()
+    for number, element in enumerate(elements):
+        if number == 0:
+            yield str(element.tag)
+            continue
+        style = _style(element)
+        counts[style] += 1
+        yield f"{style} ({counts[style] + 1})"
+
+
+def _style(element: Element) -> str:
+    tag, style = str(element.tag), element.get("class")
+    return f"{tag}.{style}" if style else tag
+
+
+def _rows(
+    root: Element, numbers: _Numbers, longest_text: int, root_number: int, root_style: str
+) -> Iterator[_Row]:
     texts, paths, styled_paths = numbers
     pieces: list[str] = []  # the texts so far, raw, with a blank before those that begin a line
     label = _NONE
@@ -174,10 +195,7 @@ def _rows(root: Element, numbers: _Numbers, longest_text: int, root_number: int)
             path, styled_path = above.path, above.styled_path
         # As `node_path` writes steps: XPath cannot say every name.
         step = f"{tag}[{number}]" if above is None or is_xpath_name(tag) else f"*[{above.elements}]"
-        style = element.get("class")
-        styled_step = f"{tag}.{style}" if style else tag
-        if above is None and root_number > 1:
-            styled_step = f"{styled_step} ({root_number})"
+        styled_step = root_style if above is None else _style(element)
         return _Open(
             element,
             paths[path, step],

@@ -1,0 +1,6 @@
+"""Pages without their template: as text, as marked blocks, or as HTML for other tools."""
+
+from siteloom.cleaning.html import html_of, remove_template, without_template
+from siteloom.cleaning.text import clean_text, text_of
+
+__all__ = ["clean_text", "html_of", "remove_template", "text_of", "without_template"]

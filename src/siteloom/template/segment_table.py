@@ -1,0 +1,239 @@
+"""Which texts of a site are template: a table of text segments that pages are added to one by one.
+
+For each segment, a text at a path of tags, the table knows on how many pages it stood. A block of a page is
+template if most of its characters are in template segments. What was not met for a long time is forgotten,
+the sooner the fewer pages it stood on, so the table stays small on an endless stream of pages (Wang, Fang,
+Cheng, Guo and Xu, WWW 2008). Time is counted in pages.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from math import floor
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from siteloom.dom import parse
+from siteloom.errors import UnreadablePage
+from siteloom.model import Failure
+from siteloom.template.blocks import Block, Segmenter
+from siteloom.template.segment_counts import LivingTime, SegmentCounts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from siteloom.dom import Element
+    from siteloom.model import Page
+    from siteloom.template.blocks import PageSegments
+
+SegmentRule: TypeAlias = Literal["share", "paper"]
+"""When a segment is template: "paper", if it stood on five pages or more; "share", if also on nine in ten of
+the pages that have its path. The paper's rule takes values that vary little, such as genres, for template."""
+
+_LEAST_PAGES = 5  # the paper's
+_LEAST_SHARE = 0.9
+_LEAST_PART = 0.7  # the paper's
+
+# A path that few pages have may be one that a value brings with it, such as the style of one advertiser: it
+# must be on half of all pages, or on as many as here.
+_MANY_PAGES = 100
+
+# A share counts from the first page with the segment to the last one, so that a menu that came late is found,
+# and one that is gone still is template on the old pages. But crawls list similar pages one after the other:
+# so these must be half of all pages that have the path, or as many as here.
+_LONG_TIME = 1_000
+
+_SATURATED = 200  # pages from which on the living time hardly grows
+
+
+class _Entry:
+    """A segment, or a path that bears text: as a row of `SegmentCounts`."""
+
+    __slots__ = ("born", "last", "last_page", "pages", "path")
+
+    def __init__(self, path: int, pages: int, born: int, last: int, last_page: int) -> None:
+        self.path = path
+        self.pages = pages
+        self.born = born
+        self.last = last
+        self.last_page = last_page
+
+
+class SegmentTable:
+    """The text segments of one site; pages are added one by one, each told apart into blocks at once.
+
+    With `living=None` nothing is ever forgotten.
+    """
+
+    def __init__(self, rule: SegmentRule = "share", *, living: LivingTime | None = LivingTime()) -> None:
+        self._rule = rule
+        self._living = living
+        self._pages = 0
+        self._entries: dict[int, _Entry] = {}
+        self._due: defaultdict[int, list[int]] = defaultdict(list)  # keys to look at, by page
+        self._segmenter = Segmenter()
+        self._verdicts: dict[int, bool] = {}  # since the last page was added
+        self._lives = [] if living is None else [floor(living.after(max(1, n))) for n in range(_SATURATED)]
+
+    def __len__(self) -> int:
+        """The number of segments and paths that are remembered."""
+        return len(self._entries)
+
+    @property
+    def pages(self) -> int:
+        """How many pages were added."""
+        return self._pages
+
+    def add(self, page: Page) -> tuple[Block, ...]:
+        """Take in a page; returns its blocks, judged by all pages so far."""
+        segments = self.segments(page)
+        self.count(segments)
+        return self.judged(segments)
+
+    def blocks(self, page: Page) -> tuple[Block, ...]:
+        """The blocks of a page, judged by the table as it is now; the page is not taken in."""
+        return self.judged(self.segments(page))
+
+    def segments(self, page: Page) -> PageSegments:
+        """The segments of a page, to be counted and judged; UnreadablePage is raised where there are none."""
+        root = parse(page, collect_ids=False)
+        if isinstance(root, Failure):
+            raise UnreadablePage(root.url, root.reason)
+        return self.segments_of(root)
+
+    def segments_of(self, root: Element) -> PageSegments:
+        """The same of a page that is parsed already."""
+        return self._segmenter.segments(root)
+
+    def count(self, page: PageSegments) -> None:
+        """Take in a page by its segments, and forget what is due."""
+        self._pages = now = self._pages + 1
+        self._verdicts.clear()
+        entries = self._entries
+        born: list[int] = []
+        for key, path_key in zip(page.keys, page.paths, strict=True):
+            entry = entries.get(key)
+            if entry is not None and entry.last_page == now:
+                continue
+            path = entries.get(path_key)
+            if path is None:
+                path = entries[path_key] = _Entry(0, 1, 0, 1, now)
+                born.append(path_key)
+            elif path.last_page != now:
+                path.pages += 1
+                path.last = path.pages
+                path.last_page = now
+            if entry is None:
+                entries[key] = _Entry(path_key, 1, path.pages - 1, path.pages, now)
+                born.append(key)
+            else:
+                entry.pages += 1
+                entry.last = path.pages
+                entry.last_page = now
+        if self._living is not None:
+            if born:
+                self._due[now + self._lives[1] + 1] += born
+            self._forget()
+
+    def judged(self, page: PageSegments) -> tuple[Block, ...]:
+        """The blocks of a page, judged by the table as it is now."""
+        verdicts = self._verdicts
+        marks = [
+            verdict if (verdict := verdicts.get(key)) is not None else self._judge(key) for key in page.keys
+        ]
+        texts, lengths = page.texts, page.lengths
+        sizes = [0] * len(page.block_paths)
+        for block in page.blocks:
+            sizes[block] += 1
+        order: Sequence[int] = range(len(marks))
+        if page.blocks != sorted(page.blocks):  # a text stands around other layout elements
+            order = sorted(order, key=page.blocks.__getitem__)
+        blocks = []
+        start = 0
+        for path, size in zip(page.block_paths, sizes, strict=True):
+            if size == 1:  # as most are
+                mark = marks[order[start]]
+                blocks.append(Block(path, (texts[order[start]],), (mark,), mark))
+            else:
+                places = order[start : start + size]
+                characters = sum([lengths[place] for place in places])
+                in_template = sum([lengths[place] for place in places if marks[place]])
+                is_template = in_template > _LEAST_PART * characters
+                of_block = tuple([marks[place] for place in places])
+                if is_template and self._rule == "paper":
+                    of_block = (True,) * size
+                blocks.append(Block(path, tuple([texts[place] for place in places]), of_block, is_template))
+            start += size
+        return tuple(blocks)
+
+    def _judge(self, key: int) -> bool:
+        entry = self._entries.get(key)
+        if entry is None:  # nor is it remembered that there is none
+            return False
+        verdict = self._verdicts[key] = self._is_template(entry)
+        return verdict
+
+    def pages_with(self, key: int) -> int:
+        """On how many of the pages a segment stood."""
+        entry = self._entries.get(key)
+        return 0 if entry is None else entry.pages
+
+    def _is_template(self, entry: _Entry) -> bool:
+        if entry.pages < _LEAST_PAGES:
+            return False
+        if self._rule == "paper":
+            return True
+        lifetime = entry.last - entry.born
+        if entry.pages < _LEAST_SHARE * lifetime:
+            return False
+        all_lifetime = self._entries[entry.path].pages
+        return (lifetime >= _LONG_TIME or 2 * lifetime >= all_lifetime) and (
+            all_lifetime >= _MANY_PAGES or 2 * all_lifetime >= self._pages
+        )
+
+    def _forget(self) -> None:
+        """Drop what is due. Each key is looked at once in its time, and again later if it was met since."""
+        for key in self._due.pop(self._pages, ()):
+            entry = self._entries[key]
+            due = entry.last_page + self._lives[min(entry.pages, _SATURATED - 1)] + 1
+            if due <= self._pages:
+                del self._entries[key]
+            else:
+                self._due[due].append(key)
+
+    def counts(self) -> SegmentCounts:
+        """All that the table knows, to be kept or merged."""
+        keys = np.fromiter(self._entries, np.uint64, len(self._entries))
+        order = np.argsort(keys)
+        entries = self._entries.values()
+
+        def numbers(column: Iterable[int]) -> NDArray[np.int64]:
+            return np.fromiter(column, np.int64, keys.size)[order]
+
+        return SegmentCounts(
+            self._pages,
+            keys[order],
+            np.fromiter((entry.path for entry in entries), np.uint64, keys.size)[order],
+            numbers(entry.pages for entry in entries),
+            numbers(entry.born for entry in entries),
+            numbers(entry.last for entry in entries),
+            numbers(entry.last_page for entry in entries),
+        )
+
+    @classmethod
+    def from_counts(
+        cls, counts: SegmentCounts, rule: SegmentRule = "share", *, living: LivingTime | None = LivingTime()
+    ) -> SegmentTable:
+        """The table that knows what another one knew."""
+        table = cls(rule, living=living)
+        table._pages = counts.pages
+        rows = zip(*(column.tolist() for column in counts[1:]), strict=True)
+        for key, *row in rows:
+            entry = table._entries[key] = _Entry(*row)
+            if living is not None:
+                due = entry.last_page + table._lives[min(entry.pages, _SATURATED - 1)] + 1
+                table._due[max(due, counts.pages + 1)].append(key)
+        return table
