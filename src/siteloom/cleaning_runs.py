@@ -33,7 +33,7 @@ _MOST_WAITING = 200_000
 _LENGTH_BYTES = 4
 
 
-CleanedForm: TypeAlias = Literal["text", "blocks", "html", "main"]
+CleanedForm: TypeAlias = Literal["blocks", "text", "html", "main"]
 """What is made of a page: its text without template, that beside all its blocks, its HTML without template,
 or the main text that `main_text` finds."""
 

@@ -43,11 +43,12 @@ def test_pages_of_files_are_cleaned_and_nothing_is_left_behind(siteloom: Command
     assert result.returncode == 0, result.stderr
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert [row["url"] for row in rows] == [page.page.url for page in PAGES]
-    assert list(rows[0]) == ["url", "text", "blocks", "template_blocks"]
+    assert list(rows[0]) == ["url", "text", "blocks"]
     for row, page in zip(rows, PAGES, strict=True):
         assert page.truth["name"][0] in str(row["text"])
-        assert len(str(row["text"]).splitlines()) >= int(str(row["blocks"])) > 0
-        assert int(str(row["template_blocks"])) > 0
+        contents = [block["text"] for block in row["blocks"] if not block["is_template"]]
+        assert set(contents) <= set(row["text"].splitlines())
+        assert 0 < len(contents) < len(row["blocks"])
     assert [file.name for file in siteloom.folder.iterdir()] == ["crawl.jsonl"]
 
 
@@ -62,19 +63,21 @@ def test_the_workspace_gives_the_same_and_keeps_its_table(crawl: Path) -> None:
 
 
 def test_blocks_are_marked_in_every_format_and_html_has_no_template(crawl: Path) -> None:
-    rows = cleaned(str(crawl), "--format", "blocks")
+    rows = cleaned(str(crawl))
     blocks = rows[0]["blocks"]
     assert isinstance(blocks, list)
     assert {block["is_template"] for block in blocks} == {True, False}
     assert {*blocks[0]} == {"path", "text", "is_template"}
     for name in ("blocks.csv", "blocks.parquet"):
-        result = within("clean", str(crawl), "--format", "blocks", "-o", name)
+        result = within("clean", str(crawl), "-o", name)
         assert result.returncode == 0, result.stderr
     with (crawl.parent / "blocks.csv").open(encoding="utf-8", newline="") as file:
         in_cells = list(csv.DictReader(file))
     assert [{**row, "blocks": json.loads(row["blocks"])} for row in in_cells] == rows
     assert read_table(crawl.parent / "blocks.parquet").to_pylist() == rows
     template = max((block["text"] for block in blocks if block["is_template"]), key=len)
+    texts = [{"url": row["url"], "text": row["text"]} for row in rows]
+    assert cleaned(str(crawl), "--format", "text") == texts
     (first, *_) = cleaned(str(crawl), "--format", "html")
     assert str(first["html"]).startswith("<!DOCTYPE html>\n<html")
     assert escape(PAGES[0].truth["name"][0]) in str(first["html"])
@@ -101,7 +104,7 @@ def test_mistakes_are_told_in_a_sentence() -> None:
     within("init")
     for arguments, sentence in (
         ((), "There are no pages to clean: read some with siteloom ingest."),
-        (("--format", "pdf"), "--format pdf is not known: it is one of text, blocks, html, main."),
+        (("--format", "pdf"), "--format pdf is not known: it is one of blocks, text, html, main."),
         (("--rule", "all"), "--rule all is not known: it is one of share, paper."),
         (("--site", "b.example"), "There is no site b.example among the pages: there are none at all."),
         (("-o", "pages.txt"), "Cannot tell the format of pages.txt"),

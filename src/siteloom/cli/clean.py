@@ -23,16 +23,15 @@ if TYPE_CHECKING:
 NAME = "clean"
 
 _BLOCK = Fields((Column("path"), Column("text"), Column("is_template", "flag")))
-_COUNTS = (Column("blocks", "integer"), Column("template_blocks", "integer"))
 _COLUMNS: dict[CleanedForm, tuple[Column, ...]] = {
-    "text": (Column("url"), Column("text"), *_COUNTS),
     "blocks": (Column("url"), Column("text"), Column("blocks", ListOf(_BLOCK))),
-    "html": (Column("url"), Column("html"), *_COUNTS),
+    "text": (Column("url"), Column("text")),
+    "html": (Column("url"), Column("html")),
     "main": (Column("url"), Column("text")),
 }
 
-_SHOWN_TEXTS = 4
-_SHOWN_CHARACTERS = 50
+_SHOWN_TEXTS = 3
+_SHOWN_CHARACTERS = 30
 
 
 @dataclass(slots=True)
@@ -66,10 +65,10 @@ def run(
         typer.Option(
             "--format",
             metavar="NAME",
-            help="text; blocks, each marked as template or not; html without template text; or main, the "
-            "main text as trafilatura finds it once the template is gone.",
+            help="blocks: the text, and all blocks, each marked as template or not; text alone; html without "
+            "template; or main, the main text as trafilatura finds it once the template is gone.",
         ),
-    ] = "text",
+    ] = "blocks",
     rule: Annotated[
         str,
         typer.Option(
@@ -122,7 +121,7 @@ def run(
                 continue
             sites.setdefault(cleaned.site, _SiteTally()).add(cleaned.blocks)
             if writer is not None and output is not None:
-                writer.write(_row(cleaned, checked_form, is_flat=output.lower().endswith(".csv")))
+                writer.write(_row(cleaned, is_flat=output.lower().endswith(".csv")))
     say_unread(shell, failures)
     if not sites and not failures:
         raise UsageError("There are no pages to clean: read some with siteloom ingest.")
@@ -137,21 +136,15 @@ def _one_of(given: str, option: str, known: tuple[str, ...]) -> str:
     return given
 
 
-def _row(page: CleanedPage, form: CleanedForm, *, is_flat: bool) -> dict[str, object]:
-    if form == "blocks":
-        blocks = [
-            {"path": block.path, "text": block.text, "is_template": block.is_template}
-            for block in page.blocks
-        ]
-        in_cell = json.dumps(blocks, ensure_ascii=False) if is_flat else blocks
-        return {"url": page.url, "text": page.text, "blocks": in_cell}
-    templates = sum(block.is_template for block in page.blocks)
+def _row(page: CleanedPage, *, is_flat: bool) -> dict[str, object]:
+    blocks = [
+        {"path": block.path, "text": block.text, "is_template": block.is_template} for block in page.blocks
+    ]
     return {
         "url": page.url,
         "text": page.text,
         "html": page.html,
-        "blocks": len(page.blocks) - templates,
-        "template_blocks": templates,
+        "blocks": json.dumps(blocks, ensure_ascii=False) if is_flat else blocks,
     }
 
 
@@ -160,7 +153,7 @@ def _show(shell: Shell, sites: dict[str, _SiteTally], form: CleanedForm) -> None
         return
     shell.show(
         "Template text",
-        ("site", "pages", "blocks a page", "template", "of the text", "such as"),
+        ("site", "pages", "blocks a page", "template", "of the text"),
         (
             (
                 name,
@@ -168,11 +161,13 @@ def _show(shell: Shell, sites: dict[str, _SiteTally], form: CleanedForm) -> None
                 round(tally.blocks / tally.pages),
                 f"{tally.template_blocks / max(1, tally.blocks):.0%}",
                 f"{tally.template_characters / max(1, tally.characters):.0%}",
-                "\n".join(_shortened(text) for text in tally.texts),
             )
             for name, tally in sites.items()
         ),
     )
+    for name, tally in sites.items():
+        if tally.texts:
+            shell.say(f"{name}, such as: {' · '.join(map(_shortened, tally.texts))}")
 
 
 def _shortened(text: str) -> str:
