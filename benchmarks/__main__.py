@@ -8,7 +8,17 @@ import re
 import sys
 from pathlib import Path
 
-from benchmarks import bootstrapping, clustering, extraction, learning, parsing, starting, storing
+from benchmarks import (
+    bootstrapping,
+    cleaning,
+    clustering,
+    discovering,
+    extraction,
+    learning,
+    parsing,
+    starting,
+    storing,
+)
 from benchmarks.corpus import corpus_sites
 from benchmarks.measure import as_table
 from siteloom.dom import PARSER
@@ -22,6 +32,8 @@ BENCHMARKS = {
     "learning": learning,
     "bootstrapping": bootstrapping,
     "extraction": extraction,
+    "cleaning": cleaning,
+    "discovering": discovering,
 }
 
 

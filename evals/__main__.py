@@ -11,6 +11,7 @@ from evals import (
     change,
     changed_sites,
     clustering,
+    discovery,
     floors,
     learning,
     lifetime,
@@ -18,6 +19,8 @@ from evals import (
     mutations,
     reachable,
     redundancy,
+    search,
+    text,
 )
 from evals.swde import fingerprint
 
@@ -31,6 +34,9 @@ _EVALUATIONS = {
     "changed-sites": changed_sites.figures,
     "lifetime": lifetime.figures,
     "redundancy": redundancy.figures,
+    "discovery": discovery.figures,
+    "search": search.figures,
+    "text": text.figures,
 }
 
 

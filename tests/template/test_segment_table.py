@@ -70,16 +70,16 @@ def test_one_page_in_ten_may_lack_a_template_text() -> None:
 
 def test_values_of_pages_that_come_one_after_the_other_are_no_template() -> None:
     """Crawls list the players of a team one after the other."""
-    teams = [page(f"Team {number // 15}") for number in range(300)]
+    teams = [page(f"Team {number // 150}") for number in range(300)]
     table = added(SegmentTable(), teams)
     assert all(template_texts(table, team) == [] for team in teams)
 
 
 def test_a_menu_that_came_late_becomes_template() -> None:
-    table = added(SegmentTable(), [page("News") for _ in range(30)])
-    added(table, [page("Shop") for _ in range(20)])
+    table = added(SegmentTable(), [page("News") for _ in range(300)])
+    added(table, [page("Shop") for _ in range(299)])
     assert template_texts(table, page("Shop")) == []
-    added(table, [page("Shop") for _ in range(10)])
+    table.add(page("Shop"))
     assert template_texts(table, page("Shop")) == ["Shop"]
     # What it took the place of still is template of the older pages.
     assert template_texts(table, page("News")) == ["News"]
@@ -95,11 +95,12 @@ def test_a_menu_need_not_be_half_of_a_long_crawl() -> None:
 
 def test_a_path_that_few_pages_have_tells_nothing() -> None:
     """The style of one advertiser comes with the advertiser's name."""
-    others = [page(f"Job {number}") for number in range(100)]
-    styled = [page(f"Job {number}", "<u>Acme</u>") for number in range(100, 150)]
-    table = added(SegmentTable(), [*others, *styled])
+    others = [page(f"Job {number}") for number in range(500)]
+    styled = [page(f"Job {number}", "<u>Acme</u>") for number in range(500, 526)]
+    table = added(SegmentTable(), others)
+    added(table, styled)
     assert template_texts(table, styled[0]) == []
-    added(table, (page(f"Job {number}", "<u>Acme</u>") for number in range(150, 200)))
+    added(table, (page(f"Job {number}", "<u>Acme</u>") for number in range(526, 530)))
     assert template_texts(table, styled[0]) == ["Acme"]
 
 

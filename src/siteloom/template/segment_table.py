@@ -38,13 +38,15 @@ _LEAST_SHARE = 0.9
 _LEAST_PART = 0.7  # the paper's
 
 # A path that few pages have may be one that a value brings with it, such as the style of one advertiser: it
-# must be on half of all pages, or on as many as here.
+# must be on one page in twenty, or on as many as here.
+_LEAST_PATH_SHARE = 0.05
 _MANY_PAGES = 100
 
-# A share counts from the first page with the segment to the last one, so that a menu that came late is found,
-# and one that is gone still is template on the old pages. But crawls list similar pages one after the other:
-# so these must be half of all pages that have the path, or as many as here.
-_LONG_TIME = 1_000
+# A menu may come late, or be gone: then the share counts from its first page to its last. But crawls list
+# similar pages one after the other, with equal values (hundreds of one employer's jobs, on a site of SWDE): so
+# these must be half of all pages with the path and as many as here, or very many.
+_LONG_TIME = 300
+_VERY_LONG_TIME = 1_000
 
 _SATURATED = 200  # pages from which on the living time hardly grows
 
@@ -186,13 +188,12 @@ class SegmentTable:
             return False
         if self._rule == "paper":
             return True
-        lifetime = entry.last - entry.born
-        if entry.pages < _LEAST_SHARE * lifetime:
+        path = self._entries[entry.path]
+        if path.pages < min(_MANY_PAGES, _LEAST_PATH_SHARE * self._pages):
             return False
-        all_lifetime = self._entries[entry.path].pages
-        return (lifetime >= _LONG_TIME or 2 * lifetime >= all_lifetime) and (
-            all_lifetime >= _MANY_PAGES or 2 * all_lifetime >= self._pages
-        )
+        lifetime = entry.last - entry.born
+        is_long = lifetime >= _VERY_LONG_TIME or (lifetime >= _LONG_TIME and 2 * lifetime >= path.pages)
+        return entry.pages >= _LEAST_SHARE * (lifetime if is_long else path.pages)
 
     def _forget(self) -> None:
         """Drop what is due. Each key is looked at once in its time, and again later if it was met since."""
