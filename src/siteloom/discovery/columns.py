@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _LEAST_UNITS = 2
 _LEAST_FILLED = 0.05  # of the units; of less a table would be mostly holes
 _CONSTANT = 0.9  # of the units of a column with the same content: it tells nothing
-_MENU_SHARE = 0.3  # of the units that have the same item of a list, on average: it leads around the site
+_MENU_SHARE = 0.3  # of the other units have the same item of a list, on average: it leads around the site
 _SAME_SHARE = 0.95  # of the units of two columns with equal content: one of them is enough
 
 _ATTRIBUTE_WORTH = 0.5  # people look for what they see first
@@ -92,7 +92,8 @@ def _is_wanted(strand: Strand, form: Form, texts: PageTexts) -> bool:
     contents = _contents(strand, form, texts)
     (_, most), *_ = contents.most_common(1)
     is_list = contents.total() > units
-    is_menu = is_list and contents.total() >= _MENU_SHARE * len(contents) * units
+    others_with_item = contents.total() / len(contents) - 1
+    is_menu = is_list and others_with_item >= _MENU_SHARE * (units - 1)
     return most < _CONSTANT * units and not is_menu
 
 

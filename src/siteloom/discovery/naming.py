@@ -78,16 +78,16 @@ def is_short(text: str) -> bool:
 
 
 def unique(names: Sequence[str]) -> list[str]:
-    """The names, those that come again with a number."""
+    """The names, those that come again with a number; case tells nothing apart, as in databases."""
     counts: Counter[str] = Counter()
     taken: set[str] = set()
     found = []
     for name in names:
         candidate = name
-        while candidate in taken:
-            counts[name] += 1
-            candidate = f"{name} {counts[name] + 1}"
-        taken.add(candidate)
+        while candidate.casefold() in taken:
+            counts[name.casefold()] += 1
+            candidate = f"{name} {counts[name.casefold()] + 1}"
+        taken.add(candidate.casefold())
         found.append(candidate)
     return found
 
@@ -119,7 +119,7 @@ def _label_beside(place: Place) -> str | None:
     if place.attribute not in (None, "href"):
         return None
     spot = _before(place)
-    if spot is None:
+    if spot is None or (place.attribute is not None and spot.parent.tag == "a"):  # that is another link
         return None
     label = normalize(spot.text)
     if not is_short(label):

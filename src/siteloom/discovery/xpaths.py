@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"\w")
 _ANCHORS = 2  # elements with a class or id to begin at
 _GOOD_ENOUGH = 0.99
-_RECORDS = 20  # look as all records of a list can
+_RECORDS = 20  # to take paths from
+_LOOKS = 3  # of records, some of which stand out by their class
 
 
 class Sample(NamedTuple):
@@ -56,10 +57,12 @@ def record_xpath(records: Sequence[Element]) -> str:
     parent = first.getparent()
     own = dict.fromkeys(path for record in records[:_RECORDS] for path in _from_anchors_of_page(record))
     inside = [] if parent is None else [f"{path}/*" for path in _from_anchors_of_page(parent)]
+    looks = dict.fromkeys(map(element_xpath, records))
+    any_look = [" | ".join(looks)] if 1 < len(looks) <= _LOOKS else []
     roots = dict.fromkeys(record.getroottree().getroot() for record in records)
     wanted = set(records)
     best, best_count = "", -sys.maxsize
-    for xpath in (*own, *inside):
+    for xpath in (*own, *inside, *any_look):
         found = {element for root in roots for element in cast("list[Element]", root.xpath(xpath))}
         count = len(found & wanted) - len(found - wanted)
         if count > best_count:
@@ -69,26 +72,34 @@ def record_xpath(records: Sequence[Element]) -> str:
 
 def _candidates(samples: Sequence[Sample], leaf: str, label: str | None, *, is_part: bool) -> Iterator[str]:
     first = samples[0]
-    tops = {first.element, *first.element.iterancestors()}
-    number = next(number for number, one in enumerate(first.unit) if one in tops)
-    top = first.unit[number]
-    beside = _beside(first.unit, number)
+    top = _top(first)
+    beside = _beside(first.unit, top) if is_part else ""
     for path in _from_anchors(first.element, top, f"{beside}/descendant-or-self::" if is_part else "//"):
         yield f"{path}/{leaf}".removeprefix("./")
     if label is not None:
         node = "text()[normalize-space()][1]" if leaf == "text()" else f"*[{leaf}][1]/{leaf}"
-        start = beside if is_part else ""
-        yield f"{start}//text()[normalize-space()={quote(label)}]/following::{node}"
-    if not is_part:
-        for sample in samples:
+        yield f"{beside}//text()[normalize-space()={quote(label)}]/following::{node}"
+    for sample in samples:
+        if is_part:
+            top = _top(sample)
+            below = node_path(sample.element).removeprefix(node_path(top))
+            yield f"{_beside(sample.unit, top)}{below}/{leaf}"
+        else:
             yield f"{node_path(sample.element)}/{leaf}"
 
 
-def _beside(unit: Sequence[Element], number: int) -> str:
-    """How one of the elements of a unit is reached from the first."""
+def _top(sample: Sample) -> Element:
+    """The element of its unit that a sample stands in."""
+    around = {sample.element, *sample.element.iterancestors()}
+    return next(one for one in sample.unit if one in around)
+
+
+def _beside(unit: Sequence[Element], element: Element) -> str:
+    """How an element of a unit is reached from the first."""
+    number = unit.index(element)
     if number == 0:
         return "."
-    step = _step(unit[number])
+    step = _step(element)
     place = sum(_step(one) == step for one in unit[1 : number + 1])
     return f"following-sibling::{step}[{place}]"
 

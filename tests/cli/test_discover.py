@@ -1,0 +1,285 @@
+"""`siteloom discover`: what varies between pages as a table, and columns of it as a wrapper."""
+
+from __future__ import annotations
+
+import csv
+import shlex
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+
+from siteloom import Wrapper
+from siteloom.builtin import BuiltinPage
+
+from ..builtin.sites import directory, guide, of_kind
+from ..discovery.pages import page
+from ..test_docs import code, commands, run
+from .changing import Going, copied, done, inside, rows, rows_in, versions
+from .command import Command, one_sentence
+from .test_learn import within, write_lines
+
+COUNT = 24
+IN_A_CLUSTER = 16  # of these at least; a few are made another way
+RESTAURANTS = of_kind(guide(), "restaurant")[:COUNT]
+EVENTS = of_kind(guide(), "event")[:12]
+LISTS = of_kind(guide(), "list")[:16]
+ENTRIES = of_kind(directory(), "restaurant")[:12]
+DETAILS = "larkmoor-guide.example/1"
+
+
+def lines(pages: list[BuiltinPage]) -> list[dict[str, str]]:
+    return [{"url": one.page.url, "html": one.page.html.decode()} for one in pages]
+
+
+@pytest.fixture(scope="session")
+def discover_place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with pages of all sorts."""
+    folder = tmp_path_factory.mktemp("discover")
+    write_lines(folder / "restaurants.jsonl", lines(RESTAURANTS))
+    write_lines(folder / "lists.jsonl", lines(LISTS))
+    write_lines(folder / "all.jsonl", lines([*RESTAURANTS, *EVENTS, *LISTS, *ENTRIES]))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def clustered_place(discover_place: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with a workspace of all pages, clustered."""
+    folder = copied(discover_place, tmp_path_factory.mktemp("clustered") / "place")
+    with inside(folder):
+        done("ingest", "all.jsonl")
+        done("cluster")
+    return folder
+
+
+@pytest.fixture
+def files(discover_place: Path, go: Going) -> Path:
+    return go(discover_place)
+
+
+@pytest.fixture
+def workspace(clustered_place: Path, go: Going) -> Path:
+    return go(clustered_place)
+
+
+def flat(told: str) -> str:
+    """What is told, each table on one line."""
+    return " ".join(told.replace("│", " ").split())
+
+
+def assert_right(written: Sequence[Mapping[str, Any]], label: str, attribute: str) -> None:
+    """Most rows have what is true of their restaurant, none has anything else, and few rows are missing."""
+    truth = {one.page.url: list(one.truth[attribute]) for one in RESTAURANTS}
+    assert len({row["url"] for row in written}) == len(written) >= IN_A_CLUSTER
+    found = [(row.get(label) or [], truth[row["url"]]) for row in written]
+    assert all(texts in ([], wanted) for texts, wanted in found)
+    assert sum(texts == wanted for texts, wanted in found) >= 0.9 * len(found)
+
+
+# Pages of a file
+
+
+def test_the_table_of_a_file_is_shown(files: Path) -> None:
+    told = done("discover", "restaurants.jsonl")
+    shown = flat(told)
+    assert f"{DETAILS}: " in shown
+    for label in ("title", "Phone", "Opening hours", "Website"):
+        assert f" {label} " in shown
+    assert any(one.truth["name"][0] in shown for one in RESTAURANTS)
+    assert "give -o FILE" in shown
+    assert sorted(path.name for path in files.iterdir()) == ["all.jsonl", "lists.jsonl", "restaurants.jsonl"]
+
+
+def test_the_command_works_as_a_process_of_its_own(files: Path) -> None:
+    result = Command(files)("discover", "restaurants.jsonl", "-o", "-")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("\n") >= IN_A_CLUSTER
+    assert "Phone" in result.stderr
+
+
+def test_rows_as_lines_of_json(files: Path) -> None:
+    written = rows("discover", "restaurants.jsonl")
+    for attribute, label in (("name", "title"), ("phone", "Phone"), ("cuisine", "Cuisine")):
+        assert_right(written, label, attribute)
+
+
+def test_rows_as_tables(files: Path) -> None:
+    done("discover", "restaurants.jsonl", "-o", "table.csv")
+    with Path("table.csv").open(encoding="utf-8", newline="") as file:
+        written = list(csv.DictReader(file))
+    assert_right(
+        [{**row, "Phone": [row["Phone"]] if row["Phone"] else []} for row in written], "Phone", "phone"
+    )
+    done("discover", "restaurants.jsonl", "-o", "table.parquet")
+    table = pyarrow.parquet.read_table("table.parquet")
+    assert_right(table.to_pylist(), "Cuisine", "cuisine")
+
+
+def records_of(urls: Iterable[object]) -> list[dict[str, tuple[str, ...]]]:
+    """The true records of pages, in the order of their addresses."""
+    of_page = {one.page.url: one.records for one in LISTS}
+    return [dict(record) for url in dict.fromkeys(urls) for record in of_page[str(url)]]
+
+
+def test_records_of_list_pages_are_rows(files: Path) -> None:
+    told = done("discover", "lists.jsonl", "-o", "table.jsonl")
+    written = rows_in("table.jsonl")
+    records = records_of(row["url"] for row in written)
+    assert len(written) == len(records) > 50
+    assert f"{len(records)} records in //div" in flat(told)
+    assert [tuple(row["title"]) for row in written] == [record["name"] for record in records]
+    prices = [tuple(row.get("Average main") or ()) for row in written]
+    assert prices == [record["price"] for record in records]
+
+
+def test_of_several_clusters_all_are_told_and_the_most_record_like_is_shown(files: Path) -> None:
+    shown = flat(done("discover", "all.jsonl"))
+    assert "Clusters, the most record-like first" in shown
+    assert "items of lists" in shown
+    assert " Opening hours " in shown
+    shown = flat(done("discover", "all.jsonl", "--site", "tableatlas.example"))
+    assert " Kitchen " in shown
+    assert "larkmoor" not in shown.partition(" column ")[0]
+
+
+def test_accepted_columns_make_a_wrapper_file(files: Path) -> None:
+    told = done(
+        *("discover", "restaurants.jsonl", "--accept", "name=title", "--accept", "Opening hours"),
+        *("--accept", "Phone", "-o", "w.json"),
+    )
+    assert "The wrapper is in w.json." in told
+    assert "name 100%" in flat(told)
+    wrapper = Wrapper.from_json(Path("w.json").read_text(encoding="utf-8"))
+    assert list(wrapper.attributes) == ["name", "opening_hours", "phone"]
+    done("extract", "restaurants.jsonl", "--wrapper", "w.json", "-o", "records.jsonl")
+    assert_right([{"url": row["url"], **row["values"]} for row in rows_in("records.jsonl")], "phone", "phone")
+
+
+def test_accepted_columns_of_lists_make_a_wrapper_of_lists(files: Path) -> None:
+    accept = ("--accept", "name=title", "--accept", "price=Average main")
+    done("discover", "lists.jsonl", *accept, "-o", "w.json")
+    wrapper = Wrapper.from_json(Path("w.json").read_text(encoding="utf-8"))
+    assert wrapper.record_rule is not None
+    right = [
+        [record.values["name"] for record in wrapper.extract_all(one.page)]
+        == [record["name"] for record in one.records]
+        for one in LISTS
+    ]
+    assert sum(right) >= len(LISTS) / 2  # those of the cluster
+
+
+# The workspace
+
+
+def test_a_cluster_of_the_workspace(workspace: Path) -> None:
+    written = rows("discover", "--cluster", DETAILS)
+    assert_right(written, "Phone", "phone")
+    shown = flat(done("discover"))
+    assert "Clusters, the most record-like first" in shown
+    assert f"{DETAILS}: {len(written)} pages" in shown
+
+
+def test_accepted_columns_make_a_wrapper_of_the_workspace(workspace: Path) -> None:
+    told = done("discover", "--cluster", DETAILS, "--accept", "Phone", "-o", "w.json")
+    assert f"The wrapper is kept as {DETAILS}, version 1." in told
+    assert "The wrapper is in w.json." in told
+    assert len(versions()) == 1
+    done("extract")
+    told = done("discover", "--cluster", DETAILS, "--accept", "Phone", "--accept", "name=title")
+    assert "version 2" in told
+    assert len(versions()) == 2
+
+
+# Pages of other sorts
+
+
+def save(folder: Path, bodies: list[str], *, site: str = "made-up.example") -> str:
+    made = [page(body, number, site=site) for number, body in enumerate(bodies)]
+    return write_lines(folder / "made.jsonl", [{"url": one.url, "html": one.html.decode()} for one in made])
+
+
+def test_pages_on_which_nothing_varies(files: Path) -> None:
+    source = save(files, ["<h1>Closed</h1><p>For ever</p>"] * 6)
+    assert "Nothing varies between these pages." in done("discover", source)
+    assert rows("discover", source) == [{"url": f"https://made-up.example/p/{n}"} for n in range(6)]
+
+
+def test_a_page_that_cannot_be_read_is_told_and_left_out(files: Path) -> None:
+    bodies = [f"<h1>Thing {n}</h1><p>Made by {n}</p>" for n in range(8)]
+    source = save(files, bodies)
+    with Path(source).open("a", encoding="utf-8") as file:
+        file.write("no page\n")
+    told = done("discover", source, "-o", "table.jsonl")
+    assert "1 page could not be read" in told
+    assert len(rows_in("table.jsonl")) == 8
+
+
+def test_a_label_with_an_equals_sign_can_be_accepted(files: Path) -> None:
+    source = save(
+        files, [f"<h1>Thing {n}</h1><dl><dt>size=cm<dd>Long {n}<dt>Maker<dd>M {n}</dl>" for n in range(9)]
+    )
+    done("discover", source, "--accept", "size=cm", "-o", "w.json")
+    assert list(Wrapper.from_json(Path("w.json").read_text(encoding="utf-8")).attributes) == ["size_cm"]
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--accept", "Colour", "-o", "w.json"), "There is no column 'Colour': there are "),
+        (("--accept", "Phone"), "With a SOURCE, --accept needs -o FILE for the wrapper."),
+        (("--accept", "Phone", "-o", "w.csv"), ".json"),
+        (
+            ("--accept", "a=Phone", "--accept", "a=title", "-o", "w.json"),
+            "Two columns would get the same name",
+        ),
+        (("-o", "table.txt"), ".txt"),
+        (("--cluster", "nowhere/1"), "There is no cluster nowhere/1: siteloom cluster lists them."),
+        (("--site", "nowhere"), "There is no cluster of nowhere: siteloom cluster lists them."),
+    ],
+)
+def test_mistakes_are_told_in_a_sentence(files: Path, arguments: tuple[str, ...], sentence: str) -> None:
+    result = within("discover", "restaurants.jsonl", *arguments)
+    assert sentence in one_sentence(result)
+    assert not Path("w.json").exists()
+
+
+def test_a_single_page_has_nothing_to_be_compared_with(files: Path) -> None:
+    source = save(files, ["<h1>Thing</h1>"])
+    result = within("discover", source)
+    assert "nothing to compare them by" in one_sentence(result)
+
+
+def test_a_workspace_without_clusters(files: Path) -> None:
+    done("ingest", "restaurants.jsonl")
+    result = within("discover")
+    assert "There are no clusters yet" in one_sentence(result)
+
+
+# The document
+
+
+def test_a_table_is_discovered_to_the_letter(files: Path) -> None:
+    write_lines(files / "directory.jsonl", lines(list(directory())))
+    document = "docs/how-to/discover-a-table.md"
+    told = []
+    for command in commands(document):
+        program, *arguments = shlex.split(command)
+        assert program == "siteloom"
+        told.append(flat(done(*arguments)))
+    assert "tableatlas.example/1: 183 pages" in told[0]
+    assert "name 100%, address 100%, phone 100%, kitchen 100%." in " ".join(told)
+    entries = {one.page.url: one.truth for one in of_kind(directory(), "restaurant")}
+    with Path("records.csv").open(encoding="utf-8", newline="") as file:
+        found = {row["url"]: row for row in csv.DictReader(file)}
+    assert len(found) >= 183
+    assert all((row["name"],) == entries[url]["name"] for url, row in found.items())
+    (example,) = code(document)
+    result = run(files, sys.executable, "-c", example)
+    assert result.returncode == 0, result.stderr
+    assert "{'address': 1.0, 'phone': 1.0}" in result.stdout
