@@ -23,7 +23,7 @@ from siteloom.template.page_texts import (
 )
 
 from ..dom.trees import tree
-from tests.redundancy.sites import pages, texts_of
+from ..redundancy.sites import pages, texts_of
 
 
 class Row(NamedTuple):

@@ -43,7 +43,7 @@ _LEAST_PATH_SHARE = 0.05
 _MANY_PAGES = 100
 
 # A menu may come late, or be gone: then the share counts from its first page to its last. But crawls list
-# similar pages one after the other, with equal values (hundreds of one employer's jobs, on a site of SWDE): so
+# similar pages one after the other, with equal values (such as hundreds of jobs of one employer in SWDE): so
 # these must be half of all pages with the path and as many as here, or very many.
 _LONG_TIME = 300
 _VERY_LONG_TIME = 1_000
