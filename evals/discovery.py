@@ -124,11 +124,11 @@ def figures(data: Path) -> dict[str, float]:
     all_pages = [held for held in found if held.pages == _PAGES]
     held = [one for one in all_pages if one.is_held]
     return {
-        "discovery held": len(held) / len(all_pages),
-        "discovery wholly held": _share(one.whole_share >= _HELD for one in all_pages),
-        "discovery named": _share(one.is_named for one in held),
-        "discovery list rows": min(right / rows for right, _, rows in lists.values()),
-        "discovery list records": min(right / records for right, records, _ in lists.values()),
+        "discovery_held": len(held) / len(all_pages),
+        "discovery_wholly_held": _share(one.whole_share >= _HELD for one in all_pages),
+        "discovery_named": _share(one.is_named for one in held),
+        "discovery_list_rows": min(right / rows for right, _, rows in lists.values()),
+        "discovery_list_records": min(right / records for right, records, _ in lists.values()),
     }
 
 

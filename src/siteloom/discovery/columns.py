@@ -62,12 +62,12 @@ def find_columns(texts: PageTexts, most: int) -> list[Found]:
         if _is_wanted(strand, form, texts)
     ]
     # Of columns that say the same, the first is kept: rather the page's title than the end of a path to it.
-    candidates.sort(key=lambda column: (-column.weight, not _is_title(column, texts)))
+    candidates.sort(key=lambda column: (-column.weight, not _is_title(column.strand, texts)))
     return list(_without_copies(candidates, texts, most))
 
 
-def _is_title(column: Found, texts: PageTexts) -> bool:
-    row = next(iter(column.strand.rows.values()))[0]
+def _is_title(strand: Strand, texts: PageTexts) -> bool:
+    row = next(iter(strand.rows.values()))[0]
     return "/h1[" in texts.path_text(int(texts.path[row]))
 
 
@@ -108,7 +108,11 @@ def _prose_joined(strands: Sequence[Strand], texts: PageTexts) -> Iterator[tuple
         if anchor is None or sum(_is_long(strand, texts) for strand in pieces) < _PIECES_OF_PROSE:
             yield from ((strand, "text") for strand in own)
             continue
-        pieces = [strand for strand in own if strand in pieces or _is_long(strand, texts)]
+        pieces += [
+            strand
+            for strand in own
+            if strand not in pieces and _is_long(strand, texts) and not _is_title(strand, texts)
+        ]
         joined: dict[int, list[int]] = defaultdict(list)
         for piece in pieces:
             for unit, rows in piece.rows.items():
