@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from siteloom.discovery.listing import main_listing
-from siteloom.dom import node_path, parse
+from siteloom.discovery.listing import Listing, main_listing
+from siteloom.dom import Element, node_path, parse
 from siteloom.model import Failure
 from siteloom.spacing import evenly_spaced
 from siteloom.template.page_texts import TextCollector
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from siteloom.config import ParseSettings
-    from siteloom.dom import Element
     from siteloom.model import Page
     from siteloom.template.page_texts import PageTexts
 
@@ -66,16 +65,32 @@ class Units:
 
 def units_of(pages: Sequence[Page], limits: ParseSettings) -> Units:
     """The units of pages that were made from one template."""
-    some = (parse(page, limits, collect_ids=False) for page in evenly_spaced(pages, _LOOKED_AT))
-    is_listing = main_listing([root for root in some if not isinstance(root, Failure)]) is not None
-    return _parts(pages, limits) if is_listing else _whole_pages(pages, limits)
+    trees = {
+        number: parse(pages[number], limits, collect_ids=False)
+        for number in evenly_spaced(range(len(pages)), _LOOKED_AT)
+    }
+    listing = _listing(trees)
+    if listing is not None and len(trees) < len(pages):
+        trees = {number: parse(page, limits, collect_ids=False) for number, page in enumerate(pages)}
+        listing = _listing(trees)  # None if of all pages fewer have lists than of those looked at
+    return _whole_pages(pages, trees, limits) if listing is None else _parts(pages, trees, listing, limits)
 
 
-def _whole_pages(pages: Sequence[Page], limits: ParseSettings) -> Units:
+_Trees = dict[int, Element | Failure]
+
+
+def _listing(trees: _Trees) -> Listing | None:
+    return main_listing([root for root in trees.values() if not isinstance(root, Failure)])
+
+
+def _whole_pages(pages: Sequence[Page], trees: _Trees, limits: ParseSettings) -> Units:
+    """All pages; those that are no tree yet are parsed one by one, so that few trees are kept."""
     collector = TextCollector(_LONGEST_TEXT)
     failures, page_of = [], []
     for number, page in enumerate(pages):
-        root = parse(page, limits, collect_ids=False)
+        root = trees.pop(number, None)
+        if root is None:
+            root = parse(page, limits, collect_ids=False)
         if isinstance(root, Failure):
             failures.append(root)
         else:
@@ -84,13 +99,8 @@ def _whole_pages(pages: Sequence[Page], limits: ParseSettings) -> Units:
     return Units(pages, tuple(page_of), (), collector.collected(), tuple(failures), limits)
 
 
-def _parts(pages: Sequence[Page], limits: ParseSettings) -> Units:
-    parsed = [parse(page, limits, collect_ids=False) for page in pages]
-    readable = [number for number, root in enumerate(parsed) if not isinstance(root, Failure)]
-    roots = [root for root in parsed if not isinstance(root, Failure)]
-    listing = main_listing(roots)
-    if listing is None:  # of all pages, fewer have lists than of those looked at
-        return _whole_pages(pages, limits)
+def _parts(pages: Sequence[Page], trees: _Trees, listing: Listing, limits: ParseSettings) -> Units:
+    readable = [number for number, root in trees.items() if not isinstance(root, Failure)]
     collector = TextCollector(_LONGEST_TEXT)
     for part in listing.parts:
         collector.add(*part.elements)
@@ -99,6 +109,6 @@ def _parts(pages: Sequence[Page], limits: ParseSettings) -> Units:
         tuple(readable[part.page] for part in listing.parts),
         tuple(part.elements for part in listing.parts),
         collector.collected(),
-        tuple(root for root in parsed if isinstance(root, Failure)),
+        tuple(root for root in trees.values() if isinstance(root, Failure)),
         limits,
     )
