@@ -233,10 +233,15 @@ def _rows_of_cells(
             cells = _Bad("bad value", str(error))
         if cells is None:
             return
-        if is_at_end or (isinstance(cells, _Bad) and len(taken) > 1):  # within a row there is no end
+        if is_at_end:
             raise SourceError(
                 f"The row that begins in line {first} of {path} has a quote that is not closed: close it, "
                 "or take it out."
+            )
+        if isinstance(cells, _Bad) and len(taken) > 1:  # the reader has lost its place
+            raise SourceError(
+                f"The row that begins in line {first} of {path} has a value of more than "
+                f"{csv.field_size_limit():,} characters over several lines: close its quote, or take it out."
             )
         if len(taken) > 1 and not _is_well_quoted(taken, delimiter):
             cells = _Bad("bad value", f"a quote that opens in line {first} is closed amid a value")
