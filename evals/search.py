@@ -18,8 +18,15 @@ from evals.search_page import Outcome, write_page
 from evals.swde import swde_sites
 from siteloom.dom import parse
 from siteloom.model import Failure, IndexDocument, Passage
-from siteloom.search import AttributeCounts, common_segments, page_document, record_document
-from siteloom.store import SearchIndex, UnindexedPage, schema
+from siteloom.search import (
+    LOOKED_AT,
+    AttributeCounts,
+    best_first,
+    common_segments,
+    page_document,
+    record_document,
+)
+from siteloom.store import NewestVersion, SearchIndex, schema
 from siteloom.template import SegmentTable
 from siteloom.words import terms
 
@@ -33,7 +40,6 @@ if TYPE_CHECKING:
 _PAGES_OF_A_SITE = 100
 _QUERIES_OF_A_SITE = 20
 _SEED = 8
-_LOOKED_AT = 50  # hits; a page that comes later counts as not found
 _FIRST_PAGE = 10
 
 # What the record of each vertical is called.
@@ -77,8 +83,13 @@ def figures(data: Path) -> dict[str, float]:
             records += _records(site, numbers[site.name])
         queries += _queries(vertical, sites, numbers, dice)
     unweighted = _Indexed("All text, all fields alike", [_alike(one) for one in plain.documents])
+    name = "The same, with those first that have the words in their title or side by side"
+    ranked = _Indexed(name, default.documents)
     both = _Indexed("The same, and records", [*default.documents, *records])
-    outcomes = [_outcome(indexed, queries) for indexed in (unweighted, plain, without, default, both)]
+    outcomes = [
+        *(_outcome(indexed, queries, is_ranked=False) for indexed in (unweighted, plain, without, default)),
+        *(_outcome(indexed, queries, is_ranked=True) for indexed in (ranked, both)),
+    ]
     write_page(
         outcomes,
         queries=len(queries),
@@ -86,9 +97,9 @@ def figures(data: Path) -> dict[str, float]:
         records=len(records),
         sites=sum(map(len, by_vertical.values())),
         of_a_site=_PAGES_OF_A_SITE,
-        looked_at=_LOOKED_AT,
+        looked_at=LOOKED_AT,
     )
-    names = ("unweighted", "all_text", "without_template", "default", "with_records")
+    names = ("unweighted", "all_text", "without_template", "unranked", "default", "with_records")
     return {
         f"search_{name}_{what}": round(value, 4)
         for name, outcome in zip(names, outcomes, strict=True)
@@ -181,17 +192,17 @@ def _alike(document: IndexDocument) -> IndexDocument:
     return IndexDocument(document.kind, document.site, document.url, passages)
 
 
-def _outcome(indexed: _Indexed, queries: Sequence[_Query]) -> Outcome:
+def _outcome(indexed: _Indexed, queries: Sequence[_Query], *, is_ranked: bool) -> Outcome:
     engine = sqlalchemy.create_engine("sqlite://", poolclass=StaticPool)
     schema.metadata.create_all(engine)
     index = SearchIndex(engine)
     index.make_ready()
     pages = [document for document in indexed.documents if document.kind == "page"]
     index.add_pages(
-        (UnindexedPage(page.site, page.url, number, number), page) for number, page in enumerate(pages, 1)
+        (NewestVersion(page.site, page.url, number, number), page) for number, page in enumerate(pages, 1)
     )
     index.replace_records(document for document in indexed.documents if document.kind == "record")
-    ranks = [_rank(_best(index, query.text), query.relevant) for query in queries]
+    ranks = [_rank(_best(index, query.text, is_ranked=is_ranked), query.relevant) for query in queries]
     with engine.connect() as connection:
         size = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
         size *= connection.exec_driver_sql("PRAGMA page_size").scalar_one()
@@ -204,9 +215,10 @@ def _outcome(indexed: _Indexed, queries: Sequence[_Query]) -> Outcome:
     )
 
 
-def _best(index: SearchIndex, text: str) -> list[FoundDocument]:
+def _best(index: SearchIndex, text: str, *, is_ranked: bool) -> list[FoundDocument]:
     wanted = tuple((word,) for word in text.split())
-    return index.search(wanted, limit=_LOOKED_AT) or index.search(wanted, takes_any=True, limit=_LOOKED_AT)
+    found = index.search(wanted, limit=LOOKED_AT) or index.search(wanted, takes_any=True, limit=LOOKED_AT)
+    return best_first(found, wanted) if is_ranked else found
 
 
 def _rank(found: Iterable[FoundDocument], relevant: frozenset[str]) -> int | None:

@@ -31,6 +31,8 @@ the rank of the first hit that is the page, or another one with the same values,
 - *Common* is a text that stands at its path on one in five of the pages with the path, and on five at
   least. It counts half. These queries are found as well without: what tells nothing at all is template text
   already, and how rare a word is counts anyway.
+- *In their title or side by side*: of the first {looked_at} hits, those with all words in their title count
+  half as much again, and those double that have them side by side in the order in which they were typed.
 - *Records* are the true values, as a wrapper without mistakes extracts them ({records:,}); a page and its
   record count as one hit.
 - *Size* is that of the database of the index, with the texts that snippets are made from.

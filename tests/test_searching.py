@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from siteloom.errors import StoreBusy, UsageError
 from siteloom.model import Page
 from siteloom.searching import IndexUpdate, Search, SearchResult, search_store, update_index
-from siteloom.store import WITHDRAWN, ExtractedRow, Store
+from siteloom.store import WITHDRAWN, ExtractedRow, Store, search_index
 from siteloom.store.lock import write_lock
 
 from .store.helpers import day, put
@@ -26,10 +26,10 @@ def plant(number: int, about: str = "a plant of the north", on_day: int = 0) -> 
     return Page(f"http://a.example/{NAMES[number]}", text.encode(), day(on_day))
 
 
-def row(name: str, light: str) -> ExtractedRow:
-    url = f"http://a.example/{name}"
-    content = {"url": url, "wrapper": "plants", "values": {"name": [name], "light": [light]}}
-    return ExtractedRow(url, "plants", 1, json.dumps(content))
+def row(name: str, light: str, site: str = "a", wrapper: str = "plants") -> ExtractedRow:
+    url = f"http://{site}.example/{name}"
+    content = {"url": url, "wrapper": wrapper, "values": {"name": [name], "light": [light]}}
+    return ExtractedRow(url, wrapper, 1, json.dumps(content))
 
 
 def extract(store: Store, rows: Sequence[tuple[str, str]]) -> None:
@@ -64,6 +64,15 @@ def test_pages_without_template_and_records_are_found(garden: Store) -> None:
         ("name",),
     )
     assert (record.snippet.text, record.snippet.places) == ("light: full shade", ())
+
+
+def test_words_joined_by_marks_are_words_like_others(garden: Store) -> None:
+    update_index(garden)
+    assert found(garden, "full,elm/shade") == [("record", "Elm")]
+    result = search_store(garden, Search("title:elm"))
+    assert not result.has_all_words
+    assert {hit.url for hit in result.hits} == {"http://a.example/Elm"}
+    assert found(garden, '"elm shade"') == []
 
 
 def test_what_has_all_words_comes_alone_and_else_what_has_some(garden: Store) -> None:
@@ -107,11 +116,77 @@ def test_records_of_a_wrapper_that_is_withdrawn_go_and_come_back(garden: Store) 
 
 def test_a_page_that_cannot_be_read_is_looked_at_once(store: Store) -> None:
     put(store, plant(0), Page("http://a.example/bad", b"<div>" * 3_000, day(0)))
-    assert update_index(store) == IndexUpdate(added_pages=2)
+    update = update_index(store)
+    assert update._replace(failures={}) == IndexUpdate(added_pages=1, failures={})
+    assert list(update.failures.values()) == [1]
     assert update_index(store) == IndexUpdate()
     (run,) = [run for run in store.runs(10) if run.verb == "search"]
     assert [failure.url for failure in store.failures(run.id)] == ["http://a.example/bad"]
     assert found(store, "oak") == [("page", "Oak")]
+
+
+def test_pages_of_a_site_are_indexed_anew_when_it_has_grown_to_the_double(store: Store) -> None:
+    put(store, *(plant(number) for number in range(4)))
+    assert update_index(store).added_pages == 4
+    assert len(found(store, "catalogue")) == 4
+    put(store, plant(4))
+    put(store, Page("http://b.example/1", b"<p>catalogue of b", day(0)))
+    assert update_index(store)[:2] == (2, 0)
+    put(store, *(plant(number) for number in range(5, 8)))
+    assert update_index(store)[:2] == (8, 5)
+    assert found(store, "catalogue") == [("page", "http://b.example/1")]
+    assert all(found(store, name) == [("page", name)] for name in NAMES)
+    put(store, plant(0, "a plant of the south", on_day=1))
+    assert update_index(store)[:2] == (1, 1)
+
+
+def test_indexing_anew_goes_on_when_it_was_cut_short(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search_index, "_WRITTEN_AT_A_TIME", 1)
+    put(store, *(plant(number) for number in range(4)))
+    update_index(store)
+    put(store, *(plant(number) for number in range(4, 8)))
+
+    def cut_short(seen: list[int], after: int) -> Callable[[int], None]:
+        def on_page(count: int) -> None:
+            seen.append(count)
+            if len(seen) > after:
+                raise KeyboardInterrupt
+
+        return on_page
+
+    for after in (2, 6, 6):
+        with pytest.raises(KeyboardInterrupt):
+            update_index(store, on_page=cut_short([], after))
+    assert not store.search_index.is_current()
+    update_index(store)
+    assert found(store, "catalogue") == []
+    assert all(found(store, name) == [("page", name)] for name in NAMES)
+
+
+def test_a_run_of_one_site_leaves_the_records_of_others(store: Store) -> None:
+    for name in ("a", "b"):
+        put(store, Page(f"http://{name}.example/1", b"<p>x", day(0)))
+        store.save_wrapper(name, f"{name}.example", "{}", "learn")
+
+    def run(site: str | None, **lights: str) -> None:
+        rows = [row("1", light, site=site, wrapper=site) for site, light in lights.items()]
+        with store.extracting({"site": site and f"{site}.example"}, f"{site} {lights}") as extraction:
+            extraction.commit(0, rows, [], {})
+
+    run(None, a="sun", b="shade", c="dusk")
+    assert update_index(store).added_records == 3
+    run("b", b="moon")
+    assert update_index(store)[2:4] == (1, 1)
+    for light, site in {"sun": "a", "moon": "b", "dusk": "c"}.items():
+        (hit,) = search_store(store, Search(light)).hits
+        assert hit.site == f"{site}.example"
+    assert found(store, "shade") == []
+    run("b", b="rain")
+    run("a", a="snow")
+    assert update_index(store)[2:4] == (2, 2)
+    assert [len(found(store, light)) for light in ("sun", "moon", "rain", "snow", "dusk")] == [0, 0, 1, 1, 1]
+    run(None, a="sun")
+    assert update_index(store)[2:4] == (1, 3)
 
 
 def test_while_another_process_writes_one_can_search(garden: Store) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from siteloom import words as module
 from siteloom.words import terms, words
 
 
@@ -46,6 +48,19 @@ def test_a_word_says_where_it_stands() -> None:
 def test_what_is_too_long_for_a_word_is_cut() -> None:
     assert terms("x" * 1000) == ["x" * 64]
     assert terms("é" * 1000) == ["e" * 64]
+    assert terms("e\N{COMBINING ACUTE ACCENT}" * 1000) == ["e" * 64]
+
+
+def test_no_long_word_is_remembered() -> None:
+    module._folded.cache_clear()
+    tracemalloc.start()
+    try:
+        for number in range(20):
+            text = f"é{number}" + "x" * 1_000_000
+            assert len(terms(text)) == len(list(words(text))) == 1
+        assert tracemalloc.get_traced_memory()[0] < 4_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @given(st.text())

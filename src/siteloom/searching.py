@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from siteloom.cleaning_runs import count_versions, segment_table
@@ -15,7 +15,9 @@ from siteloom.dom import parse
 from siteloom.errors import UsageError
 from siteloom.model import Failure
 from siteloom.search import (
+    LOOKED_AT,
     AttributeCounts,
+    best_first,
     common_segments,
     page_document,
     parse_query,
@@ -24,27 +26,29 @@ from siteloom.search import (
     unreadable_document,
 )
 from siteloom.store import PageAddress
-from siteloom.urls import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from siteloom.model import IndexDocument
-    from siteloom.search import Hit
-    from siteloom.store import RunRecorder, Store, UnindexedPage
+    from siteloom.search import Hit, Query
+    from siteloom.store import NewestVersion, RunRecorder, Store
+    from siteloom.template import SegmentTable
 
 _log = logging.getLogger(__name__)
 
 _NAMES_TOLD = 5
+_GROWN = 2  # so many times as large, a table knows more of the template
 
 
 class IndexUpdate(NamedTuple):
-    """What an update of the index did, in pages and records."""
+    """What an update of the index did, in pages and records; and how many could not be read, by reason."""
 
     added_pages: int = 0
     removed_pages: int = 0
     added_records: int = 0
     removed_records: int = 0
+    failures: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,56 +90,84 @@ def update_index(
     with store.recording("search", {}) as run:
         index.make_ready()
         removed_pages = index.remove_outdated_pages()
-        missing = index.unindexed_pages()
-        index.add_pages(_page_documents(store, missing, limits, run, on_page))
+        added_pages = 0
+        for site, missing in groupby(index.unindexed_pages(), key=attrgetter("site")):
+            added, replaced = _index_site(store, site, list(missing), limits, run, on_page)
+            added_pages += added
+            removed_pages += replaced
         added_records = removed_records = 0
         if not index.has_newest_records():
             added_records, removed_records = index.replace_records(_record_documents(store))
-        update = IndexUpdate(len(missing), removed_pages, added_records, removed_records)
-        run.counts.update(update._asdict())
+        failures = dict(run.failures_by_reason)
+        added_pages -= sum(failures.values())
+        update = IndexUpdate(added_pages, removed_pages, added_records, removed_records, failures)
+        run.counts.update({name: count for name, count in update._asdict().items() if name != "failures"})
     _log.info("index: %s", update)
     return update
 
 
-def _page_documents(
+def _index_site(
     store: Store,
-    missing: Sequence[UnindexedPage],
+    site: str,
+    missing: list[NewestVersion],
     limits: ParseSettings,
     run: RunRecorder,
     on_page: Callable[[int], None],
-) -> Iterator[tuple[UnindexedPage, IndexDocument]]:
-    for site, of_site in groupby(missing, key=attrgetter("site")):
-        count_versions(store, site, limits, on_page)
-        table = segment_table(store, site)
-        common = common_segments(table.counts())
-        places = list(of_site)
-        addresses = [PageAddress(place.site, place.url) for place in places]
-        for place, page in zip(places, store.pages_at(addresses), strict=True):
-            root = parse(page, limits, collect_ids=False)
-            if isinstance(root, Failure):
-                run.fail(root)
-                yield place, unreadable_document(site, page.url)
-            else:
-                yield place, page_document(site, page.url, root, table, common)
-            on_page(1)
+) -> tuple[int, int]:
+    """Index pages of a site; returns how many, and how many of them had been before.
+
+    A young table knows little of the template. So when it has grown to the double, all pages are indexed
+    anew; those that are missing come last, so that it begins again if it is killed. As each time there are
+    twice as many, this takes no longer than indexing all of them once more.
+    """
+    index = store.search_index
+    count_versions(store, site, limits, on_page)
+    table = segment_table(store, site)
+    counted = table.counts().pages
+    is_grown = counted >= _GROWN * index.counted_pages(site)
+    outdated = index.indexed_pages(site) if is_grown else []
+    pages = outdated + missing
+    index.add_pages(_page_documents(store, site, pages, table, limits, run, on_page))
+    if is_grown:
+        index.set_counted_pages(site, counted)
+    return len(pages), len(outdated)
+
+
+def _page_documents(
+    store: Store,
+    site: str,
+    versions: Sequence[NewestVersion],
+    table: SegmentTable,
+    limits: ParseSettings,
+    run: RunRecorder,
+    on_page: Callable[[int], None],
+) -> Iterator[tuple[NewestVersion, IndexDocument]]:
+    common = common_segments(table.counts())
+    addresses = [PageAddress(version.site, version.url) for version in versions]
+    for version, page in zip(versions, store.pages_at(addresses), strict=True):
+        root = parse(page, limits, collect_ids=False)
+        if isinstance(root, Failure):
+            run.fail(root)
+            yield version, unreadable_document(site, page.url)
+        else:
+            yield version, page_document(site, page.url, root, table, common)
+        on_page(1)
 
 
 def _record_documents(store: Store) -> Iterator[IndexDocument]:
-    """The records of the newest run of extract; they are read twice, to count values first."""
-    if store.last_extract_run() is None:
-        return
+    """The records that hold now; they are read twice, to count values first."""
     counts = AttributeCounts()
-    for row in map(json.loads, store.records()):
+    for _, row in store.records_in_force():
         counts.add(row["wrapper"], row["values"])
-    sites = {wrapper.name: wrapper.site for wrapper in store.wrappers()}
-    for row in map(json.loads, store.records()):
-        yield record_document(sites.get(row["wrapper"]) or site_of(row["url"]), row, counts)
+    for site, row in store.records_in_force():
+        yield record_document(site, row, counts)
 
 
 def search_store(store: Store, search: Search, limit: int = 10) -> SearchResult:
     """What the index has for a search; it is not brought up to date before."""
-    query = parse_query(search.text)
-    _check_names(store, search)
+    query = check_search(store, search)
+    if search.attribute is not None:
+        _check(search.attribute, "attribute", store.search_index.attributes())
     for takes_any in (False, True):
         found = store.search_index.search(
             query.wanted,
@@ -145,23 +177,25 @@ def search_store(store: Store, search: Search, limit: int = 10) -> SearchResult:
             cluster=search.cluster,
             attribute=search.attribute,
             kind=search.kind,
-            limit=limit,
+            limit=max(limit, LOOKED_AT),
         )
         if found:
             break
-    hits = [shown_hit(*one, query.wanted, search.attribute) for one in found]
+    best = best_first(found, query.wanted, search.attribute)[:limit]
+    hits = [shown_hit(*one, query.wanted, search.attribute) for one in best]
     return SearchResult(tuple(hits), not takes_any)
 
 
-def _check_names(store: Store, search: Search) -> None:
+def check_search(store: Store, search: Search) -> Query:
+    """Refuse a search that can find nothing, whatever is indexed; returns what is asked for."""
+    query = parse_query(search.text)
     if search.kind == "page" and search.attribute is not None:
         raise UsageError("Only records have attributes: leave out --in pages, or --attribute.")
     if search.site is not None:
         _check(search.site, "site", [site.name for site in store.sites()])
     if search.cluster is not None and not store.has_cluster(search.cluster):
         raise UsageError(f"There is no cluster {search.cluster}: siteloom cluster lists them.")
-    if search.attribute is not None:
-        _check(search.attribute, "attribute", store.search_index.attributes())
+    return query
 
 
 def _check(name: str, what: str, known: Sequence[str]) -> None:

@@ -45,11 +45,12 @@ _LIKE = str.maketrans(
     }
 )
 _LONGEST = 64  # letters; what is longer is no word, and databases refuse to index far longer ones
+_LONGEST_WITH_MARKS = 2 * _LONGEST
 _MOST_KNOWN = 100_000
 
 _plain_word = re.compile("[0-9a-z]+")
 
-VERSION = f"1 {unicodedata.unidata_version}"
+VERSION = 2
 """Changes when the same text may have other words than before."""
 
 
@@ -64,7 +65,7 @@ class Word(NamedTuple):
 def words(text: str) -> Iterator[Word]:
     """The words of a text in their order."""
     for found in _any_word().finditer(text):
-        if known := _folded(found[0]):
+        if known := _folded(found[0][:_LONGEST_WITH_MARKS]):
             yield Word(found.start(), found.end(), known)
 
 
@@ -72,7 +73,7 @@ def terms(text: str) -> list[str]:
     """The terms that a text is found by, in their order."""
     if text.isascii():
         return [word[:_LONGEST] for word in _plain_word.findall(text.lower())]
-    return [term for word in _any_word().findall(text) for term in _folded(word)]
+    return [term for word in _any_word().findall(text) for term in _folded(word[:_LONGEST_WITH_MARKS])]
 
 
 @lru_cache(_MOST_KNOWN)

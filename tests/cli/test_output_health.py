@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from .changing import WRAPPER, Going, alarm_script, done, right_phones, rows, rows_in, stored
+from ..builtin.sites import guide, of_kind
+from ..test_extraction import restaurants
+from .changing import SITE, WRAPPER, Going, alarm_script, done, right_phones, rows, rows_in, stored
 from .command import Command
 from .test_learn import write_lines
 
@@ -69,6 +71,25 @@ def test_a_run_of_another_site_says_nothing_of_a_wrapper(watched_place: Path, go
     assert output_checks() == [False, True]
     assert "has changed" in done("extract")
     assert output_checks() == [False, False, True]
+
+
+def test_a_run_of_another_site_raises_no_alarm_however_many_pages_it_has(
+    watched_place: Path, go: Going
+) -> None:
+    folder = go(watched_place)
+    lines = [{"url": f"https://a.example/{n}", "html": f"<title>Page {n}</title><p>x"} for n in range(60)]
+    write_lines(folder / "other.jsonl", lines)
+    done("ingest", "other.jsonl")
+    with closing(stored()) as store:
+        store.save_wrapper("other", "a.example", restaurants().to_json(), "learn")
+    told = done("extract", "--site", "a.example")
+    assert "has changed" not in told
+    assert output_checks() == [True]
+    (name,) = of_kind(guide("original"), "restaurant")[0].truth["name"]
+    assert {hit["kind"] for hit in rows("search", name)} == {"page", "record"}
+    # A wrapper of the site that was asked for is looked at.
+    done("ingest", "redesign.jsonl")
+    assert "has changed" in done("extract", "--site", SITE)
 
 
 def test_a_source_is_held_against_what_the_wrapper_was_learned_from(watched_place: Path, go: Going) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ from ..builtin.sites import guide, of_kind
 from ..test_docs import code, commands, run
 from .changing import COUNT, SITE, copied, done, rows
 from .command import one_sentence, work_inside
-from .test_learn import within
+from .test_learn import within, write_lines
 
 RESTAURANTS = of_kind(guide("original"), "restaurant")[:COUNT]
 
@@ -88,10 +89,76 @@ def test_what_has_some_of_the_words_is_shown_as_such() -> None:
     assert "Nothing has all of these words" in done("search", f"{RESTAURANTS[0].truth['name'][0]} xyzzy")
 
 
+def test_one_page_is_told_of_as_one(place: Path) -> None:
+    write_lines(place / "one.jsonl", [{"url": "https://a.example/1", "html": "<p>Fern"}])
+    assert "Indexed 1 page and 0 records; 0 were outdated." in done("search", "fern", "one.jsonl")
+
+
+def test_pages_that_cannot_be_read_are_told_of_with_their_reason(place: Path) -> None:
+    lines = [{"url": "https://a.example/1", "html": "<div>" * 3_000}]
+    write_lines(place / "deep.jsonl", lines)
+    told = within("search", "fern", "deep.jsonl")
+    assert told.returncode == 1
+    assert "1 page could not be read: " in told.stderr
+    assert "Indexed" not in told.stderr
+    assert one_sentence(told) == "No page could be read: all of them failed, as shown above."
+    write_lines(place / "some.jsonl", [*lines, {"url": "https://a.example/2", "html": "<p>Fern"}])
+    said = done("search", "fern", "some.jsonl")
+    assert "1 page could not be read: " in said
+    assert "Indexed 1 page and" in said
+
+
+@pytest.mark.parametrize(
+    ("content", "why"), [("", "the sources are empty"), ("junk\n", "all of them")]
+)
+def test_a_source_without_pages_is_told_in_a_sentence(place: Path, content: str, why: str) -> None:
+    (place / "none.jsonl").write_text(content, encoding="utf-8")
+    result = within("search", "fern", "none.jsonl")
+    assert result.returncode == 1
+    assert one_sentence(result).startswith(f"No page could be read: {why}")
+
+
+@pytest.mark.parametrize("arguments", [("...",), ("x", "--site", "b.example"), ("x", "--cluster", "a/1")])
+@pytest.mark.usefixtures("place")
+def test_nothing_is_indexed_for_a_search_that_is_refused(arguments: tuple[str, ...]) -> None:
+    assert within("search", *arguments).returncode == 2
+    assert f"Indexed {COUNT} pages" in done("search", "anything")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_workspace_that_may_only_be_read_is_searched_as_it_is(place: Path) -> None:
+    name = RESTAURANTS[0].truth["name"][0]
+    done("search", "anything")
+    for folder in (place, *place.parents):
+        folder.chmod(0o755)
+        if folder.name.startswith("pytest-of-"):  # the topmost that pytest has made
+            break
+    script = (
+        "import os, sys, siteloom.cli, siteloom.searching, siteloom.store, rich.padding, rich.table;"
+        "os.setuid(65534); sys.argv = ['siteloom', *sys.argv[1:]]; siteloom.cli.main()"
+    )
+    searched = run(place, sys.executable, "-c", script, "search", name)
+    assert searched.returncode == 0, searched.stderr
+    assert RESTAURANTS[0].page.url in searched.stderr
+    assert "may only be read" not in searched.stderr
+    done("ingest", "mild.jsonl")
+    searched = run(place, sys.executable, "-c", script, "search", name)
+    assert searched.returncode == 0, searched.stderr
+    assert RESTAURANTS[0].page.url in searched.stderr
+    assert "This workspace may only be read: what is new there is not searched yet." in searched.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
         (("--", "-x"), 2, "There is no word to look for"),
+        (("x", "original.jsonl", "--cluster", "a/1"), 2, "A SOURCE has no clusters: leave out --cluster"),
+        (
+            ("x", "original.jsonl", "--attribute", "name"),
+            2,
+            "A SOURCE has pages and no records: leave out",
+        ),
+        (("x", "original.jsonl", "--in", "records"), 2, "A SOURCE has pages and no records: leave out --in"),
         (("x", "--in", "cellars"), 2, "--in takes pages or records, not cellars."),
         (("x", "--limit", "0"), 2, "--limit must be from 1 to 10,000."),
         (("x", "--site", "b.example"), 2, "There is no site b.example"),

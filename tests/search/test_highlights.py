@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,6 +41,19 @@ def test_a_snippet_shows_the_place_with_the_most_of_what_was_asked_for() -> None
     assert "[fern] and [blue] word" in found.marked("[", "]")
     assert found.text[0] == found.text[-1] == "…"
     assert len(found.text) <= 202
+
+
+def test_of_places_with_as_much_the_first_is_shown_however_many_there_are() -> None:
+    # The time goes up with the number of finds, not with its square.
+    text = f"start {'fern blue ' * 40_000} end"
+    started = process_time()
+    found = shown(page(Passage(text, "text")), "fern", "blue").snippet
+    assert process_time() - started < 3
+    assert found.marked("[", "]").startswith("start [fern] [blue] [fern]")
+    apart = f"blue {'word ' * 200} fern sky {'word ' * 200} fern blue sky"
+    assert "[fern] [blue] [sky]" in shown(page(Passage(apart, "text")), "fern", "blue", "sky").snippet.marked(
+        "[", "]"
+    )
 
 
 def test_of_a_record_the_values_that_were_found_come_first() -> None:

@@ -19,12 +19,20 @@ from siteloom.search import Query, parse_query
         ('"left open', [("left", "open")], []),
         ("fern -blue", [("fern",)], [("blue",)]),
         ('fern -"blue sky" -', [("fern",)], [("blue", "sky")]),
-        ("O'Brien 2,500", [("o", "brien"), ("2", "500")], []),
-        ("fern-blue --x a", [("fern", "blue"), ("a",)], [("x",)]),
+        ("O'Brien 2,500", [("o",), ("brien",), ("2",), ("500",)], []),
+        (
+            "lemongrass,thai/title:snake_case",
+            [(w,) for w in ("lemongrass", "thai", "title", "snake", "case")],
+            [],
+        ),
+        ("fern-blue --x a", [("fern",), ("blue",), ("a",)], [("x",)]),
+        ("post -e-mail", [("post",)], [("e", "mail")]),
+        ('"fern-blue" -"O\'Brien"', [("fern", "blue")], [("o", "brien")]),
         ("fern fern", [("fern",)], []),
-        ('a AND (b OR c*) NEAR/2 "', [("a",), ("and",), ("b",), ("or",), ("c",), ("near", "2")], []),
-        ("title:fern 'x' \\ & | ! <->", [("title", "fern"), ("x",)], []),
-        ("東京", [("東", "京")], []),
+        ('a AND (b OR c*) NEAR/2 "', [(w,) for w in ("a", "and", "b", "or", "c", "near", "2")], []),
+        ("title:fern 'x' \\ & | ! <->", [("title",), ("fern",), ("x",)], []),
+        ("東京/大阪A1", [("東", "京"), ("大", "阪", "a1")], []),
+        ("\N{VULGAR FRACTION ONE HALF}", [("1", "2")], []),
     ],
 )
 def test_words_phrases_and_exclusions(
@@ -43,6 +51,7 @@ def test_a_whole_text_is_cut() -> None:
     query = parse_query(" ".join(f"w{number}" for number in range(500)) + ' "' + "x " * 500 + '"')
     assert query == Query(tuple((f"w{number}",) for number in range(32)), ())
     assert parse_query('"' + "x " * 500 + '"').wanted == (("x",) * 64,)
+    assert parse_query("京" * 500).wanted == (("京",) * 64,)
 
 
 @given(st.text())

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
+from unicodedata import unidata_version
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import select, text
+from sqlalchemy import event, select, text
 
 from siteloom.errors import StoreError, UsageError
 from siteloom.model import Cluster, IndexDocument, Page, Passage, Template
@@ -188,7 +189,7 @@ def test_an_index_with_other_words_is_made_anew(store: Store, monkeypatch: pytes
     add_pages(store, texts(a="fern", b="blue"))
     store.search_index.replace_records([])
     assert store.search_index.is_current()
-    monkeypatch.setattr(search_index, "VERSION", "another")
+    monkeypatch.setattr(type(store.search_index._terms), "version", "another")
     monkeypatch.setattr(search_index, "_READ_AT_A_TIME", 1)
     monkeypatch.setattr(search_terms, "terms", lambda text: [f"{text}x"])
     assert not store.search_index.is_current()
@@ -199,6 +200,42 @@ def test_an_index_with_other_words_is_made_anew(store: Store, monkeypatch: pytes
     put(store, Page("http://a.example/a", b"other", day(1)))
     assert store.search_index.remove_outdated_pages() == 1
     assert found(store, "fernx") == []
+
+
+def test_only_sqlite_needs_a_new_index_for_another_unicode(store: Store) -> None:
+    """Python of two ages may share a PostgreSQL database, and must not make the index anew in turn."""
+    depends = unidata_version in store.search_index._terms.version
+    assert depends == (store.engine.dialect.name == "sqlite")
+
+
+def test_postgres_does_not_go_through_all_pages_for_each_document(store: Store) -> None:
+    if store.engine.dialect.name == "sqlite":
+        pytest.skip("SQLite looks up ids in a list")
+    add_pages(store, texts(a="fern", b="blue"))
+    asked: list[str] = []
+
+    def note(_connection: Any, cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        if statement.startswith("SELECT search_documents.id") and not asked:
+            asked.append(statement)
+            cursor.execute(f"EXPLAIN {statement}", parameters)
+            asked.extend(row[0] for row in cursor.fetchall())
+
+    event.listen(store.engine, "before_cursor_execute", note)
+    assert store.search_index.remove_outdated_pages() == 0
+    assert len(asked) > 1
+    assert not any("SubPlan" in line for line in asked)
+
+
+def test_pages_are_indexed_in_the_place_of_what_there_was(store: Store) -> None:
+    add_pages(store, texts(a="fern", b="fern"))
+    index = store.search_index
+    one, _ = versions = index.indexed_pages("a.example")
+    assert [version.url for version in versions] == urls("a", "b")
+    assert index.indexed_pages("b.example") == []
+    index.add_pages([(one, IndexDocument("page", *one[:2], (Passage("blue", "text"),)))])
+    assert found(store, "fern") == urls("b")
+    assert found(store, "blue") == urls("a")
+    assert index.indexed_pages("a.example") == versions
 
 
 def test_an_index_that_a_backup_lacks_is_made_anew(store: Store) -> None:
@@ -217,7 +254,16 @@ def test_nothing_is_found_where_nothing_is_indexed(store: Store) -> None:
 
 
 def test_documents_of_any_length_are_indexed(store: Store) -> None:
-    long = " ".join(chr(0x4E00 + number % 20_000) + f"{number:x}" for number in range(40_000))
+    # Words of all lengths, in letters of up to four bytes
+    gothic = [chr(0x10330 + number) for number in range(26)]
+    long = " ".join(
+        [
+            *(f"{a}{b}{c}" for a in gothic for b in gothic for c in gothic),
+            *(chr(0x10330 + number % 26) * 30 + f"{number:x}" for number in range(10_000)),
+            *(chr(0x4E00 + number) for number in range(20_000)),
+            *(f"{number:x}" for number in range(100_000)),
+        ]
+    )
     add_pages(
         store,
         {"http://a.example/a": [Passage("fern", "title"), Passage(long, "text"), Passage("fern", "text")]},

@@ -269,6 +269,19 @@ def test_writing_to_a_write_protected_workspace_ends_with_a_sentence(write_prote
         assert_sound(store)
 
 
+def test_writing_to_tables_that_may_only_be_read_ends_with_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = StoreSettings(str(tmp_path / "my pages"))
+    put_into(settings)
+    monkeypatch.setattr(os, "access", lambda _, mode: mode != os.W_OK)  # which root may anywhere
+    with closing(open_store(settings)) as store:
+        counted = store.counted_segments("a.example")
+        told = rf"^The workspace {settings.workspace} cannot be written: it may only be read\.$"
+        with pytest.raises(StoreError, match=told):
+            store.add_segments("a.example", counted.counts, counted=counted, counted_to=1)
+
+
 def put_into(settings: StoreSettings) -> None:
     with closing(open_store(settings, create=True)) as store:
         put(store, page("http://a.example/2"))

@@ -95,7 +95,7 @@ def run(
         opened = _opened(shell, sources or ())
         plan = _plan(shell, store, opened, wrapper, site)
         outlet = _Outlet(shell, plan, key, output, failures)
-        health = OutputHealth(shell, store, outlet.wrappers)
+        health = OutputHealth(shell, store, outlet.wrappers, site)
         with _journal(plan, store, opened, site, output) as journal:
             tally = outlet.stream(unordered=unordered) if journal is None else outlet.run(journal)
             health.check(tally, journal)

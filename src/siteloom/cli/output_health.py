@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from siteloom.cli.change_words import raise_alarm, say_wrapped, show_changes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from siteloom.cli.shell import Shell
     from siteloom.extraction import Tally
@@ -18,14 +18,22 @@ if TYPE_CHECKING:
 
 
 class OutputHealth:
-    """Made before a run, for it remembers what the one before has given."""
+    """Made before a run, for it remembers what the one before has given.
 
-    def __init__(self, shell: Shell, store: Store | None, wrappers: Sequence[NamedWrapper]) -> None:
+    A run of one site is asked about the wrappers of this site only.
+    """
+
+    def __init__(
+        self, shell: Shell, store: Store | None, wrappers: Sequence[NamedWrapper], site: str | None = None
+    ) -> None:
         from siteloom.upkeep import output_before
 
         self._shell = shell
         self._store = store
         self._wrappers = wrappers
+        if store is not None and site is not None:
+            stored = {one.name: one.site for one in store.wrappers()}
+            self._wrappers = [named for named in wrappers if _is_of(site, named, stored)]
         self._before = output_before(store) if store is not None else None
         self._changes: list[Change] = []
 
@@ -55,3 +63,9 @@ class OutputHealth:
         if self._store is not None:
             say_wrapped(self._shell, "siteloom relearn repairs what it can from earlier records.", hanging=0)
         raise_alarm(self._shell, self._changes)
+
+
+def _is_of(site: str, named: NamedWrapper, stored: Mapping[str, str]) -> bool:
+    """Whether a wrapper is for pages of a site alone; one in the workspace has its site there."""
+    kept_for = stored.get(named.name) if named.version is not None else None
+    return {site}.issuperset([kept_for] if kept_for else named.wrapper.footprint.sites)

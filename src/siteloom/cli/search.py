@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from siteloom.cli.change_words import plural
 from siteloom.cli.files import flat_for
 from siteloom.cli.shell import OutputOption, Shell
-from siteloom.cli.sources import SourcesArgument, stored_pages
-from siteloom.errors import StoreBusy, UsageError
+from siteloom.cli.sources import SourcesArgument, say_unread, stored_pages, why_no_page
+from siteloom.errors import SourceError, StoreBusy, UsageError
 from siteloom.output import Column, check_destination
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from siteloom.search import Highlighted, Hit
+    from siteloom.searching import IndexUpdate, Search
     from siteloom.store import Store
 
 NAME = "search"
@@ -70,18 +73,27 @@ def run(
     Pages are searched without the template text of their site, and records as siteloom extract found them
     last. Case and accents do not matter. What is new in the workspace is indexed first.
     """
-    from siteloom.searching import Search, search_store
+    from siteloom.search import parse_query
+    from siteloom.searching import Search, check_search, search_store
 
+    parse_query(query)
     if within is not None and within not in _KINDS:
         raise UsageError(f"--in takes {' or '.join(_KINDS)}, not {within}.")
     if not 1 <= limit <= _MOST_HITS:
         raise UsageError(f"--limit must be from 1 to {_MOST_HITS:,}.")
     if output is not None:
         check_destination(output)
-    kind = None if within is None else _KINDS[within]
+    search = Search(query, site, cluster, attribute, None if within is None else _KINDS[within])
+    if sources:
+        _check_for_pages_only(search)
     with stored_pages(shell, sources) as store:
-        _update(shell, store)
-        result = search_store(store, Search(query, site, cluster, attribute, kind), limit)
+        counts = store.runs(1)[0].counts if sources else {}
+        check_search(store, search)
+        update = _update(shell, store)
+        if sources and not update.added_pages:
+            why = why_no_page(failed=bool(counts["failed"] or update.failures), skipped=counts["skipped"])
+            raise SourceError(f"No page could be read: {why}.")
+        result = search_store(store, search, limit)
     if not result.hits:
         shell.say("Nothing was found.")
     elif not result.has_all_words:
@@ -93,20 +105,33 @@ def run(
             _show(shell, number, hit)
 
 
-def _update(shell: Shell, store: Store) -> None:
-    from siteloom.searching import update_index
+def _check_for_pages_only(search: Search) -> None:
+    if search.cluster is not None:
+        raise UsageError("A SOURCE has no clusters: leave out --cluster, or search the workspace.")
+    if search.attribute is not None or search.kind == "record":
+        option = "--in records" if search.attribute is None else "--attribute"
+        raise UsageError(f"A SOURCE has pages and no records: leave out {option}, or search the workspace.")
 
+
+def _update(shell: Shell, store: Store) -> IndexUpdate:
+    from siteloom.searching import IndexUpdate, update_index
+
+    if not os.access(store.folder, os.W_OK):
+        if not store.search_index.is_current():
+            shell.say("This workspace may only be read: what is new there is not searched yet.")
+        return IndexUpdate()
     try:
         with shell.counting("Looking at") as count:
             update = update_index(store, limits=shell.settings.parse, on_page=count)
     except StoreBusy:
         shell.say("Another process is writing to this workspace: what is new there is not searched yet.")
-        return
-    if any(update):
-        shell.say(
-            f"Indexed {update.added_pages:,} pages and {update.added_records:,} records; "
-            f"{update.removed_pages + update.removed_records:,} were outdated."
-        )
+        return IndexUpdate()
+    say_unread(shell, update.failures)
+    added = f"{plural(update.added_pages, 'page')} and {plural(update.added_records, 'record')}"
+    outdated = update.removed_pages + update.removed_records
+    if update.added_pages or update.added_records or outdated:
+        shell.say(f"Indexed {added}; {outdated:,} {'was' if outdated == 1 else 'were'} outdated.")
+    return update
 
 
 def _row(hit: Hit) -> dict[str, Any]:

@@ -9,12 +9,15 @@ from siteloom.search.documents import (
 )
 from siteloom.search.highlights import Highlighted, Hit, shown_hit
 from siteloom.search.queries import Query, parse_query
+from siteloom.search.ranking import LOOKED_AT, best_first
 
 __all__ = [
+    "LOOKED_AT",
     "AttributeCounts",
     "Highlighted",
     "Hit",
     "Query",
+    "best_first",
     "common_segments",
     "page_document",
     "parse_query",

@@ -6,6 +6,7 @@ know what must be escaped there.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -116,14 +117,17 @@ def _record_snippet(passages: Iterable[Passage], phrases: Collection[tuple[str, 
 def _best_window(found: Sequence[tuple[int, int, int]]) -> int:
     """Where a snippet begins that shows the most different phrases; the first of such."""
     best, begin = 0, 0
-    for number, (start, _, _) in enumerate(found):
-        shown = set()
-        for _, end, phrase in found[number:]:
-            if end > start + _SNIPPET - _BEFORE:
-                break
-            shown.add(phrase)
+    shown: Counter[int] = Counter()
+    after = 0  # the first find that the window does not show
+    for start, _, first in found:
+        while after < len(found) and found[after][1] <= start + _SNIPPET - _BEFORE:
+            shown[found[after][2]] += 1
+            after += 1
         if len(shown) > best:
             best, begin = len(shown), max(0, start - _BEFORE)
+        shown[first] -= 1
+        if not shown[first]:
+            del shown[first]
     return begin
 
 

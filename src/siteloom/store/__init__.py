@@ -6,7 +6,7 @@ from siteloom.store.growth import GrownSite, GrownState
 from siteloom.store.reading import BlockPart, PackedPages, Place
 from siteloom.store.records import ExtractedRow, Extraction, StoredRecord
 from siteloom.store.runs import Run, RunRecorder
-from siteloom.store.search_index import FoundDocument, SearchIndex, UnindexedPage
+from siteloom.store.search_index import FoundDocument, NewestVersion, SearchIndex
 from siteloom.store.seeds import SeedCounts, SeedSource
 from siteloom.store.segments import CountedSegments, UncountedVersion
 from siteloom.store.store import Problem, Site, Store, StoredPages
@@ -23,6 +23,7 @@ __all__ = [
     "FoundDocument",
     "GrownSite",
     "GrownState",
+    "NewestVersion",
     "PackedPages",
     "PageAddress",
     "PageWriter",
@@ -42,7 +43,6 @@ __all__ = [
     "StoredWatch",
     "StoredWrapper",
     "UncountedVersion",
-    "UnindexedPage",
     "open_store",
     "workspace_exists",
 ]

@@ -9,12 +9,14 @@ from sqlalchemy import insert, select
 from siteloom.model import Cluster, Template, TemplatePath
 from siteloom.store import schema
 from siteloom.store.keys import url_key
+from siteloom.store.runs import runs_in_force
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Engine, Row
+    from sqlalchemy import Connection, Engine, Row, Select
 
+_KNOWN_BY = tuple(schema.clusters.c[name] for name in ("id", "name", "site", "run_id"))
 # Fewer than the parameters that SQLite takes in a statement.
 _KEYS_AT_A_TIME = 10_000
 
@@ -68,11 +70,7 @@ def latest_clusters(
     pages: list[PageAddress] = []
     clusters = []
     with engine.connect() as connection:
-        in_force = _runs_in_force(connection)
-        rows = rows.where(schema.clusters.c.run_id.in_(in_force.values()))
-        for row in connection.execute(rows.order_by(schema.clusters.c.site, schema.clusters.c.id)).all():
-            if row.run_id != in_force.get(row.site, in_force.get(None)):
-                continue
+        for row in _in_force(connection, rows.order_by(schema.clusters.c.site, schema.clusters.c.id)):
             members = (
                 select(schema.sites.c.name, schema.urls.c.url)
                 .select_from(schema.cluster_pages)
@@ -102,38 +100,22 @@ def latest_clusters(
 
 def clusters_called(connection: Connection, name: str) -> list[int]:
     """The ids of the clusters that hold now and have a name."""
-    return [row.id for row in _in_force(connection, schema.clusters.c.name == name)]
+    query = select(*_KNOWN_BY).where(schema.clusters.c.name == name)
+    return [row.id for row in _in_force(connection, query)]
 
 
 def cluster_names(connection: Connection, url_ids: Sequence[int]) -> dict[int, str]:
     """The names of the clusters that hold now, by the pages that are in one."""
-    members = schema.cluster_pages.c
-    query = select(members.url_id, members.cluster_id).where(members.url_id.in_(url_ids))
-    found = [(url_id, cluster_id) for url_id, cluster_id in connection.execute(query)]
-    wanted = schema.clusters.c.id.in_({cluster_id for _, cluster_id in found})
-    names = {row.id: row.name for row in _in_force(connection, wanted)}
-    return {url_id: names[cluster_id] for url_id, cluster_id in found if cluster_id in names}
+    members = schema.cluster_pages
+    query = select(*_KNOWN_BY, members.c.url_id).join(members).where(members.c.url_id.in_(url_ids))
+    return {row.url_id: row.name for row in _in_force(connection, query)}
 
 
-def _in_force(connection: Connection, condition: ColumnElement[bool]) -> list[Row[*tuple[Any, ...]]]:
-    columns = schema.clusters.c
-    in_force = _runs_in_force(connection)
-    query = select(columns.id, columns.name, columns.site, columns.run_id).where(condition)
-    return [
-        row for row in connection.execute(query) if row.run_id == in_force.get(row.site, in_force.get(None))
-    ]
-
-
-def _runs_in_force(connection: Connection) -> dict[str | None, int]:
-    """The clustering that holds for each site that has one of its own, and under None that for all others."""
-    runs = schema.runs.c
-    query = select(runs.id, runs.arguments).where(runs.verb == "cluster", runs.status == "done")
-    found: dict[str | None, int] = {}
-    for run_id, arguments in connection.execute(query.order_by(runs.id.desc())):
-        found.setdefault(arguments["site"], run_id)
-        if arguments["site"] is None:
-            break
-    return found
+def _in_force(connection: Connection, clusters: Select[*tuple[Any, ...]]) -> list[Row[*tuple[Any, ...]]]:
+    """Those of some clusters that hold now."""
+    in_force = runs_in_force(connection, "cluster")
+    rows = connection.execute(clusters.where(schema.clusters.c.run_id.in_(in_force.values())))
+    return [row for row in rows if row.run_id == in_force.get(row.site, in_force.get(None))]
 
 
 def _url_ids(connection: Connection, pages: Sequence[PageAddress]) -> list[int]:

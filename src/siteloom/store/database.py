@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import sqlalchemy
 from sqlalchemy import event
@@ -14,7 +15,6 @@ from siteloom.errors import MissingExtra, StoreError, UsageError
 
 if TYPE_CHECKING:
     import sqlite3
-    from pathlib import Path
 
     import psycopg
     from sqlalchemy import URL, Connection, Engine
@@ -104,6 +104,11 @@ def _raise_store_error(context: ExceptionContext) -> None:
     if not isinstance(error, DBAPIError):
         return  # a mistake in our own code
     assert context.engine is not None  # every connection is made by one
+    if getattr(error.orig, "sqlite_errorname", "").startswith("SQLITE_READONLY"):
+        file = Path(unquote(str(context.engine.url.database)).removeprefix("file:"))
+        raise StoreError(
+            f"The workspace {file.parent} cannot be written: it may only be read."
+        ) from error.orig
     fate = "opened" if context.connection is None else "used"
     reason = str(error.orig).strip().partition("\n")[0]
     raise StoreError(f"The database {context.engine.url!r} cannot be {fate}: {reason}.") from error.orig

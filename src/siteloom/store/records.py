@@ -7,6 +7,7 @@ marked is there as a whole, what is not marked left nothing behind.
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,9 +18,10 @@ from siteloom.spacing import evenly_spaced
 from siteloom.store import schema
 from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.keys import address_key
-from siteloom.store.runs import begin_run, mark_killed, run_to_its_end, save_failures
+from siteloom.store.runs import begin_run, mark_killed, run_to_its_end, runs_in_force, save_failures
 from siteloom.store.text import storable, storable_json
-from siteloom.store.wrappers import WITHDRAWN, is_newest
+from siteloom.store.wrappers import WITHDRAWN, is_newest, newest_wrappers
+from siteloom.urls import site_of
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -180,6 +182,26 @@ def records_of_run(engine: Engine, run_id: int | None = None) -> Iterator[str]:
     if not _is_extraction(engine, run_id):
         raise StoreError(f"There is no run {run_id} of extract: siteloom status lists the latest runs.")
     return _records(engine, run_id)
+
+
+def extractions_in_force(connection: Connection) -> dict[str | None, int]:
+    """The run of extract that holds for each site that has one of its own, and under None for all others."""
+    return runs_in_force(connection, _VERB)
+
+
+def records_in_force(engine: Engine) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The records that hold now, each with its site: for each site, those of the newest run for it.
+
+    Wrappers that are out of force by now are left out.
+    """
+    with engine.connect() as connection:
+        in_force = extractions_in_force(connection)
+    sites = {wrapper.name: wrapper.site for wrapper in newest_wrappers(engine)}
+    for asked_for, run_id in in_force.items():
+        for row in map(json.loads, _records(engine, run_id, _is_not_withdrawn())):
+            site = asked_for or sites.get(row["wrapper"]) or site_of(row["url"])
+            if in_force.get(site, run_id) == run_id:
+                yield site, row
 
 
 def _is_not_withdrawn() -> ColumnElement[bool]:

@@ -6,7 +6,7 @@ from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import insert, update
+from sqlalchemy import insert, select, update
 
 from siteloom.store import schema
 from siteloom.store.interrupts import held_back_interrupt
@@ -74,6 +74,22 @@ def save_failures(connection: Connection, run_id: int, failures: Sequence[Failur
     ]
     if rows:
         connection.execute(insert(schema.failures), rows)
+
+
+def runs_in_force(connection: Connection, verb: str) -> dict[str | None, int]:
+    """The newest good run of a verb for each site that has its own, and under None that for all others.
+
+    One for the whole workspace replaces all before it, one for a single site those for the site.
+    """
+    columns = schema.runs.c
+    query = select(columns.id, columns.arguments).where(columns.verb == verb, columns.status == "done")
+    found: dict[str | None, int] = {}
+    for run_id, arguments in connection.execute(query.order_by(columns.id.desc())):
+        site = arguments.get("site")
+        found.setdefault(site, run_id)
+        if site is None:
+            break
+    return found
 
 
 @contextmanager

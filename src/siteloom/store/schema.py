@@ -316,7 +316,8 @@ search_documents = Table(
 search_marks = Table(
     "search_marks",
     metadata,
-    # terms: the version of the words that are indexed; records: which these are; attributes: their names
+    # terms: the version of the words that are indexed; records: which these are; attributes: their names;
+    # counted pages of a site: by how large a table its pages were indexed
     Column("name", Text, primary_key=True),
     Column("value", Text, nullable=False),
 )

@@ -1,7 +1,8 @@
 """The search index: pages and records as documents, and their terms.
 
-A page is indexed in its newest version, a record as it came out of the newest run of extract. What is new and
-what is outdated is found by comparing, so that an update may be killed at any moment and begun again.
+A page is indexed in its newest version, a record as it came out of the newest run of extract for its site.
+What is new and what is outdated is found by comparing, so that an update may be killed at any moment and
+begun again.
 """
 
 from __future__ import annotations
@@ -9,20 +10,20 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import zstandard
 from sqlalchemy import delete, exists, func, insert, inspect, select, true
 
 from siteloom.model import IndexDocument, Passage
 from siteloom.store import schema
+from siteloom.store.batches import batches
 from siteloom.store.clusters import cluster_names, clusters_called
 from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.keys import url_key
 from siteloom.store.reading import select_newest_pages
-from siteloom.store.records import newest_extraction
-from siteloom.store.search_terms import TABLE, VERSION, Condition, Phrase, TermIndex, term_index
+from siteloom.store.records import extractions_in_force
+from siteloom.store.search_terms import TABLE, Condition, Phrase, TermIndex, term_index
 from siteloom.store.text import storable
 
 if TYPE_CHECKING:
@@ -30,19 +31,18 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, Engine, Select
 
-_T = TypeVar("_T")
-
 _WRITTEN_AT_A_TIME = 200
 _READ_AT_A_TIME = 1_000
 
-# What there is one of in the whole index.
+# What there is one of in the whole index, or of each site.
 _TERMS = "terms"
 _RECORDS = "records"
 _ATTRIBUTES = "attributes"
+_COUNTED_PAGES = "counted pages of "
 
 
-class UnindexedPage(NamedTuple):
-    """A page whose newest version is not in the index."""
+class NewestVersion(NamedTuple):
+    """A page in its newest version."""
 
     site: str
     url: str
@@ -70,66 +70,88 @@ class SearchIndex:
 
     def is_current(self) -> bool:
         """Whether all pages and records are indexed, and nothing else is."""
-        columns = schema.search_documents.c
         with self.engine.connect() as connection:
-            if not _has_terms(connection) or _mark(connection, _RECORDS) != _records_state(self.engine):
+            if not self._has_terms(connection) or _mark(connection, _RECORDS) != _records_state(connection):
                 return False
-            is_outdated = select(columns.id).where(_is_outdated()).limit(1)
-            is_missing = _select_unindexed().limit(1)
-            return not connection.execute(is_outdated).all() and not connection.execute(is_missing).all()
+            # Of a page that is outdated the newest version is missing: it comes when the other has gone.
+            return not connection.execute(_select_unindexed().limit(1)).all()
 
     def make_ready(self) -> None:
         """Make the index of terms; anew, if texts have other terms than when it was made."""
         with self.engine.connect() as connection:
-            if _has_terms(connection):
+            if self._has_terms(connection):
                 return
         with held_back_interrupt(), self.engine.begin() as connection:
             self._terms.make(connection)
             for batch in _stored(connection):
                 self._terms.add(connection, batch)
-            _set_mark(connection, _TERMS, VERSION)
+            _set_mark(connection, _TERMS, self._terms.version)
+
+    def _has_terms(self, connection: Connection) -> bool:
+        """Whether there is an index of terms, and of those that texts have now; backups may lack it."""
+        is_current = _mark(connection, _TERMS) == self._terms.version
+        return is_current and inspect(connection).has_table(TABLE)
 
     def remove_outdated_pages(self) -> int:
         """Take out versions of pages that are not the newest any more; returns how many."""
         return self._remove(_is_outdated())
 
-    def unindexed_pages(self) -> list[UnindexedPage]:
+    def unindexed_pages(self) -> list[NewestVersion]:
         """The pages whose newest version is missing, those of a site together, as they stand in the packs."""
-        query = _select_unindexed().order_by(
+        return self._versions(_select_unindexed())
+
+    def indexed_pages(self, site: str) -> list[NewestVersion]:
+        """The pages of a site whose newest version is there, as they stand in the packs."""
+        return self._versions(_select_newest().where(schema.sites.c.name == storable(site), _is_indexed()))
+
+    def _versions(self, query: Select[*tuple[Any, ...]]) -> list[NewestVersion]:
+        in_order = query.order_by(
             schema.sites.c.id, schema.packs.c.id, schema.versions.c.block_offset, schema.versions.c.slot
         )
         with self.engine.connect() as connection:
-            return [UnindexedPage(*row) for row in connection.execute(query)]
+            return [NewestVersion(*row) for row in connection.execute(in_order)]
 
-    def add_pages(self, pages: Iterable[tuple[UnindexedPage, IndexDocument]]) -> None:
-        """Take in pages, batch by batch as they come."""
-        for batch in _batches(pages, _WRITTEN_AT_A_TIME):
+    def counted_pages(self, site: str) -> int:
+        """How many pages the table of a site had counted when last all its pages were indexed by it."""
+        with self.engine.connect() as connection:
+            return int(_mark(connection, _COUNTED_PAGES + storable(site)) or 0)
+
+    def set_counted_pages(self, site: str, count: int) -> None:
+        """Remember that all pages of a site were indexed by a table that had counted so many."""
+        with held_back_interrupt(), self.engine.begin() as connection:
+            _set_mark(connection, _COUNTED_PAGES + storable(site), str(count))
+
+    def add_pages(self, pages: Iterable[tuple[NewestVersion, IndexDocument]]) -> None:
+        """Take in pages, batch by batch as they come, each in the place of what there was of its version."""
+        for batch in batches(pages, _WRITTEN_AT_A_TIME):
             rows = [
                 {**_row(document), "version_id": page.version_id, "url_id": page.url_id, "key": None}
                 for page, document in batch
             ]
+            is_one = schema.search_documents.c.version_id.in_([page.version_id for page, _ in batch])
             with held_back_interrupt(), self.engine.begin() as connection:
+                self._take_out(connection, is_one)
                 self._add(connection, rows, [document.passages for _, document in batch])
 
     def has_newest_records(self) -> bool:
-        """Whether the records are those of the newest run of extract, by wrappers that are in force."""
+        """Whether the records are those of the newest runs of extract, by wrappers that are in force."""
         with self.engine.connect() as connection:
-            return _mark(connection, _RECORDS) == _records_state(self.engine)
+            return _mark(connection, _RECORDS) == _records_state(connection)
 
     def replace_records(self, documents: Iterable[IndexDocument]) -> tuple[int, int]:
         """Have these records and no others in the index; returns how many were added and taken out.
 
         Those that are there already are left alone.
         """
-        state = _records_state(self.engine)
         columns = schema.search_documents.c
         with self.engine.connect() as connection:
+            state = _records_state(connection)
             query = select(columns.key, columns.id).where(columns.kind == "record")
             outdated = {row.key: row.id for row in connection.execute(query)}
         known = set(outdated)
         attributes: dict[str, None] = {}
         added = 0
-        for batch in _batches(documents, _WRITTEN_AT_A_TIME):
+        for batch in batches(documents, _WRITTEN_AT_A_TIME):
             fresh: dict[bytes, IndexDocument] = {}
             for document in batch:
                 attributes.update(dict.fromkeys(passage.attribute for passage in document.passages))
@@ -141,7 +163,7 @@ class SearchIndex:
             added += len(fresh)
             if fresh:
                 self._add_records(fresh)
-        for ids in _batches(outdated.values(), _READ_AT_A_TIME):
+        for ids in batches(outdated.values(), _READ_AT_A_TIME):
             self._remove(columns.id.in_(ids))
         with held_back_interrupt(), self.engine.begin() as connection:
             _set_mark(connection, _ATTRIBUTES, json.dumps(sorted(attributes)))
@@ -182,13 +204,17 @@ class SearchIndex:
         columns = schema.search_documents.c
         with self.engine.connect() as connection:
             outdated = connection.execute(select(columns.id).where(condition)).scalars().all()
-        for ids in _batches(outdated, _WRITTEN_AT_A_TIME):
-            is_one = columns.id.in_(ids)
+        for ids in batches(outdated, _WRITTEN_AT_A_TIME):
             with held_back_interrupt(), self.engine.begin() as connection:
-                rows = connection.execute(select(columns.id, columns.content).where(is_one))
-                self._terms.remove(connection, {row.id: _passages(row.content) for row in rows})
-                connection.execute(delete(schema.search_documents).where(is_one))
+                self._take_out(connection, columns.id.in_(ids))
         return len(outdated)
+
+    def _take_out(self, connection: Connection, condition: ColumnElement[bool]) -> None:
+        columns = schema.search_documents.c
+        rows = connection.execute(select(columns.id, columns.content).where(condition)).all()
+        if rows:
+            self._terms.remove(connection, {row.id: _passages(row.content) for row in rows})
+            connection.execute(delete(schema.search_documents).where(condition))
 
     def attributes(self) -> list[str]:
         """The names of all attributes of records in the index."""
@@ -241,33 +267,41 @@ def _found(connection: Connection, best: Sequence[tuple[int, float]]) -> Iterato
         yield FoundDocument(document, clusters.get(row.url_id), score)
 
 
-def _has_terms(connection: Connection) -> bool:
-    """Whether there is an index of terms, and of those that texts have now; backups may lack it."""
-    return _mark(connection, _TERMS) == VERSION and inspect(connection).has_table(TABLE)
-
-
 def _is_outdated() -> ColumnElement[bool]:
     """Whether a document is a version of a page that is not the newest any more."""
     columns = schema.search_documents.c
-    newest = select_newest_pages().with_only_columns(schema.versions.c.id)
-    return (columns.kind == "page") & columns.version_id.not_in(newest)
+    # Not as a list of ids: PostgreSQL would go through it anew for every document.
+    is_newest = (
+        select_newest_pages()
+        .with_only_columns(schema.versions.c.id)
+        .where(schema.versions.c.id == columns.version_id)
+        .correlate(schema.search_documents)
+        .exists()
+    )
+    return (columns.kind == "page") & ~is_newest
 
 
 def _select_unindexed() -> Select[*tuple[Any, ...]]:
-    versions, documents = schema.versions.c, schema.search_documents.c
+    return _select_newest().where(~_is_indexed())
+
+
+def _select_newest() -> Select[*tuple[Any, ...]]:
+    versions = schema.versions.c
     return (
         select_newest_pages()
         .join(schema.sites, schema.sites.c.id == schema.urls.c.site_id)
         .with_only_columns(schema.sites.c.name, schema.urls.c.url, versions.id, versions.url_id)
-        .where(~exists().where(documents.version_id == versions.id))
     )
 
 
-def _records_state(engine: Engine) -> str:
+def _is_indexed() -> ColumnElement[bool]:
+    return exists().where(schema.search_documents.c.version_id == schema.versions.c.id)
+
+
+def _records_state(connection: Connection) -> str:
     """Changes with the records that hold: by another run of extract, or other wrappers in force."""
-    with engine.connect() as connection:
-        newest = connection.execute(select(func.coalesce(func.max(schema.wrappers.c.id), 0))).scalar_one()
-    return f"{newest_extraction(engine)} {newest}"
+    newest = connection.execute(select(func.coalesce(func.max(schema.wrappers.c.id), 0))).scalar_one()
+    return f"{sorted(extractions_in_force(connection).values())} {newest}"
 
 
 def _mark(connection: Connection, name: str) -> str | None:
@@ -278,12 +312,6 @@ def _mark(connection: Connection, name: str) -> str | None:
 def _set_mark(connection: Connection, name: str, value: str) -> None:
     connection.execute(delete(schema.search_marks).where(schema.search_marks.c.name == name))
     connection.execute(insert(schema.search_marks).values(name=name, value=value))
-
-
-def _batches(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
-    following = iter(items)
-    while batch := list(islice(following, size)):
-        yield batch
 
 
 def _row(document: IndexDocument) -> dict[str, object]:

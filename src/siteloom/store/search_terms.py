@@ -11,6 +11,7 @@ Terms can always be made again from their documents, so FTS5 keeps no copy of th
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections import defaultdict
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple, Protocol, get_args
@@ -44,9 +45,7 @@ if TYPE_CHECKING:
     from siteloom.model import Passage
 
 TABLE = "search_terms"
-VERSION = f"1 {VERSION_OF_WORDS}"
-"""Changes when the same document may have other terms than before, so that all must be indexed again."""
-
+_VERSION = f"2 {VERSION_OF_WORDS}"  # changes when the same document may have other terms than before
 _MODULE = "fts5"
 
 _FIELDS: tuple[Field, ...] = get_args(Field)
@@ -56,8 +55,10 @@ _FIELD_OF_ATTRIBUTES: Field = "heading"  # as whose terms those count that are l
 _WEIGHTS: dict[Field, float] = {"title": 8.0, "heading": 4.0, "text": 1.0, "common": 0.5}
 _POSTGRES_LABELS: dict[Field, str] = {"title": "A", "heading": "B", "text": "C", "common": "D"}
 _GAP = 10  # positions between two fields, so that no phrase begins in one and ends in the other
-# PostgreSQL refuses what comes to more than a million bytes. No page that someone reads is as long as this.
-_MOST_LETTERS = 200_000
+# PostgreSQL refuses what comes to 2 ** 20 bytes. Beside its letters, a term takes up to one to make them
+# even, two for the number of its places, and two for each place. No page that someone reads is as long.
+_MOST_BYTES = 1_000_000
+_BESIDE_A_TERM = 5
 
 Phrase = tuple[str, ...]
 """Terms that stand side by side; mostly one."""
@@ -83,7 +84,12 @@ class _Terms(NamedTuple):
 
 
 class TermIndex(Protocol):
-    """What each database can do with terms."""
+    """What each database can do with terms.
+
+    Its version changes when all documents must be indexed again.
+    """
+
+    version: str
 
     def make(self, connection: Connection) -> None:
         """Begin with no terms, whatever there was."""
@@ -110,6 +116,8 @@ def term_index(dialect: str) -> TermIndex:
 
 
 class _Fts5:
+    # What is taken out must have the very terms that it had when it came, and they depend on this, too.
+    version = f"{_VERSION} {unicodedata.unidata_version}"
     _columns = (*_FIELDS, _ATTRIBUTES)
     # A column of the table's own name takes commands.
     _table = table(TABLE, column("rowid"), *map(column, _columns), column(TABLE))
@@ -171,6 +179,8 @@ def _quoted(phrases: Iterable[Phrase], condition: Condition) -> list[str]:
 
 
 class _Postgres:
+    # Pythons of different ages may share it; they differ in characters that hardly any page has.
+    version = _VERSION
     _table = table(TABLE, column("document_id"), column("terms"), column("in_attributes"))
 
     def make(self, connection: Connection) -> None:
@@ -264,7 +274,7 @@ def _in_attribute(found: Sequence[str], attribute: str | None) -> Sequence[str]:
 def _terms(passages: Sequence[Passage]) -> _Terms:
     fields: defaultdict[Field, list[str]] = defaultdict(list)
     in_attributes: list[str] = []
-    room = room_in_attributes = _MOST_LETTERS
+    room = room_in_attributes = _MOST_BYTES
     for passage in passages:
         found = terms(passage.text)
         taken, room = _fitting(found, room)
@@ -276,13 +286,13 @@ def _terms(passages: Sequence[Passage]) -> _Terms:
 
 
 def _fitting(found: Sequence[str], room: int) -> tuple[Sequence[str], int]:
-    """As many of the first terms as there is room for, in letters, and the room that is left."""
-    left = room - sum(map(len, found))
+    """As many of the first terms as there is room for, in bytes, and the room that is left."""
+    left = room - len("".join(found).encode()) - _BESIDE_A_TERM * len(found)
     if left >= 0:
         return found, left
     fitting = []
     for term in found:
-        room -= len(term)
+        room -= len(term.encode()) + _BESIDE_A_TERM
         if room < 0:
             break
         fitting.append(term)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from itertools import islice
 from operator import itemgetter
 from secrets import randbits
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +19,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from siteloom.errors import StoreError
 from siteloom.model import LONGEST_SOURCE, Seed
 from siteloom.store import schema
+from siteloom.store.batches import batches
 from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.keys import seed_key
 from siteloom.store.text import storable, storable_json
@@ -76,7 +76,7 @@ def add_seeds(
     count, removed = 0, 0
     common = {"run_id": run_id, "met": randbits(_MARK_BITS), "added_at": at, "is_grown": is_grown}
     sources = {storable(source) for source in replaced or ()}
-    for batch in _batches(seeds):
+    for batch in batches(seeds, _WRITTEN_AT_A_TIME):
         count += len(batch)
         sources.update({storable(seed.source) for seed in batch})
         rows = {row["key"]: row for row in (_row(seed, common) for seed in batch)}
@@ -89,12 +89,6 @@ def add_seeds(
             is_outdated = (schema.seeds.c.met != common["met"]) & (schema.seeds.c.is_grown == is_grown)
             removed = sum(_remove(connection, source, is_outdated) for source in sources)
     return SeedCounts(added, count - added, removed)
-
-
-def _batches(seeds: Iterable[Seed]) -> Iterator[list[Seed]]:
-    following = iter(seeds)
-    while batch := list(islice(following, _WRITTEN_AT_A_TIME)):
-        yield batch
 
 
 def _row(seed: Seed, common: Mapping[str, object]) -> dict[str, object]:

@@ -47,6 +47,7 @@ from siteloom.store.records import (
     extraction_run,
     newest_extraction,
     records_as_of,
+    records_in_force,
     records_of_run,
     records_of_url,
     shard_summaries,
@@ -321,6 +322,10 @@ class Store:
         else records of wrappers that are out of force by now are left out.
         """
         return records_of_run(self.engine, run_id)
+
+    def records_in_force(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """The records that hold now, each with its site: for each site, those of the newest run for it."""
+        return records_in_force(self.engine)
 
     def records_of(self, url: str) -> list[StoredRecord]:
         """What each run of extract found at a URL, the newest run first, even if it was cut short."""
