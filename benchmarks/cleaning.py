@@ -14,8 +14,7 @@ from evals.swde import swde_sites
 
 from benchmarks.learning import parse_bare
 from benchmarks.measure import ROUNDS, Figure, cpu_seconds
-from siteloom.cleaning import clean_text, without_template
-from siteloom.cleaning.main_text import main_text
+from siteloom.cleaning import clean_text, main_text, without_template
 from siteloom.cleaning_runs import clean_store
 from siteloom.config import StoreSettings
 from siteloom.model import Page

@@ -11,14 +11,18 @@ import multiprocessing
 import re
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from statistics import mean
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import siteloom
 from evals.learning_runs import PROCESSES
 from evals.swde import swde_sites
 from evals.tables import table
 from siteloom.builtin import directory_site, guide_site
+from siteloom.dom import normalize, parse, visible_text
+from siteloom.model import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -26,12 +30,15 @@ if TYPE_CHECKING:
     from evals.swde import SwdeSite
     from siteloom.builtin import BuiltinPage
     from siteloom.discovery import DiscoveredTable
+    from siteloom.dom import Element
+    from siteloom.model import Page
 
 PAGE = Path("docs/evaluation/discovery.md")
 
 _PAGES = 200
 _FEWER_PAGES = (10, 25, 50, 100, _PAGES)
 _HELD = 0.95
+_XPATH_PAGES = 60
 
 _OBVIOUS = {
     "address": "address|street|location",
@@ -87,6 +94,14 @@ The built-in list pages, whose records are known to the last field: a row is rig
 are in it, each in one and the same column for all rows, and nothing of another record.
 
 {lists}
+
+## XPaths
+
+The share of rows for which the XPath of a column gives just the cell, on average over all columns: of
+{xpath_pages} pages of each site, and of the built-in pages. Where a column is put together from several
+places, no XPath does.
+
+{xpaths}
 """
 
 
@@ -119,8 +134,19 @@ def figures(data: Path) -> dict[str, float]:
     tasks = [(site, pages) for site in swde_sites(data) for pages in _FEWER_PAGES]
     with ProcessPoolExecutor(PROCESSES, context) as pool:
         found = [held for part in pool.map(_held_of_site, tasks, chunksize=5) for held in part]
-    lists = {name: _list_score(pages) for name, pages in _lists().items()}
-    PAGE.write_text(_page(found, lists), encoding="utf-8")
+        swde = list(pool.map(_xpath_shares_of_site, swde_sites(data), chunksize=2))
+    lists = {name: _list_score(pages) for name, pages in _built_in("list").items()}
+    built_in = [
+        _xpath_shares([page.page for page in pages])
+        for kind in ("restaurant", "event", "list")
+        for pages in _built_in(kind).values()
+        if pages
+    ]
+    xpaths = {
+        "SWDE": list(chain.from_iterable(swde)),
+        "built-in": list(chain.from_iterable(built_in)),
+    }
+    PAGE.write_text(_page(found, lists, xpaths), encoding="utf-8")
     all_pages = [held for held in found if held.pages == _PAGES]
     held = [one for one in all_pages if one.is_held]
     return {
@@ -129,6 +155,7 @@ def figures(data: Path) -> dict[str, float]:
         "discovery_named": _share(one.is_named for one in held),
         "discovery_list_rows": min(right / rows for right, _, rows in lists.values()),
         "discovery_list_records": min(right / records for right, records, _ in lists.values()),
+        "discovery_xpaths": min(mean(shares) for shares in xpaths.values()),
     }
 
 
@@ -163,13 +190,39 @@ def _held(
     return Held(site.full_name, site.vertical, attribute, pages, *best, len(discovered.columns))
 
 
-def _lists() -> dict[str, list[BuiltinPage]]:
+def _built_in(kind: str) -> dict[str, list[BuiltinPage]]:
     sites = {
         "guide": guide_site(),
         "guide, redesigned": guide_site("redesign"),
         "directory": directory_site(),
     }
-    return {name: [page for page in pages if page.kind == "list"] for name, pages in sites.items()}
+    return {name: [page for page in pages if page.kind == kind] for name, pages in sites.items()}
+
+
+def _xpath_shares_of_site(site: SwdeSite) -> list[float]:
+    return _xpath_shares([site.page(number) for number in site.evenly_spaced(_XPATH_PAGES)])
+
+
+def _xpath_shares(pages: Sequence[Page]) -> list[float]:
+    """For each column the share of rows for which its XPath gives just the cell."""
+    discovered = siteloom.discover(pages)
+    roots = {page.url: root for page in pages if not isinstance(root := parse(page), Failure)}
+    starts: dict[str, list[Element]] = {
+        url: root.xpath(discovered.record_xpath) if discovered.record_xpath else [root]
+        for url, root in roots.items()
+    }
+    right = dict.fromkeys((column.label for column in discovered.columns), 0)
+    for row in discovered.rows:
+        start = starts[row.url].pop(0) if starts[row.url] else None
+        for column in discovered.columns:
+            given = () if start is None else _texts(start.xpath(column.xpath))
+            right[column.label] += start is not None and given == row[column.label]
+    return [count / len(discovered.rows) for count in right.values()]
+
+
+def _texts(found: Iterable[object]) -> tuple[str, ...]:
+    texts = (normalize(one) if isinstance(one, str) else visible_text(cast("Element", one)) for one in found)
+    return tuple(text for text in texts if re.search(r"\w", text))
 
 
 class ListScore(NamedTuple):
@@ -221,7 +274,7 @@ def _share(flags: Iterable[bool]) -> float:
     return sum(known) / len(known)
 
 
-def _page(found: Sequence[Held], lists: dict[str, ListScore]) -> str:
+def _page(found: Sequence[Held], lists: dict[str, ListScore], xpaths: Mapping[str, Sequence[float]]) -> str:
     all_pages = [held for held in found if held.pages == _PAGES]
     verticals = list(dict.fromkeys(held.vertical for held in all_pages))
     return _DOCUMENT.format(
@@ -247,6 +300,19 @@ def _page(found: Sequence[Held], lists: dict[str, ListScore]) -> str:
                 (held.site, held.attribute, f"{held.share:.3f}", held.label)
                 for held in all_pages
                 if not held.is_held
+            ],
+        ),
+        xpath_pages=_XPATH_PAGES,
+        xpaths=table(
+            ("pages", "columns", "rows", "columns right on nine rows in ten"),
+            [
+                (
+                    name,
+                    f"{len(shares):,}",
+                    f"{mean(shares):.3f}",
+                    f"{_share(one >= 0.9 for one in shares):.3f}",
+                )
+                for name, shares in xpaths.items()
             ],
         ),
         lists=table(

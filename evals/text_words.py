@@ -12,7 +12,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.cleaning.main_text import main_text
+from siteloom.cleaning import main_text
 from siteloom.cleaning.text import clean_text
 from siteloom.model import Page
 from siteloom.template import SegmentTable

@@ -150,3 +150,13 @@ def test_what_does_not_wait_is_parsed_again_with_the_same_result(
         assert isinstance(one, CleanedPage)
         assert [block.text for block in one.blocks if block.is_template] == ["Home"]
         assert (one.html is None) == (form != "html")
+
+
+def test_the_main_text_is_that_of_the_tree_that_the_limits_allow(store: Store) -> None:
+    pytest.importorskip("trafilatura")
+    large = f"<!-- {'x' * ParseSettings().max_bytes} --><p>A text."
+    put(store, page(1), Page("http://a.example/large", large.encode(), day(0)))
+    refused = [one for one in clean_store(store, form="main") if isinstance(one, Failure)]
+    assert [one.reason for one in refused] == ["page too large"]
+    found = texts(store, form="main", limits=ParseSettings(max_bytes=100_000_000))
+    assert found["http://a.example/large"] == "A text."

@@ -11,8 +11,7 @@ import tempfile
 from os import SEEK_END
 from typing import IO, TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from siteloom.cleaning import html_of, remove_template, text_of
-from siteloom.cleaning.main_text import main_text
+from siteloom.cleaning import check_extractor, html_of, main_text_of, remove_template, text_of
 from siteloom.config import ParseSettings
 from siteloom.dom import parse
 from siteloom.model import Failure
@@ -28,14 +27,15 @@ if TYPE_CHECKING:
 # Within so many pages no segment is old enough to be forgotten, so that counts of parts add up.
 _COUNTED_AT_A_TIME = 1_000
 
-# What is remembered of the others where their segments are takes too much memory: they are parsed again.
-_MOST_WAITING = 200_000
+# Temporary files are often in memory, so there is an end to this one: further pages are parsed again. It has
+# room for 35,000 pages such as those of SWDE.
+_MOST_WAITING = 500_000_000  # bytes
 _LENGTH_BYTES = 4
 
 
 CleanedForm: TypeAlias = Literal["blocks", "text", "html", "main"]
 """What is made of a page: its text without template, that beside all its blocks, its HTML without template,
-or the main text that `main_text` finds."""
+or the main text that `main_text` finds, which needs an extra."""
 
 
 class CleanedPage(NamedTuple):
@@ -57,8 +57,9 @@ class _Waiting:
 
     def put(self, place: Place, url: str, segments: PageSegments) -> None:
         """Let the segments of a page wait, as long as there is room."""
-        if len(self._offsets) < _MOST_WAITING:
-            self._offsets[place.file, place.offset, place.slot] = self._file.seek(0, SEEK_END)
+        end = self._file.seek(0, SEEK_END)
+        if end < _MOST_WAITING:
+            self._offsets[place.file, place.offset, place.slot] = end
             packed = marshal.dumps((url, *segments._replace(paths=[])))  # these were for counting
             self._file.write(len(packed).to_bytes(_LENGTH_BYTES) + packed)
 
@@ -86,6 +87,8 @@ def clean_store(
 
     First the versions that came since the last time are counted, of which `counted` is told.
     """
+    if form == "main":
+        check_extractor()
     for name in [found.name for found in store.sites()] if site is None else [site]:
         with tempfile.TemporaryFile(prefix="siteloom-") as file:
             waiting = _Waiting(file) if form in ("text", "blocks") else None
@@ -164,7 +167,7 @@ def _cleaned(
     if isinstance(root, Failure):
         return root
     if form == "main":
-        return CleanedPage(site, page.url, (), main_text(page, table), None)
+        return CleanedPage(site, page.url, (), main_text_of(root, table), None)
     segments = table.segments_of(root)
     blocks = table.judged(segments)
     if form == "html":

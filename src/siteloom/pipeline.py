@@ -212,13 +212,14 @@ class NewWrapper(NamedTuple):
     """A wrapper that was learned for some clusters of a site, and its version in the store.
 
     Nothing was learned if the version in force was not made by learning, and knows a layout that no
-    example is of: it stays in force.
+    example is of: it stays in force. `lost` are the attributes that only the version before has.
     """
 
     name: str
     site: str
     version: int
     learned: Learned | None
+    lost: tuple[str, ...] = ()
 
 
 def annotate(store: Store, lines: Iterable[ExampleLine], author: str = "") -> int:
@@ -283,7 +284,8 @@ class AnnotatedTemplate(NamedTuple):
 def annotated_templates(store: Store, cluster: str | None = None) -> list[AnnotatedTemplate]:
     """What is annotated in the workspace, by template, or that of one cluster.
 
-    Clusters of one site whose examples have the same attributes are variants of one template.
+    Clusters of one site whose examples have the same attributes are variants of one template; examples of
+    one cluster are of one template, whatever their attributes.
     """
     clusters, addresses = store.clusters()
     if cluster is not None and cluster not in {found.id for found in clusters}:
@@ -308,14 +310,22 @@ def _add_example(
 ) -> None:
     names = _attribute_names(example)
     for template in templates:
-        others = set[tuple[bool, str]]().union(*map(_attribute_names, template.examples))
-        # Different kinds of pages have a few attributes in common, such as a price.
-        if template.site == site and 2 * len(names & others) >= min(len(names), len(others)):
+        if template.site == site and _is_of_template(names, home, template):
             template.examples.append(example)
             if home is not None and home not in template.clusters:
                 template.clusters.append(home)
             return
     templates.append(AnnotatedTemplate(site, [] if home is None else [home], [example]))
+
+
+def _is_of_template(names: set[tuple[bool, str]], home: Cluster | None, template: AnnotatedTemplate) -> bool:
+    others = set[tuple[bool, str]]().union(*map(_attribute_names, template.examples))
+    if home in template.clusters:
+        return {is_list for is_list, _ in names} <= {is_list for is_list, _ in others}
+    # Different kinds of pages have a few attributes in common, such as a price.
+    shared = len(names & others)
+    is_enough = home is None or shared > 1 or names == others
+    return is_enough and 2 * shared >= min(len(names), len(others))
 
 
 def _attribute_names(example: Example) -> set[tuple[bool, str]]:
@@ -353,6 +363,7 @@ def learn_template(
         known = before.layouts if _Layout.OUTDATED in layouts else before.earlier
         learned = learned._replace(wrapper=_with_earlier_layouts(learned.wrapper, before, known))
     text = learned.wrapper.to_json()
+    lost = set() if before is None else before.attributes.keys() - learned.wrapper.attributes.keys()
     with store.recording("learn", {"wrapper": template.name, "method": method}) as run:
         run.counts.update(examples=len(template.examples), attributes=len(learned.wrapper.attributes))
         if newest is not None and newest.text == text:
@@ -360,7 +371,7 @@ def learn_template(
         else:
             version = store.save_wrapper(template.name, template.site, text, "learn")
             _settle_repairs(store, template.name, version)
-    return NewWrapper(template.name, template.site, version, learned)
+    return NewWrapper(template.name, template.site, version, learned, tuple(sorted(lost)))
 
 
 def _settle_repairs(store: Store, name: str, version: int) -> None:

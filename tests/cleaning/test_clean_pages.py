@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 
 from siteloom.builtin import guide_site
@@ -67,6 +69,37 @@ def test_html_can_be_empty_of_text(table: SegmentTable) -> None:
     root = tree(without_template(only_menu, table))
     assert root.find("body") is not None
     assert visible_text(root) == ""
+
+
+@pytest.mark.parametrize(
+    "piece", ["text {}<br>", "<li>item {}</li>\n", "<!-- --><li>item {}</li>", "<b>label {}</b> value {} "]
+)
+def test_large_pages_are_cleaned_in_a_time_that_grows_with_their_size(piece: str) -> None:
+    def seconds(count: int) -> float:
+        html = f"<body><ul>{''.join(piece.format(number, number) for number in range(count))}</ul></body>"
+        large = Page.from_text("http://a.example/", html)
+        table = SegmentTable()
+        segments = table.segments(large)
+        for _ in range(5):
+            table.count(segments)
+        start = process_time()
+        assert visible_text(tree(without_template(large, table))) == ""
+        return process_time() - start
+
+    assert seconds(16_000) < 10 * seconds(4_000) + 0.5  # sixteen times, if each looked at all others
+
+
+def test_the_texts_between_elements_that_go_are_kept_in_order() -> None:
+    def shown(number: int) -> Page:
+        labels = "".join(f"<b>a label of the site {i}</b> {number}{i} " for i in range(4))
+        return Page.from_text(f"http://a.example/{number}", f"<body><div>{labels}</div></body>")
+
+    table = SegmentTable()
+    for number in range(10):
+        table.add(shown(number))
+    root = tree(without_template(shown(7), table))
+    assert visible_text(root) == "70 71 72 73"
+    assert root.find(".//b") is None
 
 
 def test_a_page_without_a_tree_is_refused(table: SegmentTable) -> None:

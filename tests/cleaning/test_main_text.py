@@ -8,7 +8,7 @@ import sys
 import pytest
 import trafilatura
 
-from siteloom.cleaning.main_text import main_text
+from siteloom.cleaning import main_text
 from siteloom.errors import UnreadablePage
 from siteloom.model import Page
 from siteloom.template import SegmentTable
@@ -119,7 +119,7 @@ def test_a_page_that_cannot_be_read_is_an_error() -> None:
 def test_the_extra_is_named_where_it_is_missing() -> None:
     program = (
         "import sys; sys.modules['trafilatura'] = None\n"
-        "from siteloom.cleaning.main_text import main_text\n"
+        "from siteloom.cleaning import main_text\n"
         "from siteloom.errors import MissingExtra\n"
         "from siteloom.model import Page\n"
         "from siteloom.template import SegmentTable\n"

@@ -121,6 +121,41 @@ def test_the_main_text_is_found_by_trafilatura_or_its_extra_is_named(crawl: Path
     assert PAGES[0].truth["name"][0] in str(first["text"])
 
 
+def test_a_broken_extra_is_told_with_its_reason_before_pages_are_read(
+    siteloom: Command, tmp_path: Path
+) -> None:
+    package = tmp_path / "packages" / "trafilatura"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise ImportError('A part is missing.\\nInstall it.')")
+    broken = {"PYTHONPATH": str(package.parent)}
+    sentence = one_sentence(siteloom("clean", "none.jsonl", "--format", "main", environment=broken))
+    assert sentence == (
+        "The main text of a page needs trafilatura, which cannot be imported: A part is missing. Install it."
+    )
+    findings = siteloom("doctor", "-o", "-", environment=broken).stdout.splitlines()
+    (text,) = (one["finding"] for one in map(json.loads, findings) if one["check"] == "extra text")
+    assert text == "installed, but it cannot be used: A part is missing. Install it."
+
+
+def test_where_nothing_can_be_read_the_reason_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work_inside(tmp_path, monkeypatch)
+    empty, bad, one = (Path(name) for name in ("empty.jsonl", "bad.jsonl", "one.jsonl"))
+    empty.write_text("")
+    bad.write_text(json.dumps({"url": f"http://{SITE}/1", "html": " "}) + "\n")
+    one.write_text(json.dumps({"url": f"http://{SITE}/1", "html": "<p>A"}) + "\n")
+    refused = within("clean", str(empty))
+    assert refused.returncode == 1
+    assert one_sentence(refused) == "No page could be read: the sources are empty."
+    refused = within("clean", str(bad))
+    assert "1 page could not be read: " in refused.stderr
+    assert one_sentence(refused) == "No page could be read: all of them failed, as shown above."
+    within("ingest", str(bad))
+    assert one_sentence(within("clean")).startswith("No page could be read: all of them failed")
+    assert "\n1 page cleaned." in within("clean", str(one)).stderr
+
+
 def test_the_example_of_the_documents_runs(crawl: Path) -> None:
     (example,) = code("docs/how-to/clean-text.md")
     told = run(crawl.parent, sys.executable, "-c", example)

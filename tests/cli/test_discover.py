@@ -193,7 +193,91 @@ def test_accepted_columns_make_a_wrapper_of_the_workspace(workspace: Path) -> No
     assert len(versions()) == 2
 
 
+def test_accepted_columns_join_what_is_annotated(workspace: Path) -> None:
+    annotated = [one for one in RESTAURANTS if one.page.url in {row["url"] for row in table_rows()}][:3]
+    write_lines(
+        workspace / "examples.jsonl",
+        [{"url": one.page.url, "values": {"name": list(one.truth["name"]), "fax": []}} for one in annotated],
+    )
+    done("learn", "--examples", "examples.jsonl")
+    told = done("discover", "--cluster", DETAILS, "--accept", "phone")
+    assert f"The wrapper is kept as {DETAILS}, version 2." in told
+    assert "rollback" not in told
+    assert "annotated next" not in told
+    done("discover", "--cluster", DETAILS, "--accept", "Cuisine")
+    assert attributes() == {"name", "fax", "phone", "cuisine"}
+    before = versions()
+    done("discover", "--cluster", DETAILS, "--accept", "Cuisine")
+    done("learn")
+    assert versions() == before
+    found = {row["url"]: row for row in rows("extract")}
+    right = [
+        found[one.page.url]["values"].get("phone", []) == list(one.truth["phone"])
+        for one in RESTAURANTS
+        if one.page.url in found
+    ]
+    assert sum(right) >= 0.9 * len(right) > 10
+
+
+def table_rows() -> list[dict[str, Any]]:
+    return rows("discover", "--cluster", DETAILS)
+
+
+def attributes() -> set[str]:
+    done("discover", "--cluster", DETAILS, "--accept", "Cuisine", "-o", "now.json")
+    return set(Wrapper.from_json(Path("now.json").read_text(encoding="utf-8")).attributes)
+
+
+def test_accepted_columns_of_lists_are_added_one_by_one(workspace: Path) -> None:
+    shown = done("discover", "--site", "larkmoor-guide.example")
+    lists = next(line for line in shown.splitlines() if "items of lists" in line).split()[1]
+    for column in ("name=title", "price=Average main"):
+        done("discover", "--cluster", lists, "--accept", column, "-o", "w.json")
+    wrapper = Wrapper.from_json(Path("w.json").read_text(encoding="utf-8"))
+    assert set(wrapper.attributes) == {"name", "price"}
+
+
 # Pages of other sorts
+
+
+def test_a_list_page_alone(files: Path) -> None:
+    source = write_lines(files / "one.jsonl", lines(LISTS[:1]))
+    told = done("discover", source, "-o", "table.jsonl")
+    assert f"{len(LISTS[0].records)} rows are in table.jsonl." in told
+    assert "of 1 page" in flat(told)
+    done("discover", source, "--accept", "name=title", "-o", "w.json")
+    wrapper = Wrapper.from_json(Path("w.json").read_text(encoding="utf-8"))
+    found = [record.values["name"] for record in wrapper.extract_all(LISTS[0].page)]
+    assert found == [record["name"] for record in LISTS[0].records]
+
+
+def test_a_wrapper_of_a_list_cluster_is_for_all_its_pages(files: Path) -> None:
+    lists = of_kind(directory(), "list")
+    source = write_lines(files / "directory.jsonl", lines([*ENTRIES, *lists]))
+    shown = done("discover", source)
+    cluster = next(line for line in shown.splitlines() if "items of lists" in line).split()[1]
+    done("discover", source, "--cluster", cluster, "--accept", "address=street address", "-o", "w.json")
+    found = rows("extract", source, "--wrapper", "w.json")
+    wanted = [record["address"] for one in lists for record in one.records]
+    assert sorted(tuple(row["values"]["address"]) for row in found) == sorted(wanted)
+
+
+def test_a_small_cluster_comes_behind_the_others(files: Path) -> None:
+    rich = [f"<h2>{n}</h2><table>" + "".join(f"<tr><th>F{m}<td>{n}.{m}" for m in range(9)) for n in range(3)]
+    poor = [f"<h1>Thing {n}</h1><p>Made by {n}</p><p>In {n}</p>" for n in range(40)]
+    shown = flat(done("discover", save(files, [*poor, *rich])))
+    assert "made-up.example/2 3 " in shown
+    assert shown.index("made-up.example/1 40 ") < shown.index("made-up.example/2 3 ")
+    assert "made-up.example/1: 40 pages" in shown
+
+
+def test_pages_in_no_cluster_are_counted_and_examples_differ(files: Path) -> None:
+    bodies = [f"<h1>Thing {n % 2}</h1><p class=maker>M {n}</p>" for n in range(8)]
+    odd = "<ul><li>a<li>b</ul><form><input><select><option>x</select></form><dl><dt>y<dd>z</dl>" * 3
+    told = done("discover", save(files, [*bodies, odd]))
+    assert "1 page is in no cluster and left out." in told
+    assert "Thing 0" in told
+    assert "Thing 1" in told
 
 
 def save(folder: Path, bodies: list[str], *, site: str = "made-up.example") -> str:
@@ -239,14 +323,29 @@ def test_a_label_with_an_equals_sign_can_be_accepted(files: Path) -> None:
             "Two columns would get the same name",
         ),
         (("-o", "table.txt"), ".txt"),
-        (("--cluster", "nowhere/1"), "There is no cluster nowhere/1: siteloom cluster lists them."),
-        (("--site", "nowhere"), "There is no cluster of nowhere: siteloom cluster lists them."),
+        (("--cluster", "nowhere/1"), f"no cluster nowhere/1 of these pages: there are {DETAILS}"),
+        (("--site", "nowhere"), "no page of nowhere: there are pages of larkmoor-guide.example."),
+        (("--accept", "=title", "-o", "w.json"), "as in --accept name=title, instead of '=title'"),
     ],
 )
 def test_mistakes_are_told_in_a_sentence(files: Path, arguments: tuple[str, ...], sentence: str) -> None:
     result = within("discover", "restaurants.jsonl", *arguments)
     assert sentence in one_sentence(result)
     assert not Path("w.json").exists()
+
+
+def test_mistakes_in_the_workspace(workspace: Path) -> None:
+    told = one_sentence(within("discover", "--cluster", "nowhere/1"))
+    assert "There is no cluster nowhere/1: siteloom cluster lists them." in told
+    told = one_sentence(within("discover", "--site", "nowhere"))
+    assert "There is no cluster of nowhere: siteloom cluster lists them." in told
+
+
+def test_a_source_without_pages(files: Path) -> None:
+    Path("empty.jsonl").write_text("", encoding="utf-8")
+    result = within("discover", "empty.jsonl")
+    assert result.returncode == 1
+    assert "There is no page to discover a table in" in one_sentence(result)
 
 
 def test_a_single_page_has_nothing_to_be_compared_with(files: Path) -> None:

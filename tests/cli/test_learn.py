@@ -183,6 +183,39 @@ def test_examples_are_kept_and_wrappers_have_versions(inside: Command, crawl: st
     store.close()
 
 
+def test_what_only_the_version_before_finds_is_told(inside: Command, crawl: str) -> None:
+    within("init")
+    within("ingest", crawl)
+    within("cluster")
+    known = [line(page) for page in RESTAURANTS[:3]]
+    assert "rollback" not in within("learn", "--examples", examples(inside, *known)).stderr
+    fewer = [
+        {"url": page.page.url, "values": {"name": list(values(page)["name"])}} for page in RESTAURANTS[:3]
+    ]
+    told = " ".join(within("learn", "--examples", examples(inside, *fewer)).stderr.split())
+    with closing(workspace(inside)) as store:
+        (stored,) = store.wrappers()
+    assert f"which the version before finds: siteloom rollback {stored.name} brings it back." in told
+    assert within("rollback", stored.name).returncode == 0
+    with closing(workspace(inside)) as store:
+        assert set(Wrapper.from_json(store.wrapper(stored.name).text).attributes) == set(NAMES)
+
+
+def test_examples_of_one_cluster_make_one_wrapper(inside: Command, crawl: str) -> None:
+    """Whatever attributes each of them tells of."""
+    within("init")
+    within("ingest", crawl)
+    within("cluster")
+    with closing(workspace(inside)) as store:
+        clusters, addresses = store.clusters()
+    largest = {addresses[member].url for member in max(clusters, key=lambda found: found.size).members}
+    pages = [page for page in RESTAURANTS if page.page.url in largest][:6]
+    rows = [line(page, ("name",)) for page in pages[:3]] + [line(page, ("phone",)) for page in pages[3:]]
+    result = within("learn", "--examples", examples(inside, *rows), "-o", "w.json")
+    assert result.returncode == 0, result.stderr
+    assert set(wrapper_in(inside.folder / "w.json").attributes) == {"name", "phone"}
+
+
 def test_a_repair_is_not_undone_by_old_examples(inside: Command, crawl: str) -> None:
     within("init")
     within("ingest", crawl)

@@ -108,9 +108,7 @@ def test_pages_that_cannot_be_read_are_told_of_with_their_reason(place: Path) ->
     assert "Indexed 1 page and" in said
 
 
-@pytest.mark.parametrize(
-    ("content", "why"), [("", "the sources are empty"), ("junk\n", "all of them")]
-)
+@pytest.mark.parametrize(("content", "why"), [("", "the sources are empty"), ("junk\n", "all of them")])
 def test_a_source_without_pages_is_told_in_a_sentence(place: Path, content: str, why: str) -> None:
     (place / "none.jsonl").write_text(content, encoding="utf-8")
     result = within("search", "fern", "none.jsonl")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from siteloom.discovery import accept_columns, discover
 from siteloom.errors import ExampleError, UsageError
 from siteloom.learning import learn
+from siteloom.model import Example
 
 from ..builtin.sites import directory, guide, of_kind
 from .pages import dl, page, pages
@@ -16,6 +18,7 @@ from .test_columns import prose
 
 if TYPE_CHECKING:
     from siteloom.builtin import BuiltinPage
+    from siteloom.discovery import DiscoveredTable
 
 COUNT = 16
 
@@ -125,5 +128,99 @@ def test_pages_of_one_address_teach_nothing() -> None:
     assert accepted.agreement == {"name": 1.0}
     assert made[3].url not in {example.page.url for example in accepted.examples}
     same = [page(made_up(number)) for number in range(COUNT)]
-    with pytest.raises(ExampleError, match="None of these columns can be learned"):
+    with pytest.raises(ExampleError, match="has the address of another"):
         accept_columns(discover(same), same, {"name": "title"})
+
+
+# What cannot be learned
+
+
+def without_rule(table: DiscoveredTable) -> DiscoveredTable:
+    """The table with another column, whose values are on the pages, but each elsewhere."""
+    rows = []
+    for number, row in enumerate(table.rows):
+        labels = sorted(row.values)
+        values = row[labels[number * 7 % len(labels)]]
+        rows.append(replace(row, values={**row.values, "odd": values}))
+    column = replace(table.columns[0], label="odd")
+    return replace(table, columns=(*table.columns, column), rows=tuple(rows))
+
+
+def test_a_column_that_no_rule_describes_is_left_out() -> None:
+    made = pages(made_up(number) for number in range(COUNT))
+    table = without_rule(discover(made))
+    accepted = accept_columns(table, made, {"name": "title", "odd": "odd"})
+    assert accepted.agreement == {"name": 1.0}
+    assert accepted.left_out["odd"] < 0.8
+    assert accepted.tried == COUNT
+    assert {name for example in accepted.examples for name in example.values} == {"name"}
+    with pytest.raises(ExampleError, match=r"no rule was found .* tried on 16 pages \(odd \d+%\)"):
+        accept_columns(table, made, {"odd": "odd"})
+
+
+def sale(number: int) -> str:
+    """A list of which one item is reduced, on some pages two."""
+    reduced = {number % 10, *([0] if number % 3 == 0 else [])}
+    items = "".join(
+        f"<div class=item><h3><a href=/{number}/{m}>Thing {number}.{m}</a></h3>"
+        f"<b class=price>£{number}.{m}</b>"
+        + (f"<em class=sale>{number}{m} % off</em>" if m in reduced else "")
+        + "</div>"
+        for m in range(12)
+    )
+    return f"<h1>List {number}</h1><div class=items>{items}</div>"
+
+
+def test_a_sparse_column_of_lists() -> None:
+    made = pages(map(sale, range(12)))
+    table = discover(made)
+    for names in ({"sale": "sale"}, {"sale": "sale", "price": "price"}):
+        accepted = accept_columns(table, made, names)
+        assert accepted.agreement == dict.fromkeys(names, 1.0)
+        assert all(any(record.values()) for example in accepted.examples for record in example.records)
+
+
+def test_a_column_that_no_page_has_twice_needs_another() -> None:
+    made = pages(sale(number) for number in range(12) if number % 3)
+    table = discover(made)
+    with pytest.raises(ExampleError, match="no page has two records with one of them"):
+        accept_columns(table, made, {"sale": "sale"})
+    assert accept_columns(table, made, {"sale": "sale", "price": "price"}).agreement["sale"] == 1
+
+
+# Pages that a person annotated
+
+
+def test_what_a_person_annotated_stays() -> None:
+    made = pages(made_up(number) for number in range(COUNT))
+    table = discover(made)
+    by_hand = [
+        Example(made[1], {"heading": ["Thing 1"], "maker": list(table.rows[1]["Maker"])}),
+        Example(made[2], {"heading": ["Thing 2"]}, nodes={"heading": table.rows[2].nodes["title"]}),
+    ]
+    accepted = accept_columns(table, made, {"maker": "Maker", "weight": "Weight"}, by_hand)
+    of_url = {example.page.url: example for example in accepted.examples}
+    for number, tied in ((1, {"weight"}), (2, {"heading", "maker", "weight"})):
+        example, row = of_url[made[number].url], table.rows[number]
+        values = {"heading": "title", "maker": "Maker", "weight": "Weight"}
+        assert example.values == {name: list(row[label]) for name, label in values.items()}
+        assert example.nodes.keys() == tied
+    assert len(accepted.examples) > 2
+    others = [example for url, example in of_url.items() if url not in (made[1].url, made[2].url)]
+    assert all(example.values.keys() == {"maker", "weight"} for example in others)
+
+
+def test_annotations_of_another_version_of_a_page_are_left_alone() -> None:
+    made = pages(made_up(number) for number in range(COUNT))
+    by_hand = Example(page(made_up(50), 1), {"heading": ["Thing 50"]})
+    accepted = accept_columns(discover(made), made, {"name": "title"}, [by_hand])
+    assert all(example.values.keys() == {"name"} for example in accepted.examples)
+
+
+def test_annotated_records_get_the_accepted_attributes() -> None:
+    made = pages(map(sale, range(4)))
+    by_hand = Example(made[0], records=[{"name": [f"Thing 0.{m}"]} for m in (1, 2, 3)])
+    accepted = accept_columns(discover(made), made, {"price": "price"}, [by_hand])
+    of_url = {example.page.url: example.records for example in accepted.examples}
+    assert list(of_url[made[0].url]) == [{"name": [f"Thing 0.{m}"], "price": [f"£0.{m}"]} for m in (1, 2, 3)]
+    assert all("name" not in record for record in of_url[made[1].url])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import process_time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -47,6 +48,19 @@ def named(make: Callable[[int], str], first: str) -> str:
             "<p>Some words that all of these pages have got right here</p><h3>Phone</h3><div>V{n}</div>",
             "Phone",
         ),
+        (
+            "<table><tr><td><b>Day</b><td rowspan=2><td><b>Phone</b></tr><tr><td>D{n}<td>V{n}</tr></table>",
+            "Phone",
+        ),
+        (
+            "<table><tr><td class=h>Phone</tr><tr><td><img src=x></tr><tr><td class=v>V{n}</tr></table>",
+            "Phone",
+        ),
+        (
+            "<table><tr><td class=h>Group</tr><tr><td><b>Phone:</b> V{n}</tr></table>",
+            "Phone",
+        ),
+        ("<table><tr><td>Land<td>Peru</tr><tr><td>Phone<td>V{n}</tr></table>", "Phone"),
         ("<h1>V{n}</h1>", "title"),
         ("<h1><a><span class=phone>V{n}</span></a></h1>", "title"),
         ("<p class='col-md bigPhone'>V{n}</p>", "big phone"),
@@ -123,6 +137,21 @@ def places(*markups: str) -> list[Place]:
     return found
 
 
+def test_a_text_with_a_value_of_its_own_names_no_other() -> None:
+    markup = "<hr><div><div><p><b>Elected: 2013</b> <i>V{}</i></p></div></div>"
+    assert named(markup.format, "V0") == "text"
+
+
+def test_a_heading_far_above_is_not_looked_for() -> None:
+    """Pages may have any number of equal texts before a value."""
+    many = "<span>again</span>" * 20_000
+    start = process_time()
+    found = places(f"<h2>Far</h2>{many}<span id=here>v</span>")
+    for _ in range(40):
+        assert column_name(found, "Far") == "here"
+    assert process_time() - start < 2
+
+
 LABELLED = "<p><b>Size</b> <i id=here>{}</i></p>"
 UNLABELLED = "<p><b>{0}</b> <i id=here>{0}</i></p>"
 
@@ -143,7 +172,18 @@ def test_a_label_must_be_template_text() -> None:
 
 @pytest.mark.parametrize(
     ("text", "name"),
-    [(" Phone : ", "Phone"), ("» Price (", "Price"), ("E-mail", "E-mail"), ("电话：", "电话"), ("--", "--")],  # noqa: RUF001
+    [
+        (" Phone : ", "Phone"),
+        ("» Price (", "Price"),
+        ("E-mail", "E-mail"),
+        ("电话：", "电话"),  # noqa: RUF001
+        ("--", "--"),
+        ("Price (USD):", "Price (USD)"),
+        ("(Phone)", "Phone"),
+        ("Phone)", "Phone"),
+        ("News (last updated", "News"),
+        ("(", "("),
+    ],
 )
 def test_names_have_no_signs_around_them(text: str, name: str) -> None:
     assert tidy(text) == name
@@ -154,6 +194,8 @@ def test_sentences_and_numbers_are_no_names() -> None:
     assert not is_short("This is what many people say about us")
     assert not is_short("x" * 50)
     assert not is_short("12.30")
+    assert not is_short("on 11/22/2009")
+    assert is_short("Top 10")
 
 
 def test_names_that_come_again_are_numbered() -> None:

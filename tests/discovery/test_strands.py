@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from siteloom.discovery.strands import find_strands
+from siteloom.template.page_texts import TextCollector
 
-from .pages import LAYOUTS, Field, pages, texts_of
+from .pages import LAYOUTS, Field, page, pages, root_of, texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -161,7 +162,7 @@ def test_the_same_field_inside_and_outside_of_an_optional_part_is_one() -> None:
     assert {unit: (f"£{unit}",) for unit in range(12)} in text_contents(bodies)
 
 
-def test_narrow_tables_tell_cells_apart_and_wide_ones_are_lists() -> None:
+def test_narrow_tables_of_a_page_tell_cells_apart_and_wide_ones_are_lists() -> None:
     narrow = [
         f"<table>{''.join(f'<tr><td>K{n}.{m}<td>V{n}.{m}' for m in range(3))}</table>" for n in range(8)
     ]
@@ -170,6 +171,48 @@ def test_narrow_tables_tell_cells_apart_and_wide_ones_are_lists() -> None:
     assert {unit: tuple(f"V{unit}.{m}" for m in range(3)) for unit in range(8)} in found
     wide = [f"<table><tr>{''.join(f'<td>C{n}.{m}' for m in range(6))}</table>" for n in range(8)]
     assert {unit: tuple(f"C{unit}.{m}" for m in range(6)) for unit in range(8)} in text_contents(wide)
+
+
+@pytest.mark.parametrize("width", [3, 5, 8])
+def test_rows_that_are_units_tell_their_cells_apart_however_wide(width: int) -> None:
+    """Some cells are empty."""
+    collector = TextCollector()
+    filled: list[Content] = [{} for _ in range(width)]
+    for unit in range(30):
+        row = ""
+        for place in range(width):
+            text = "" if place == unit % (width + 3) else f"C{place} {unit}"
+            row += f"<td>{text}</td>"
+            if text:
+                filled[place][unit] = (text,)
+        root = root_of(page(f"<table><tr>{row}</tr></table>"))
+        collector.add(next(root.iter("tr")))
+    texts = collector.collected()
+    found = [content(strand, texts) for strand in find_strands(texts).texts]
+    assert sorted(found, key=str) == sorted(filled, key=str)
+
+
+@pytest.mark.parametrize("rows", [5, 15, 30])
+def test_years_name_nothing(rows: int) -> None:
+    """They are on many units, each once, and before something else, but what follows is a list."""
+    bodies = [
+        f"<table>{''.join(f'<tr><td>{1980 + n % 7 + m}<td>Team {n}.{m}' for m in range(rows))}</table>"
+        for n in range(30)
+    ]
+    assert {n: tuple(f"Team {n}.{m}" for m in range(rows)) for n in range(30)} in text_contents(bodies)
+
+
+def test_what_ends_in_a_colon_is_a_label_in_any_markup() -> None:
+    """Written by hand, it looks otherwise on each page; a name that comes once is none."""
+    tags = ("b", "i", "em", "strong", "u", "q")
+    bodies = [
+        f"<p><{tags[n % 6]}>Phone:</{tags[n % 6]}> <span>{n} 123</span></p><p><b>Only {n}:</b></p>"
+        for n in range(12)
+    ]
+    found = text_contents(bodies)
+    assert not [texts for one in found for texts in one.values() if "Phone:" in texts]
+    assert {n: (f"{n} 123",) for n in range(12)} in found
+    assert [texts for one in found for texts in one.values() if "Only 3:" in texts]
 
 
 def test_texts_without_a_letter_or_digit_are_no_values() -> None:

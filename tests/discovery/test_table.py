@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from siteloom.discovery import discover
+from siteloom.discovery import discover, outline
 from siteloom.dom import find, normalize, visible_text
 from siteloom.errors import UsageError
 from siteloom.model import Page
@@ -187,9 +187,24 @@ def test_pages_that_cannot_be_read_are_told_and_left_out() -> None:
 
 
 def test_without_a_page_there_is_no_table() -> None:
-    for nothing in ([], [Page(url="https://made-up.example/empty", html=b"")]):
+    for function in (discover, outline):
         with pytest.raises(UsageError, match="no page to discover a table in"):
-            discover(nothing)
+            function([])
+
+
+def test_pages_of_which_none_can_be_read_give_an_empty_table() -> None:
+    nothing = [Page(url=f"https://made-up.example/{n}", html=b"") for n in range(3)]
+    table = discover(nothing)
+    assert (table.columns, table.rows, table.record_xpath, table.record_likeness) == ((), (), "", 0)
+    assert [failure.url for failure in table.failures] == [one.url for one in nothing]
+    assert outline(nothing) == (0, 0, False)
+
+
+@pytest.mark.parametrize("kind", ["restaurant", "list"])
+def test_an_outline_tells_how_the_table_will_be(kind: Kind) -> None:
+    made, table = built_in("directory", kind)
+    found = outline(one.page for one in made)
+    assert found == (table.record_likeness, len(table.columns), bool(table.record_xpath))
 
 
 def test_pages_on_which_nothing_varies_have_no_columns() -> None:
@@ -231,10 +246,9 @@ def test_links_to_other_pages_of_the_site_are_no_columns() -> None:
     assert {column.label for column in discover(made).columns} == {"title", "maker"}
 
 
-def test_no_more_columns_than_asked_for() -> None:
+def test_no_more_columns_than_a_person_can_look_through() -> None:
     made = pages(dl([(f"Field {m}", f"value {m} of {n}") for m in range(50)]) for n in range(COUNT))
     assert len(discover(made).columns) == 40
-    assert len(discover(made, most_columns=3).columns) == 3
 
 
 def test_shares_of_rows_and_types() -> None:

@@ -84,7 +84,11 @@ def test_places_of_a_value_that_overlaps_itself() -> None:
 
 def test_what_is_not_shown_is_no_place() -> None:
     html = "<script>x</script><style>x</style><noscript><p title=x>x</p></noscript><template>x</template>"
-    assert found(html + "<!--x-->", "x") == []
+    assert found(html + "<!--x--><iframe><p>x</p></iframe>", "x") == []
+
+
+def test_the_address_of_a_frame_is_a_place() -> None:
+    assert [node for node, *_ in found("<iframe src=/film>/film</iframe>", "/film")] == ["iframe/@src"]
 
 
 def test_case_counts() -> None:

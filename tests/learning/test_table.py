@@ -142,6 +142,7 @@ tables = st.sampled_from(
         "<table><tr><th>A<td>B: 1<td class=r><table><tr><td>A<td>12</table>$5<tr><td>A B<td>a1</table>",
         "<dl><dt>B:<dd>A<br>12<!-- x -->a1<dt>B:<dd><a href=A>A</a>, <a href='/1'>B: 1</a></dl>",
         "<p>A<noscript>12</noscript>B: 1<script>A</script> a1 <!-- A -->$5</p>tail",
+        "<p>A<iframe href=A class=r>B: 1</iframe>B: 1<b>12<iframe data-x='A B'>A</iframe></b></p>",
     ]
 )
 few = settings(max_examples=50, deadline=None)

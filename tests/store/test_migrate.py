@@ -202,7 +202,7 @@ def test_a_workspace_with_segments_is_upgraded_to_be_searched(
         assert (step, versions) == ("0008", len(OLD_PAGES))
         assert "segment_tables" in names
         assert not names & {"search_documents", "search_marks"}
-        assert update_index(store) == (len(OLD_PAGES), 0, 0, 0)
+        assert update_index(store).added_pages == len(OLD_PAGES)
     with closing(open_store(old_workspace)) as store:
         assert store.backup is None
         assert store.search_index.is_current()

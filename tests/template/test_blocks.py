@@ -108,7 +108,8 @@ def test_any_markup_parts_segments() -> None:
 
 def test_what_is_not_shown_is_no_text() -> None:
     page = (
-        "<head><title>a</title></head><body><script>b</script><style>c</style><noscript><p>d</p></noscript>e"
+        "<head><title>a</title></head><body><script>b</script><style>c</style><noscript><p>d</p></noscript>"
+        "<iframe><script>f</script></iframe><noframes>g</noframes><noembed>h</noembed>e"
     )
     assert blocks(page) == [("html/body", "e")]
 

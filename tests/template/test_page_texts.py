@@ -90,7 +90,7 @@ def full_steps(path: str) -> list[str]:
 
 
 def is_hidden(element: Element) -> bool:
-    hidden = {"head", "script", "style", "noscript", "template"}
+    hidden = {"head", "script", "style", "noscript", "template", "iframe"}
     return any(one.tag in hidden for one in (element, *element.iterancestors()))
 
 
@@ -105,6 +105,7 @@ LEAVES = st.one_of(
             "<!-- aside -->",
             "<script>var a = 1</script>",
             "<noscript>No <b>scripts</b></noscript>",
+            "<iframe>No <b>frames</b></iframe>",
             '<img alt="A  view" src="view.png">',
             '<a href="https://x.example/">x</a>',
         ]
@@ -172,7 +173,7 @@ def test_styled_paths_have_tags_and_classes() -> None:
     ]
 
 
-@pytest.mark.parametrize("tag", ["script", "style", "noscript", "template"])
+@pytest.mark.parametrize("tag", ["script", "style", "noscript", "template", "iframe", "noframes"])
 def test_what_is_not_shown_is_left_out_but_not_what_follows(tag: str) -> None:
     found = rows(f"<p>a<{tag}>hidden</{tag}>b</p>")
 

@@ -98,7 +98,7 @@ def test_what_a_path_does_tell(a: str, b: str) -> None:
     assert not same_paths(a, b)
 
 
-@pytest.mark.parametrize("tag", ["script", "style", "noscript", "template"])
+@pytest.mark.parametrize("tag", ["script", "style", "noscript", "template", "iframe", "noframes"])
 def test_code_is_no_text_however_deep_it_stands(tag: str) -> None:
     found = wordings(f"<body>a<{tag}>b<p>c<i>d</i>e</p>f</{tag}>g</body>")
     assert {text.split('"')[1] for text in found if '"' in text} == {"a", "g"}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from siteloom.errors import UnreadablePage
+from siteloom.errors import UnreadablePage, UsageError
 from siteloom.model import Page
 from siteloom.template import NO_SEGMENTS, LivingTime, SegmentCounts, SegmentTable, merged
 
@@ -30,6 +30,14 @@ def added(table: SegmentTable, pages: Iterable[Page]) -> SegmentTable:
     for one in pages:
         table.add(one)
     return table
+
+
+def test_mistakes_are_told() -> None:
+    with pytest.raises(UsageError, match=r"The rule 'papr' is not known: it is one of share, paper\."):
+        SegmentTable("papr")  # type: ignore[arg-type]
+    for living in ({"once": 0}, {"longest": 0}, {"once": -5}):
+        with pytest.raises(UsageError, match=r"one page at the least, and not (0|-5)"):
+            LivingTime(**living)
 
 
 def test_the_living_time_grows_from_one_bound_to_the_other() -> None:

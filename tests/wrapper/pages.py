@@ -22,7 +22,10 @@ _TEXTS = (
     *("A", "B:", "A B", "A\u00a0 B\n", "\u00a0", " \u2003\n", "  ", "B: 1", "C:D: e", "$5", "12", "a1"),
     *("it's", 'say "x"', 'it\'s "x"', "\u20ac 7 and more", "A, B,, C", "A,B", "<&>"),
 )
-_TAGS = ("div", "div", "p", "span", "b", "a", "td", "ul", "li", "script", "noscript", "template", "o:p", "br")
+_TAGS = (
+    *("div", "div", "p", "span", "b", "a", "td", "ul", "li", "o:p", "br"),
+    *("script", "noscript", "template", "iframe"),
+)
 _ATTRIBUTES = {
     "id": ("x", "it's", " y"),
     "class": ("r", " r  s", "s\tt", "it's", ""),

@@ -37,7 +37,7 @@ class Scope:
     def nodes(self, target: str) -> list[Selected]:
         if target == "text":
             return [Selected(spot, normalize(spot.text)) for _, spot in self.visible]
-        unread = HIDDEN if self.is_record else NOT_CONTENT
+        unread = NOT_CONTENT | {"head"} if self.is_record else NOT_CONTENT
         elements = [e for e in self.events if not isinstance(e, Spot) and not _is_inside(e, unread)]
         if target == "element":
             return [Selected(element, visible_text(element)) for element in elements]

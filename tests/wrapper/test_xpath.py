@@ -170,6 +170,13 @@ def test_what_is_hidden_says_nothing() -> None:
     ]
 
 
+def test_a_frame_counts_as_an_element_but_its_content_is_not_shown() -> None:
+    page = "<p>Film:<iframe href=/1>A</iframe>B</p><div><iframe href=/2>C</iframe></div>"
+    assert texts(rule("text"), page) == ["Film:", "B"]
+    assert texts(rule("@href", ("before", 0, "Film:")), page) == ["/1"]
+    assert texts(rule("@href", ("first-text", 0, "A")), page) == []
+
+
 def test_texts_of_the_head_are_not_before_anything() -> None:
     page = "<title>A</title><meta href=1><body><p>B</p>"
     assert texts(rule("@href", ("before", 0, "A")), page) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from lxml import etree
@@ -10,9 +11,11 @@ from siteloom.dom import parse
 from siteloom.dom.spots import Spot, texts_from
 from siteloom.errors import UnreadablePage
 from siteloom.model import Failure
+from siteloom.template.blocks import marks_in_order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
 
     from siteloom.dom import Element
     from siteloom.model import Page
@@ -40,31 +43,42 @@ def html_of(root: Element) -> str:
 
 def remove_template(root: Element, segments: PageSegments, blocks: Sequence[Block]) -> None:
     """Take the template out of the tree of a page, whose segments and blocks these are."""
-    marks = [iter(block.are_template) for block in blocks]
-    emptied: list[Element] = []
-    for spot, block in zip(list(texts_from(Spot(root, None))), segments.blocks, strict=True):
-        if next(marks[block]) and blocks[block].is_template:
+    spots = list(texts_from(Spot(root, None)))
+    emptied: set[Element] = set()
+    for spot, block, mark in zip(spots, segments.blocks, marks_in_order(segments, blocks), strict=True):
+        if mark and blocks[block].is_template:
             if spot.after is None:
                 spot.parent.text = " "
             else:
                 spot.after.tail = " "
-            emptied.append(spot.parent)
-    for element in emptied:
-        _remove_if_empty(element)
+            emptied.add(spot.parent)
+    while emptied:
+        inside: defaultdict[Element, set[Element]] = defaultdict(set)
+        for element in emptied:
+            above = element.getparent()
+            if above is not None and element.tag != "body" and _is_empty(element):
+                inside[above].add(element)
+        for above, children in inside.items():
+            _remove(children, above)
+        emptied = set(inside)  # they may be without content, too, by now
 
 
-def _remove_if_empty(element: Element) -> None:
-    """Remove an element without content, and those around it that are left without any."""
-    above = element.getparent()
-    while above is not None and element.tag != "body" and _is_empty(element):
-        before = element.getprevious()
-        tail = element.tail or ""
-        if before is None:
-            above.text = (above.text or "") + tail
-        else:
-            before.tail = (before.tail or "") + tail
-        above.remove(element)
-        element, above = above, above.getparent()
+def _remove(children: AbstractSet[Element], parent: Element) -> None:
+    """Remove some children of an element; the texts behind them stay."""
+    last: Element | None = None
+    texts = [parent.text or ""]
+    for child in [*parent, None]:
+        if child is not None and child in children:
+            texts.append(child.tail or "")
+            parent.remove(child)
+            continue
+        if len(texts) > 1:
+            if last is None:
+                parent.text = "".join(texts)
+            else:
+                last.tail = "".join(texts)
+        if child is not None:
+            last, texts = child, [child.tail or ""]
 
 
 def _is_empty(element: Element) -> bool:

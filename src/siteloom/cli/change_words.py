@@ -128,6 +128,11 @@ def readable(text: str, room: int | None = None) -> str:
     return shown if room is None or len(shown) <= room else f"{shown[: max(1, room - 3)]}..."
 
 
+def shortened(text: str, length: int) -> str:
+    """A text of our own output, cut if it is longer."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
 def say_wrapped(shell: Shell, text: str, indent: int = 0, hanging: int = 2) -> None:
     """Say something that may be long, in lines that a terminal has room for."""
     lines = wrap(

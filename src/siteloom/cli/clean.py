@@ -6,14 +6,14 @@ import json
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 
+from siteloom.cli.change_words import plural, shortened
 from siteloom.cli.shell import OutputOption, Shell
-from siteloom.cli.sources import SourcesArgument, say_unread, stored_pages
-from siteloom.errors import MissingExtra, UsageError
+from siteloom.cli.sources import SourcesArgument, nothing_read, say_unread, stored_pages
+from siteloom.errors import UsageError
 from siteloom.output import Column, Fields, ListOf, check_destination, open_output
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ class _SiteTally:
     texts: list[str] = field(default_factory=list)  # of template, from the first page with any
 
     def add(self, blocks: tuple[Block, ...]) -> None:
-        self.pages += 1
         self.blocks += len(blocks)
         template = [block.text for block in blocks if block.is_template]
         self.template_blocks += len(template)
@@ -88,14 +87,15 @@ def run(
     workspace: the more pages it has seen, the better it knows. All pages are counted before the first one is
     cleaned. Without -o it shows what was found.
     """
+    from siteloom.cleaning import check_extractor
     from siteloom.cleaning_runs import CleanedForm, clean_store
     from siteloom.model import Failure
     from siteloom.template import SegmentRule
 
     checked_form = cast("CleanedForm", _one_of(form, "--format", get_args(CleanedForm)))
     checked_rule = cast("SegmentRule", _one_of(rule, "--rule", get_args(SegmentRule)))
-    if checked_form == "main" and find_spec("trafilatura") is None:
-        raise MissingExtra("The main text of a page", "text")
+    if checked_form == "main":
+        check_extractor()
     if output is not None:
         check_destination(output)
     failures: Counter[str] = Counter()
@@ -119,15 +119,21 @@ def run(
             if isinstance(cleaned, Failure):
                 failures[cleaned.reason] += 1
                 continue
-            sites.setdefault(cleaned.site, _SiteTally()).add(cleaned.blocks)
-            if writer is not None and output is not None:
-                writer.write(_row(cleaned, is_flat=output.lower().endswith(".csv")))
-    say_unread(shell, failures)
-    if not sites and not failures:
+            tally = sites.setdefault(cleaned.site, _SiteTally())
+            tally.pages += 1
+            if writer is None or output is None:
+                tally.add(cleaned.blocks)
+            else:
+                writer.write(_row(cleaned, checked_form, is_flat=output.lower().endswith(".csv")))
+        open_until_done.close()
+        say_unread(shell, failures)
+        if not sites and (sources or failures):
+            raise nothing_read(store, failed=bool(failures))
+    if not sites:
         raise UsageError("There are no pages to clean: read some with siteloom ingest.")
     if output is None:
         _show(shell, sites, checked_form)
-    shell.say(f"{sum(tally.pages for tally in sites.values()):,} pages cleaned.")
+    shell.say(f"{plural(sum(tally.pages for tally in sites.values()), 'page')} cleaned.")
 
 
 def _one_of(given: str, option: str, known: tuple[str, ...]) -> str:
@@ -136,16 +142,15 @@ def _one_of(given: str, option: str, known: tuple[str, ...]) -> str:
     return given
 
 
-def _row(page: CleanedPage, *, is_flat: bool) -> dict[str, object]:
-    blocks = [
-        {"path": block.path, "text": block.text, "is_template": block.is_template} for block in page.blocks
-    ]
-    return {
-        "url": page.url,
-        "text": page.text,
-        "html": page.html,
-        "blocks": json.dumps(blocks, ensure_ascii=False) if is_flat else blocks,
-    }
+def _row(page: CleanedPage, form: CleanedForm, *, is_flat: bool) -> dict[str, object]:
+    row: dict[str, object] = {"url": page.url, "text": page.text, "html": page.html}
+    if form == "blocks":
+        blocks = [
+            {"path": block.path, "text": block.text, "is_template": block.is_template}
+            for block in page.blocks
+        ]
+        row["blocks"] = json.dumps(blocks, ensure_ascii=False) if is_flat else blocks
+    return row
 
 
 def _show(shell: Shell, sites: dict[str, _SiteTally], form: CleanedForm) -> None:
@@ -167,8 +172,6 @@ def _show(shell: Shell, sites: dict[str, _SiteTally], form: CleanedForm) -> None
     )
     for name, tally in sites.items():
         if tally.texts:
-            shell.say(f"{name}, such as: {' · '.join(map(_shortened, tally.texts))}")
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 1]}…"
+            shell.say(
+                f"{name}, such as: {' · '.join(shortened(text, _SHOWN_CHARACTERS) for text in tally.texts)}"
+            )

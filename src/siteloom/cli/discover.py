@@ -8,25 +8,26 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from siteloom.cli.change_words import say_wrapped
+from siteloom.cli.change_words import plural, say_wrapped, shortened
 from siteloom.cli.files import check_text_file, write_text
-from siteloom.cli.learn import show_learned
+from siteloom.cli.learn import say_replaced, show_rules
 from siteloom.cli.shell import Shell
 from siteloom.cli.sources import SourcesArgument, say_unread, stored_clusters, stored_pages
-from siteloom.errors import UsageError
+from siteloom.errors import SourceError, UsageError
 from siteloom.output import STANDARD_OUTPUT, Column, check_destination
 from siteloom.spacing import evenly_spaced
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from siteloom.discovery import Accepted, DiscoveredColumn, DiscoveredTable
-    from siteloom.model import Cluster, Page
+    from siteloom.model import Example, Page
     from siteloom.store import PageAddress, Store
 
 NAME = "discover"
 
 _RANKED_BY = 60  # pages of a cluster tell how record-like it is
+_SLIVER = 0.1  # of the pages of the largest cluster: of fewer a table rarely tells what the site is about
 _VALUES_SHOWN = 2
 _LONGEST_SHOWN = 30
 _NO_NAME = re.compile(r"\W+")
@@ -65,34 +66,41 @@ def run(
     """Show what varies between the pages of a cluster as a table, with no examples.
 
     Columns are named by what stands beside their values. Pages that list things give a row for each. The
-    clusters are ranked by how many telling values a row of them has; the first is shown unless --cluster
-    names another. With --accept, columns become the attributes of a wrapper: with a SOURCE it is written
-    to -o, without it is kept in the workspace.
+    clusters are ranked by how many telling values a row of them has, those with few pages behind the
+    others; the first is shown unless --cluster names another. With --accept, columns become the attributes
+    of a wrapper: with a SOURCE it is written to -o, without it is kept in the workspace, and so are the
+    values that it is learned from, as annotations beside those that there are.
     """
     _check(sources, accept, output)
     with stored_pages(shell, sources) as store:
-        if sources:
-            _cluster(shell, store)
-        choice = _chosen(shell, store, cluster, site)
+        choice = _chosen_of_sources(shell, store, cluster, site) if sources else None
+        if choice is None:
+            choice = _chosen(shell, store, cluster, site)
         table = _table(shell, store, choice)
         if accept:
             _accept(shell, store, choice, table, accept, output, in_workspace=not sources)
             return
         if output is not None:
             shell.write(output, _columns(table), _rows(table))
-        _show(shell, choice.cluster, table)
+        _show(shell, choice, table)
         if output is None:
             shell.say(
                 "To have the rows as data, give -o FILE; to make a wrapper of columns, --accept COLUMN."
             )
+        elif output != STANDARD_OUTPUT:
+            shell.say(f"{plural(len(table.rows), 'row')} are in {output}.")
 
 
 class _Choice(NamedTuple):
-    cluster: Cluster
+    """The pages to make a table of: those of a cluster, or all there are, which is no cluster."""
+
+    name: str
+    site: str
     addresses: tuple[PageAddress, ...]
+    is_cluster: bool = True
 
     def pages(self, store: Store) -> list[Page]:
-        return list(store.pages_at([self.addresses[member] for member in self.cluster.members]))
+        return list(store.pages_at(self.addresses))
 
 
 def _check(sources: Sequence[str] | None, accept: Sequence[str] | None, output: str | None) -> None:
@@ -105,15 +113,31 @@ def _check(sources: Sequence[str] | None, accept: Sequence[str] | None, output: 
         check_destination(output)
 
 
-def _cluster(shell: Shell, store: Store) -> None:
+def _chosen_of_sources(shell: Shell, store: Store, name: str | None, site: str | None) -> _Choice | None:
+    """All pages if they cannot be clustered, else None, after their clusters were found."""
     from siteloom.pipeline import cluster_store
 
     with shell.counting("Clustering") as count:
-        clustering, _ = cluster_store(
+        clustering, addresses = cluster_store(
             store, "vertex", limits=shell.settings.parse, on_page=lambda _: count(1)
         )
-    if not clustering.clusters:
-        raise UsageError("No two of these pages were made alike: there is nothing to compare them by.")
+    if not addresses:
+        raise SourceError("There is no page to discover a table in: the sources have none that can be read.")
+    clusters = clustering.clusters
+    if name is not None and name not in {found.id for found in clusters}:
+        known = ", ".join(found.id for found in clusters) or "none at all"
+        raise UsageError(f"There is no cluster {name} of these pages: there are {known}.")
+    sites = dict.fromkeys(address.site for address in addresses)
+    if site is not None and site not in sites:
+        raise UsageError(f"There is no page of {site}: there are pages of {', '.join(sites)}.")
+    own = tuple(address for address in addresses if site in (None, address.site))
+    if not any(site in (None, found.site) for found in clusters):
+        return _Choice(", ".join(dict.fromkeys(address.site for address in own)), own[0].site, own, False)
+    outside = [page for page in clustering.unclustered if site in (None, addresses[page].site)]
+    if outside and name is None:
+        is_one = len(outside) == 1
+        shell.say(f"{plural(len(outside), 'page')} {'is' if is_one else 'are'} in no cluster and left out.")
+    return None
 
 
 def _chosen(shell: Shell, store: Store, name: str | None, site: str | None) -> _Choice:
@@ -122,33 +146,41 @@ def _chosen(shell: Shell, store: Store, name: str | None, site: str | None) -> _
     clusters = tuple(found for found in clusters if site in (None, found.site))
     if not clusters:
         raise UsageError(f"There is no cluster of {site}: siteloom cluster lists them.")
-    if len(clusters) == 1:
-        return _Choice(clusters[0], addresses)
-    from siteloom.discovery import discover
+    choices = [
+        _Choice(found.id, found.site, tuple(addresses[member] for member in found.members))
+        for found in clusters
+    ]
+    if len(choices) == 1:
+        return choices[0]
+    from siteloom.discovery import outline
 
-    ranked = []
+    outlines = []
     with shell.counting("Looking at", "clusters") as count:
-        for found in clusters:
-            members = evenly_spaced(found.members, _RANKED_BY)
-            pages = store.pages_at([addresses[member] for member in members])
-            ranked.append((discover(pages, limits=shell.settings.parse), found))
+        for choice in choices:
+            pages = store.pages_at(evenly_spaced(choice.addresses, _RANKED_BY))
+            outlines.append(outline(pages, limits=shell.settings.parse))
             count(1)
-    ranked.sort(key=lambda one: -one[0].record_likeness)
+    least = _SLIVER * max(len(choice.addresses) for choice in choices)
+    ranked = sorted(
+        zip(choices, outlines, strict=True),
+        key=lambda one: (len(one[0].addresses) < least, -one[1].record_likeness),
+    )
     shell.show(
         "Clusters, the most record-like first",
         ("cluster", "pages", "values of a row", "rows are", "columns"),
         (
             (
-                found.id,
-                found.size,
-                table.record_likeness,
-                "items of lists" if table.record_xpath else "pages",
-                len(table.columns),
+                choice.name,
+                len(choice.addresses),
+                found.record_likeness,
+                "items of lists" if found.are_lists else "pages",
+                found.columns,
             )
-            for table, found in ranked
+            for choice, found in ranked
         ),
+        unbroken="cluster",
     )
-    return _Choice(ranked[0][1], addresses)
+    return ranked[0][0]
 
 
 def _table(shell: Shell, store: Store, choice: _Choice) -> DiscoveredTable:
@@ -158,7 +190,12 @@ def _table(shell: Shell, store: Store, choice: _Choice) -> DiscoveredTable:
         pages = choice.pages(store)
         count(len(pages))
         table = discover(pages, limits=shell.settings.parse)
-    say_unread(shell, Counter(failure.reason for failure in table.failures))
+    reasons = Counter(failure.reason for failure in table.failures)
+    if not table.rows:
+        raise SourceError(f"None of the pages of {choice.name} can be read: {'; '.join(reasons)}.")
+    say_unread(shell, reasons)
+    if not (choice.is_cluster or table.columns):
+        raise UsageError("No two of these pages were made alike: there is nothing to compare them by.")
     return table
 
 
@@ -171,25 +208,23 @@ def _rows(table: DiscoveredTable) -> Iterator[dict[str, object]]:
         yield {"url": row.url, **{label: list(texts) for label, texts in row.values.items()}}
 
 
-def _show(shell: Shell, cluster: Cluster, table: DiscoveredTable) -> None:
+def _show(shell: Shell, choice: _Choice, table: DiscoveredTable) -> None:
     rows = [
         (column.label, column.type, f"{column.filled:.0%}", examples_of(table, column))
         for column in table.columns
     ]
-    what = f"records in {table.record_xpath}" if table.record_xpath else "pages"
-    shell.show(f"{cluster.id}: {len(table.rows):,} {what}", ("column", "type", "filled", "for example"), rows)
+    pages = plural(len(choice.addresses) - len(table.failures), "page")
+    what = f"{len(table.rows):,} records in {table.record_xpath} of {pages}" if table.record_xpath else pages
+    shell.show(f"{choice.name}: {what}", ("column", "type", "filled", "for example"), rows)
     if not rows:
         shell.say("Nothing varies between these pages.")
 
 
 def examples_of(table: DiscoveredTable, column: DiscoveredColumn) -> str:
     """Some values of a column, each on a line."""
-    filled = [row[column.label] for row in table.rows if row[column.label]]
-    return "\n".join(_short(", ".join(texts)) for texts in evenly_spaced(filled, _VALUES_SHOWN))
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1]}…"
+    cells = (", ".join(row[column.label]) for row in table.rows)
+    different = list(dict.fromkeys(shortened(cell, _LONGEST_SHOWN) for cell in cells if cell))
+    return "\n".join(evenly_spaced(different, _VALUES_SHOWN))
 
 
 def _accept(
@@ -203,36 +238,87 @@ def _accept(
     in_workspace: bool,
 ) -> None:
     from siteloom.discovery import accept_columns
-    from siteloom.pipeline import AnnotatedTemplate, learn_template
+    from siteloom.learning import learn_wrapper
 
-    labels = {column.label for column in table.columns}
-    names = dict(_named(accepted, labels) for accepted in accept)
-    if len(names) < len(accept):
-        raise UsageError("Two columns would get the same name: give each its own, as in --accept name=title.")
-    accepted = accept_columns(table, choice.pages(store), names)
-    template = AnnotatedTemplate(choice.cluster.site, [choice.cluster], accepted.examples)
-    new = learn_template(store, template)
-    if new.learned is not None:
-        show_learned(shell, new.learned)
+    names = _names(accept, [column.label for column in table.columns])
+    pages = choice.pages(store)
+    annotated = store.examples(choice.site)
+    accepted = accept_columns(table, pages, names, annotated)
+    if choice.is_cluster:
+        text = _learn_beside(shell, store, choice, accepted.examples, annotated, in_workspace=in_workspace)
+    else:
+        learned = learn_wrapper(accepted.examples, pages)
+        show_rules(shell, learned)
+        text = learned.wrapper.to_json()
     _say_agreement(shell, accepted)
-    if in_workspace:
-        shell.say(f"The wrapper is kept as {new.name}, version {new.version}.")
     if output is not None:
-        write_text(output, store.wrapper(new.name).text)
+        write_text(output, text)
         if output != STANDARD_OUTPUT:
             shell.say(f"The wrapper is in {output}.")
 
 
-def _named(accepted: str, labels: Collection[str]) -> tuple[str, str]:
+def _learn_beside(
+    shell: Shell,
+    store: Store,
+    choice: _Choice,
+    examples: Sequence[Example],
+    annotated: Collection[Example],
+    *,
+    in_workspace: bool,
+) -> str:
+    """Keep examples as annotations, and learn from all that there are, as `siteloom learn` would."""
+    from siteloom.pipeline import annotated_templates, learn_template
+
+    of_url = {address.url: address for address in choice.addresses}
+    for example in examples:
+        if example not in annotated:
+            store.save_example(of_url[example.page.url], example, NAME)
+    template = next(
+        one
+        for one in annotated_templates(store, choice.name)
+        if any(example.page.url == examples[0].page.url for example in one.examples)
+    )
+    new = learn_template(store, template)
+    if new.learned is not None:
+        show_rules(shell, new.learned)
+    if in_workspace:
+        shell.say(f"The wrapper is kept as {new.name}, version {new.version}.")
+        say_replaced(shell, store, new)
+    return store.wrapper(new.name).text
+
+
+def _names(accept: Sequence[str], labels: Sequence[str]) -> Mapping[str, str]:
+    """The labels of accepted columns by the names of their attributes."""
+    names = dict(_named(accepted, labels) for accepted in accept)
+    if len(names) < len(accept):
+        raise UsageError("Two columns would get the same name: give each its own, as in --accept name=title.")
+    return names
+
+
+def _named(accepted: str, labels: Sequence[str]) -> tuple[str, str]:
     """An attribute and the label of its column; without one, the label makes its name."""
-    name, equals, label = accepted.partition("=")
-    if equals and name.strip() and accepted not in labels:
-        return name.strip(), label.strip()
-    return _NO_NAME.sub("_", accepted.lower()).strip("_") or accepted, accepted
+    label = _label(accepted, labels)
+    if label in labels or "=" not in accepted:
+        return _NO_NAME.sub("_", accepted.lower()).strip("_") or accepted, label
+    name, _, label = (part.strip() for part in accepted.partition("="))
+    if not (name and label):
+        raise UsageError(f"Give a name and a column, as in --accept name=title, instead of {accepted!r}.")
+    return name, _label(label, labels)
+
+
+def _label(wanted: str, labels: Sequence[str]) -> str:
+    """The label that is wanted, even if it is written in capitals."""
+    alike = [label for label in labels if label.casefold() == wanted.casefold()]
+    return alike[0] if len(alike) == 1 else wanted
 
 
 def _say_agreement(shell: Shell, accepted: Accepted) -> None:
+    pages = plural(accepted.tried, "page")
     told = ", ".join(f"{name} {share:.0%}" for name, share in accepted.agreement.items())
-    say_wrapped(
-        shell, f"On pages that it was tried on, the wrapper finds just what the columns have: {told}."
-    )
+    say_wrapped(shell, f"Tried on {pages}, the wrapper finds just what the columns have: {told}.")
+    for name, share in accepted.left_out.items():
+        say_wrapped(
+            shell,
+            f"{name} is left out: no rule was found that gives more than {share:.0%} of what its column has. "
+            "Annotate a few pages instead.",
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,7 +17,13 @@ if TYPE_CHECKING:
 NAME = "doctor"
 
 _COLUMNS = (Column("check"), Column("ok", "flag"), Column("finding"))
-_EXTRAS = {"embedded": "extruct", "parquet": "pyarrow", "postgres": "psycopg", "values": "dateparser"}
+_EXTRAS = {
+    "embedded": "extruct",
+    "parquet": "pyarrow",
+    "postgres": "psycopg",
+    "text": "trafilatura",
+    "values": "dateparser",
+}
 
 
 class _Finding(NamedTuple):
@@ -52,9 +59,17 @@ def _installation() -> Iterator[_Finding]:
     reads_on = not isinstance(root, Failure) and "after the end" in visible_text(root)
     yield _Finding("parser", reads_on, PARSER if reads_on else f"{PARSER} drops what follows </html>")
     for extra, module in _EXTRAS.items():
-        installed = find_spec(module) is not None
-        hint = "installed" if installed else f"not installed; pip install 'siteloom[{extra}]' if you need it"
-        yield _Finding(f"extra {extra}", True, hint)
+        yield _Finding(f"extra {extra}", True, _state_of_extra(extra, module))
+
+
+def _state_of_extra(extra: str, module: str) -> str:
+    try:
+        import_module(module)
+    except ImportError as error:
+        if find_spec(module) is None:
+            return f"not installed; pip install 'siteloom[{extra}]' if you need it"
+        return f"installed, but it cannot be used: {' '.join(str(error).split())}"
+    return "installed"
 
 
 def _workspace(shell: Shell) -> Iterator[_Finding]:

@@ -196,9 +196,7 @@ def _show_findings(shell: Shell, found: SelfAnnotated) -> None:
 
 
 def _show_new(shell: Shell, store: Store, template: AnnotatedTemplate, new: NewWrapper) -> None:
-    """Say what came of a template; if its wrapper is watched, that of its new version is from now on."""
-    from siteloom.upkeep import watch_again
-
+    """Say what came of a template."""
     if new.learned is None:
         shell.say("")
         say_wrapped(
@@ -210,6 +208,20 @@ def _show_new(shell: Shell, store: Store, template: AnnotatedTemplate, new: NewW
     clusters = ", ".join(found.id for found in template.clusters) or "pages in no cluster"
     shell.say(f"\n{new.name}, version {new.version}, for {clusters}")
     show_learned(shell, new.learned)
+    say_replaced(shell, store, new)
+
+
+def say_replaced(shell: Shell, store: Store, new: NewWrapper) -> None:
+    """Say which attributes only the version before has; if that is watched, the new one is from now on."""
+    from siteloom.upkeep import watch_again
+
+    if new.lost:
+        say_wrapped(
+            shell,
+            f"No example tells of {', '.join(new.lost)}, which the version before finds: "
+            f"siteloom rollback {new.name} brings it back.",
+            hanging=0,
+        )
     if (again := watch_again(store, new.name)) is not None:
         what = "were chosen anew" if again.watch else f"could not be chosen anew: {again.reason}"
         say_wrapped(shell, f"The pages by which its changes are noticed {what.rstrip('.')}.", hanging=0)
@@ -224,6 +236,21 @@ def _annotate(shell: Shell, store: Store, file: str) -> None:
 
 def show_learned(shell: Shell, learned: Learned) -> None:
     """Print what was learned: how each attribute is found, and where to look next."""
+    show_rules(shell, learned)
+    for conflict in learned.report.disagreements:
+        fits = f", although the same rule is right on {conflict.fits}" if conflict.fits else ""
+        shell.say(
+            f"{conflict.url}: the example says {conflict.attribute} is {_shown(conflict.expected)}, "
+            f"the wrapper finds {_shown(conflict.found)}{fits}."
+        )
+    if learned.report.odd_pages:
+        shell.say("These pages would teach most if they were annotated next:")
+        for page in learned.report.odd_pages:
+            shell.say(f"  {page.url}: {'; '.join(page.reasons)}")
+
+
+def show_rules(shell: Shell, learned: Learned) -> None:
+    """Print how each attribute is found."""
     from siteloom.wrapper.explain import rule_words
 
     rows = []
@@ -247,16 +274,6 @@ def show_learned(shell: Shell, learned: Learned) -> None:
         multi = bool(rules.attribute.multi)
         first = rule_words(rules.rules[0], multi=multi) if rules.rules else "no rule was found"
         say_wrapped(shell, f"{name}: {first}")
-    for conflict in learned.report.disagreements:
-        fits = f", although the same rule is right on {conflict.fits}" if conflict.fits else ""
-        shell.say(
-            f"{conflict.url}: the example says {conflict.attribute} is {_shown(conflict.expected)}, "
-            f"the wrapper finds {_shown(conflict.found)}{fits}."
-        )
-    if learned.report.odd_pages:
-        shell.say("These pages would teach most if they were annotated next:")
-        for page in learned.report.odd_pages:
-            shell.say(f"  {page.url}: {'; '.join(page.reasons)}")
 
 
 def _shown(values: tuple[str, ...]) -> str:

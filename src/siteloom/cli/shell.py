@@ -25,7 +25,7 @@ from siteloom.output import Column, open_output
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from rich.console import Console
+    from rich.console import Console, JustifyMethod
 
     from siteloom.store import Store
 
@@ -91,8 +91,10 @@ class Shell:
         logging.getLogger(PROGRAM).error(text)
         typer.echo(f"{PROGRAM}: {text}", err=True)
 
-    def show(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """Print a table; numbers stand to the right."""
+    def show(
+        self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, unbroken: str = ""
+    ) -> None:
+        """Print a table; numbers stand to the right. What is in the unbroken column can be copied."""
         if self.quiet:
             return
         from rich.table import Table
@@ -102,7 +104,8 @@ class Shell:
         table = Table(title=Text(title), title_justify="left", title_style="bold")
         for number, column in enumerate(columns):
             numeric = bool(rows) and all(isinstance(row[number], int | float) for row in rows)
-            table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+            justify: JustifyMethod = "right" if numeric else "left"
+            table.add_column(column, justify=justify, overflow="fold", no_wrap=column == unbroken)
         for row in rows:
             table.add_row(*(Text(_shown(value)) for value in row))
         self._console().print(table)

@@ -59,6 +59,13 @@ def why_no_page(*, failed: bool, skipped: int) -> str:
     return "the sources are empty"
 
 
+def nothing_read(store: Store, *, failed: bool) -> SourceError:
+    """The error that no page could be read of a store; if it is one of sources, they may have had none."""
+    counts = store.runs(1)[0].counts
+    why = why_no_page(failed=failed or bool(counts.get("failed")), skipped=counts.get("skipped", 0))
+    return SourceError(f"No page could be read: {why}.")
+
+
 @contextmanager
 def stored_pages(shell: Shell, sources: list[str] | None) -> Iterator[Store]:
     """The workspace's store; or, for sources, one of their pages that is gone in the end.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from siteloom.discovery.naming import Place, column_name
-from siteloom.discovery.xpaths import Sample, column_xpath, element_xpath
+from siteloom.discovery.xpaths import Sample, column_xpath, prose_xpath
+from siteloom.spacing import evenly_spaced
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -14,8 +16,10 @@ if TYPE_CHECKING:
     from siteloom.discovery.units import Units
     from siteloom.dom import Element
 
-_SAMPLED = 5  # units to name a column by, and to try its XPath on
-_COMMON = 10  # pages that are tried first, so that few have to be parsed again
+_NAMED_BY = 5  # units with a column
+_TRIED_WITH = 10  # units with a column: an XPath that is right on nine in ten of all is found so
+_TRIED_WITHOUT = 4
+_COMMON = 12  # units that are looked at first, so that few pages have to be parsed again
 
 
 class Described(NamedTuple):
@@ -37,6 +41,8 @@ class _Tops:
     def __init__(self, units: Units) -> None:
         self._units = units
         self._kept: dict[int, tuple[Element, ...]] = {}
+        for unit in evenly_spaced(range(len(units.page_of)), _COMMON):
+            self.of(unit)
 
     def of(self, unit: int) -> tuple[Element, ...]:
         """The elements of a unit."""
@@ -44,31 +50,51 @@ class _Tops:
             self._kept[unit] = self._units.tops(unit)
         return self._kept[unit]
 
-    def known_first(self, units: Collection[int]) -> list[int]:
-        """Some of the units, best such whose trees are there already."""
+    def some_with(self, column: Collection[int]) -> list[int]:
+        """Some of the units of a column."""
+        return self._some(column, _NAMED_BY, _TRIED_WITH)
+
+    def some_without(self, column: Collection[int]) -> list[int]:
+        """Some of the other units."""
+        others = [unit for unit in range(len(self._units.page_of)) if unit not in column]
+        return self._some(others, _TRIED_WITHOUT, _TRIED_WITHOUT)
+
+    def _some(self, units: Collection[int], least: int, most: int) -> list[int]:
+        """At least so many units if there are, at best such whose trees are there already."""
         known = [unit for unit in self._kept if unit in units]
-        step = max(1, len(units) // _COMMON)
-        others = [unit for unit in list(units)[::step] if unit not in self._kept]
-        return [*known, *others][:_SAMPLED]
+        others = [unit for unit in units if unit not in self._kept]
+        return [*known[:most], *evenly_spaced(others, max(0, least - len(known)))]
 
 
 def _described(column: Found, units: Units, tops: _Tops) -> Described:
     texts = units.texts
     places, samples = [], []
-    for unit in tops.known_first(column.strand.rows.keys()):
+    with_column = column.strand.rows.keys()
+    for unit in tops.some_with(with_column):
         rows = column.strand.rows[unit]
         own = tops.of(unit)
-        element = _element(own, texts.path_text(int(texts.path[rows[0]])))
         shown = tuple(texts.texts[text] for text in texts.text[list(rows)].tolist())
         attribute = texts.leaf(rows[0])[1:] if column.form == "attribute" else None
+        paths = [texts.path_text(int(texts.path[row])) for row in rows]
+        element = _element(own, paths[0])
         places.append(Place(element, shown[0], attribute, own[0] if units.are_parts else None))
+        if column.form == "prose" and (around := common_element(paths)):  # or it stands in several parts
+            element = _element(own, f"{around}/")
         samples.append(Sample(own, element, shown))
     anchor = None if column.strand.anchor is None else texts.texts[column.strand.anchor]
-    name = column_name(places, anchor)
+    name = column_name(places[:_NAMED_BY], anchor)
+    without = [tops.of(unit) for unit in tops.some_without(with_column)]
     if column.form == "prose":
-        return Described(name, element_xpath(samples[0].element))
+        return Described(name, prose_xpath(samples, without, is_part=units.are_parts))
     leaf = f"@{places[0].attribute}" if column.form == "attribute" else "text()"
-    return Described(name, column_xpath(samples, leaf, anchor, is_part=units.are_parts))
+    return Described(name, column_xpath(samples, without, leaf, anchor, is_part=units.are_parts))
+
+
+def common_element(nodes: Sequence[str]) -> str:
+    """The path of the smallest element that all nodes are in."""
+    split = [node.split("/")[:-1] for node in nodes]
+    common = [steps[0] for steps in takewhile(lambda steps: len(set(steps)) == 1, zip(*split, strict=False))]
+    return "/".join(common)
 
 
 def _element(tops: Sequence[Element], path: str) -> Element:

@@ -9,7 +9,6 @@ text that varies is what the pages are about.
 
 from __future__ import annotations
 
-import re
 import sys
 from bisect import bisect_right
 from collections import Counter, defaultdict
@@ -25,6 +24,7 @@ from siteloom.discovery.siblings import (
     repeats_among_siblings,
     similarity,
 )
+from siteloom.discovery.strands import LETTER, OWN_LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,7 +38,6 @@ _LINKS = 0.9  # a list is a menu if so much of its text is links
 _DOUBTFUL = 0.3  # paragraphs and parts with a single field are seldom records: they weigh less
 _SLOTS = 1.5  # names for each part of a page; records have new ones on every page
 _NEARLY_ALL = 0.9
-_LETTER = re.compile(r"[^\W\d_]")  # a number is no name: rankings have the same ones on every page
 
 # Lists of reviews and of other things hold up to three quarters of the text of detail pages. Such SWDE
 # sites have eight and more varying fields outside of lists, the built-in detail pages five and more; the
@@ -60,19 +59,11 @@ class RecordPart(NamedTuple):
 class Listing(NamedTuple):
     """Records of one sort, page by page in document order.
 
-    `share` tells how much of the text that varies on the pages stands inside
-    the records; links of menus are not counted.
+    `parents` is the path of the elements that they stand in: tags with classes and ids, from the root on.
     """
 
     parts: tuple[RecordPart, ...]
-    share: float
-
-
-def listings(roots: Sequence[Element]) -> tuple[Listing, ...]:
-    """All records that repeat on the pages of a cluster, those that hold most text first."""
-    pages = ClusterPages(roots)
-    groups = _groups(pages)
-    return tuple(_listing(pages, group, groups) for group in _ranked(pages, groups))
+    parents: tuple[str, ...]
 
 
 def main_listing(roots: Sequence[Element]) -> Listing | None:
@@ -80,13 +71,26 @@ def main_listing(roots: Sequence[Element]) -> Listing | None:
     pages = ClusterPages(roots)
     groups = _groups(pages)
     best = next(iter(_ranked(pages, groups)), None)
-    return _listing(pages, best, groups) if best is not None and _is_main(pages, best, groups) else None
+    if best is None or not _is_main(pages, best, groups):
+        return None
+    return Listing(_record_parts(pages, best), pages.steps(best.path))
+
+
+def parts_inside(roots: Sequence[Element], parents: tuple[str, ...]) -> tuple[RecordPart, ...]:
+    """The records on other pages of a cluster whose main listing is known."""
+    pages = ClusterPages(roots)
+    for path, elements in _parents(pages).items():
+        if pages.steps(path) == parents:
+            group = _group(pages, path, elements)
+            return () if group is None else _record_parts(pages, group)
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
     """Records whose parents have the same path."""
 
+    path: int
     parts: tuple[Part, ...]
     chars: int  # that vary
     linked: int  # of these inside links
@@ -108,27 +112,34 @@ class _Group:
 
 def _groups(pages: ClusterPages) -> list[_Group]:
     """The records of each path of parents, where there are any."""
+    found = (_group(pages, path, elements) for path, elements in _parents(pages).items())
+    return [group for group in found if group is not None and not _are_facts(pages, group)]
+
+
+def _parents(pages: ClusterPages) -> defaultdict[int, list[Part]]:
+    """Elements that others stand in, by path."""
     parents: defaultdict[int, list[Part]] = defaultdict(list)
     for page, tree in enumerate(pages.trees):
         for number, children in tree.children.items():
             if children:
                 parents[tree.paths[number]].append(Part(page, (number,)))
-    found = (_group(pages, elements) for elements in parents.values())
-    return [group for group in found if group is not None and not _are_facts(pages, group)]
+    return parents
 
 
-def _group(pages: ClusterPages, parents: Sequence[Part]) -> _Group | None:
+def _group(pages: ClusterPages, path: int, parents: Sequence[Part]) -> _Group | None:
     families = [(page, pages.trees[page].children[number]) for page, (number,) in parents]
     if all(len(children) < SEVERAL for _, children in families):
         return None
     inside = sum(map(pages.chars, parents))
     if inside < _LEAST_SHARE * pages.all_chars or not inside:
         return None
+    families = [(page, children) for page, children in families if not _are_labelled(pages, page, children)]
     parts = [part for part in record_parts(pages, families) if not _is_furniture(pages, part)]
     own_parents = {pages.trees[page].elements[elements[0]].getparent() for page, elements in parts}
     if not _repeats(parts) or not repeats_among_siblings(parts, len(own_parents)):
         return None
     return _Group(
+        path,
         tuple(parts),
         sum(map(pages.chars, parts)),
         sum(map(pages.linked, parts)),
@@ -172,12 +183,11 @@ def _ranked(pages: ClusterPages, groups: Sequence[_Group]) -> list[_Group]:
     return sorted(ranked, key=lambda group: -group.weight)
 
 
-def _listing(pages: ClusterPages, group: _Group, groups: Sequence[_Group]) -> Listing:
-    parts = (
+def _record_parts(pages: ClusterPages, group: _Group) -> tuple[RecordPart, ...]:
+    return tuple(
         RecordPart(page, tuple(pages.trees[page].elements[one] for one in elements))
         for page, elements in sorted(group.parts)
     )
-    return Listing(tuple(parts), _share(pages, group, groups))
 
 
 def _share(pages: ClusterPages, group: _Group, groups: Sequence[_Group]) -> float:
@@ -207,6 +217,20 @@ def _chars_of_all(pages: ClusterPages, groups: Iterable[_Group]) -> int:
     return total
 
 
+def _are_labelled(pages: ClusterPages, page: int, siblings: Sequence[int]) -> bool:
+    """Whether most of some siblings begin with a text of the template, each with another.
+
+    So do the facts about one thing, or their labels. On a single page nothing tells the template.
+    """
+    if len(pages.trees) == 1:
+        return False
+    tree = pages.trees[page]
+    begin = [tree.texts[tree.first_text[one]] for one in siblings if tree.has_text(one)]
+    labels = {pages.path_and_text(text)[1] for text in begin if not pages.varies[text]}
+    labels = {label for label in labels if LETTER.search(label)}
+    return len(labels) >= max(SEVERAL, USUAL * len(begin))
+
+
 def _are_facts(pages: ClusterPages, group: _Group) -> bool:
     """Whether each part has an id or a label of its own that is the same on other pages.
 
@@ -218,10 +242,17 @@ def _are_facts(pages: ClusterPages, group: _Group) -> bool:
     for page, elements in group.parts:
         tree = pages.trees[page]
         ids.append((page, DIGITS.sub("", tree.elements[elements[0]].get("id", ""))))
-        labels.append((page, pages.path_and_text(tree.texts[tree.first_text[elements[0]]])[1]))
+        text = pages.path_and_text(tree.texts[tree.first_text[elements[0]]])[1]
+        labels.append((page, _own_label(text) or text))
     return any(
-        _name_slots([name for name in names if _LETTER.search(name[1])], group) for names in (ids, labels)
+        _name_slots([name for name in names if LETTER.search(name[1])], group) for names in (ids, labels)
     )
+
+
+def _own_label(text: str) -> str:
+    """What a text that names itself begins with."""
+    label = OWN_LABEL.match(text)
+    return label[1] if label and LETTER.search(label[1]) else ""
 
 
 def _name_slots(names: Sequence[tuple[int, str]], group: _Group) -> bool:
@@ -286,7 +317,8 @@ def _is_main(pages: ClusterPages, group: _Group, groups: Sequence[_Group]) -> bo
         or (group.fields < _TWO_FIELDS and not group.is_menu)
     ):
         return False
-    outside = _fields_outside(pages, groups)
+    others = [one for one in groups if one is group or not _overlap(pages, group, one)]
+    outside = _fields_outside(pages, others)
     if len(pages.trees) > 1:
         return outside <= _MOST_FIELDS_OUTSIDE
     return outside * _FIELDS_TO_ONE_OUTSIDE <= group.fields * len(group.parts) and _lead_on(pages, group)
@@ -299,21 +331,26 @@ def _lead_on(pages: ClusterPages, group: _Group) -> bool:
 
 
 def _fields_outside(pages: ClusterPages, groups: Sequence[_Group]) -> int:
-    """The paths outside of any group that have a text that varies on most of the pages.
+    """How many texts stand outside of any group that vary on most of the pages.
 
-    Of texts that stand there twice one counts; of a single page no links, which may be those of a menu.
+    They are told apart by their path, the template text before and a label of their own. Of texts that
+    stand there twice one counts; of a single page no links, which may be those of a menu.
     """
     inside: list[set[int]] = [set() for _ in pages.trees]
     for group in groups:
         for part in group.parts:
             inside[part.page].update(range(*pages.span(part)))
-    counts: Counter[int] = Counter()
+    counts: Counter[tuple[int, int, str]] = Counter()
     for tree, places in zip(pages.trees, inside, strict=True):
-        outside: dict[str, int] = {}
+        outside: dict[str, tuple[int, int, str]] = {}
+        before = -1
         for place, text in enumerate(tree.texts):
-            is_told = tree.lengths[place] and pages.varies[text] and place not in places
-            if is_told and not (len(pages.trees) == 1 and tree.is_linked[place]):
+            if not tree.lengths[place] or place in places:
+                continue
+            if not pages.varies[text]:
+                before = text
+            elif not (len(pages.trees) == 1 and tree.is_linked[place]):
                 path, words = pages.path_and_text(text)
-                outside[words] = path
+                outside[words] = path, before, _own_label(words)
         counts.update(set(outside.values()))
     return sum(count > USUAL * len(pages.trees) for count in counts.values())

@@ -7,7 +7,7 @@ from collections import Counter
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.discovery.strands import COLONS
+from siteloom.discovery.strands import COLONS, OWN_LABEL
 from siteloom.dom import attribute_words, normalize, visible_text
 from siteloom.dom.spots import Spot, previous_spot, text_before
 
@@ -20,9 +20,12 @@ _LONGEST = 40  # characters of a name; longer texts are sentences
 _MOST_WORDS = 6
 _AGREED = 0.6  # of the places looked at, on a name
 _AGREED_LABEL = 0.8  # a value may stand before another, and in a menu as well
+_TEXTS_UNDER_HEADING = 50  # above a value; what is further up names something else
 _LEVELS = 3  # up from a value; what holds it and its label is small
-_PREFIX = re.compile(rf"([^{COLONS}]{{2,40}})[{COLONS}](?!//)\s*\S")
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_SIGNS = f" {COLONS}*•|-–—>»·.,"  # noqa: RUF001
+_OPEN_BRACKET = re.compile(r"[(\[][^)\]]*$")
+_IN_BRACKETS = re.compile(r"[(\[]?([^()\[\]]+)[)\]]")
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _SAID = ("itemprop", "property", "data-label", "data-title", "data-field")
 _LABEL_TAGS = frozenset({"b", "dt", "em", "label", "legend", "strong", "th"})
@@ -56,25 +59,34 @@ def column_name(places: Sequence[Place], anchor: str | None) -> str:
 
     A label must be the template text before the column, its anchor; else it is a value, too.
     """
-    for source in (_said, _own_prefix, _title, _table_header, _label_beside, _heading, _class_name):
+    for source in _SOURCES:
         names = Counter(name for place in places if (name := source(place)))
         for name, count in names.most_common(1):
-            is_label = source in (_label_beside, _heading)
-            least = (_AGREED_LABEL if is_label else _AGREED) * len(places)
-            if count >= least and (not is_label or name == anchor):
+            least = (_AGREED_LABEL if source in _BESIDE else _AGREED) * len(places)
+            if count >= least and (source not in _ANCHORS or name == anchor):
                 return tidy(name)
     attribute = places[0].attribute
     return _OF_ATTRIBUTE[attribute] if attribute is not None else "text"
 
 
 def tidy(text: str) -> str:
-    """A text as a name: without the colon and other signs around it."""
-    return normalize(text).strip(f" {COLONS}*•|-–—>»·.,()[]") or normalize(text)  # noqa: RUF001
+    """A text as a name: without the colon and other signs around it, nor half of a pair of brackets."""
+    whole = normalize(text)
+    name = _OPEN_BRACKET.sub("", whole).strip(_SIGNS)
+    if in_brackets := _IN_BRACKETS.fullmatch(name):
+        name = in_brackets[1]
+    return name or whole
 
 
 def is_short(text: str) -> bool:
-    """Whether a text may be a name, and is no sentence."""
-    return len(text) <= _LONGEST and len(text.split()) <= _MOST_WORDS and bool(_LETTERS.search(text))
+    """Whether a text may be a name, and is no sentence, number or date."""
+    digits = sum(character.isdigit() for character in text)
+    return (
+        len(text) <= _LONGEST
+        and len(text.split()) <= _MOST_WORDS
+        and bool(_LETTERS.search(text))
+        and digits < sum(character.isalpha() for character in text)
+    )
 
 
 def unique(names: Sequence[str]) -> list[str]:
@@ -104,7 +116,7 @@ def _said(place: Place) -> str | None:
 
 
 def _own_prefix(place: Place) -> str | None:
-    prefix = _PREFIX.match(place.text) if place.attribute is None else None
+    prefix = OWN_LABEL.match(place.text) if place.attribute is None else None
     return prefix[1] if prefix and is_short(prefix[1]) else None
 
 
@@ -122,7 +134,7 @@ def _label_beside(place: Place) -> str | None:
     if spot is None or (place.attribute is not None and spot.parent.tag == "a"):  # that is another link
         return None
     label = normalize(spot.text)
-    if not is_short(label):
+    if not is_short(label) or OWN_LABEL.match(label):  # with a value of its own it names no other
         return None
     is_marked = label.endswith(tuple(COLONS)) or any(
         element.tag in _LABEL_TAGS
@@ -163,9 +175,13 @@ def _around(place: Place) -> Iterator[Element]:
     yield from takewhile(lambda above: above is not outside, _ancestors(place.element))
 
 
+def _cell(place: Place) -> Element | None:
+    return next((element for element in _around(place) if element.tag == "td"), None)
+
+
 def _table_header(place: Place) -> str | None:
     """What stands at the head of the value's column of a table, which is in a row of heads alone."""
-    cell = next((element for element in _around(place) if element.tag == "td"), None)
+    cell = _cell(place)
     row = cell.getparent() if cell is not None else None
     table = next(row.iterancestors("table"), None) if row is not None else None
     if cell is None or row is None or table is None:
@@ -180,10 +196,37 @@ def _are_heads(cells: Sequence[Element]) -> bool:
     return len(cells) > 1 and all(cell.tag == "th" for cell in cells)
 
 
+def _cell_above(place: Place) -> str | None:
+    """What the cell above says, if it is made otherwise: heads are often cells as others.
+
+    In a cell that begins with something else, that may be the label.
+    """
+    cell = _cell(place)
+    row = cell.getparent() if cell is not None else None
+    if cell is None or row is None or place.boundary is not None:
+        return None
+    if place.attribute is not None or not visible_text(cell).startswith(place.text):
+        return None
+    above = next((other for other in row.itersiblings("tr", preceding=True) if visible_text(other)), None)
+    heads = [] if above is None else [head for head in above if head.get("rowspan", "1") == "1"]
+    cells = list(row.iterchildren("td", "th"))
+    if len(heads) != len(cells):
+        return None
+    head = heads[cells.index(cell)]
+    text = visible_text(head)
+    return text if is_short(text) and _look(head) != _look(cell) else None
+
+
+def _look(cell: Element) -> tuple[object, ...]:
+    return cell.tag, cell.get("class"), *(child.tag for child in cell)
+
+
 def _heading(place: Place) -> str | None:
     """The heading that the value stands under, if it is the nearest text that is not a value."""
     spot = _before(place)
-    while spot is not None:
+    for _ in range(_TEXTS_UNDER_HEADING):
+        if spot is None:
+            return None
         tags = {spot.parent.tag, *(one.tag for one in _ancestors(spot.parent))}
         if tags & _HEADINGS:
             text = normalize(spot.text)
@@ -204,3 +247,12 @@ def _class_name(place: Place) -> str | None:
         if visible_text(element) != place.text and place.attribute is None:
             break
     return None
+
+
+_SOURCES = (
+    *(_said, _own_prefix, _title, _table_header, _cell_above),
+    *(_label_beside, _heading, _class_name),
+)
+_BESIDE = (_cell_above, _label_beside, _heading)
+_ANCHORS = (_label_beside, _heading)
+"""Sources whose name must be the anchor."""

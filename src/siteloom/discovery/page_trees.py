@@ -25,6 +25,7 @@ WITHOUT_SHAPE = frozenset({"br", "wbr"})
 _NOT_SHOWN = HIDDEN | {"datalist", "select"}  # choices of a form repeat, but are no records
 _CELLS = frozenset({"td", "th"})
 _TEXT = "#text"
+_NO_PATH = -1
 # Classes that tell the place of a record among the others.
 _STRIPES = frozenset("odd even alt alternate first last active current selected hover".split())
 _SHAPE_DEPTH = 4  # levels below a record in which records are compared, as in learning.records
@@ -42,6 +43,7 @@ class Looks:
         self._inner: list[tuple[_Inner, ...]] = []
         self._steps: dict[tuple[str, str | None, str | None], tuple[str, str]] = {}
         self._paths: dict[tuple[int, int], frozenset[str]] = {}
+        self._leads: dict[tuple[int, int], str] = {}
         self.empty = self.shape([])
         self.text_inside = _TEXT, self.empty
         self.text_alone = self.shape([self.text_inside])
@@ -84,6 +86,12 @@ class Looks:
         return self._lead(shape, _SHAPE_DEPTH + 1)
 
     def _lead(self, shape: int, depth: int) -> str:
+        key = shape, depth
+        if key not in self._leads:
+            self._leads[key] = self._found_lead(shape, depth)
+        return self._leads[key]
+
+    def _found_lead(self, shape: int, depth: int) -> str:
         for step, inside in self._inner[shape] if depth else ():
             if step == _TEXT:
                 return step
@@ -124,6 +132,11 @@ class PageTree:
         self.lengths: list[int] = []
         self.is_linked: list[bool] = []
         self._read(root, looks, path_numbers, text_numbers)
+
+    def has_text(self, number: int) -> bool:
+        """Whether an element begins with a text, which may stand in others inside."""
+        first = self.first_text[number]
+        return first < self.text_end[number] and self.lengths[first] > 0
 
     def _read(self, root: Element, looks: Looks, path_numbers: Numbered, text_numbers: Numbered) -> None:
         open_links = 0
@@ -172,7 +185,7 @@ class PageTree:
             has_text = self.shapes[number] == looks.text_alone
             return _Open(element, tag, iter(element), number, [looks.text_inside] if has_text else [])
 
-        stack = [with_inner(opened(root, str(root.tag), -1), root, str(root.tag))]
+        stack = [with_inner(opened(root, str(root.tag), _NO_PATH), root, str(root.tag))]
         while stack:
             top = stack[-1]
             for child in top.children:
@@ -218,6 +231,7 @@ class ClusterPages:
         self.looks = Looks()
         paths, texts = Numbered(), Numbered()
         self.trees = [PageTree(root, self.looks, paths, texts) for root in roots]
+        self._paths: list[tuple[int, str]] = list(paths)
         self._texts: list[tuple[int, str]] = list(texts)
         self.varies = _varying(self.trees, self._texts)
         self._sums = [self._summed(tree) for tree in self.trees]
@@ -227,6 +241,14 @@ class ClusterPages:
     def path_and_text(self, number: int) -> tuple[int, str]:
         """The path of a text's parent, and the text, or the address of an image."""
         return self._texts[number]
+
+    def steps(self, path: int) -> tuple[str, ...]:
+        """A path from the root on."""
+        steps: list[str] = []
+        while path != _NO_PATH:
+            path, step = self._paths[path]
+            steps.append(step)
+        return tuple(reversed(steps))
 
     def tag(self, part: Part) -> object:
         """The tag of the first sibling."""

@@ -27,6 +27,7 @@ _ONCE = 1.3  # a kind that comes more often in a run than this is repeated in it
 _RECORDS = 0.6  # so many of the records have two fields
 _RULED = 0.7  # rules are put there to part things, even if others would part them more evenly
 _MOST_KINDS = 60  # where more siblings have nothing in common, the rest are no records either
+_MOST_UNLIKE = 200  # looks of a class that are like no kind; then the rest are not compared any more
 _MOST_STARTS = 12  # kinds tried; a list has few
 
 _NO_KIND = -1
@@ -108,8 +109,9 @@ def _sorted_by_kind(pages: ClusterPages, families: Sequence[_Family]) -> list[_S
 def _kinds(looks: Looks, variants: Counter[_Variant]) -> dict[_Variant, int]:
     """Looks of siblings come together by class first, then by what those of a class have inside."""
     of_style: defaultdict[str, list[_Kind]] = defaultdict(list)
+    unlike: Counter[str] = Counter()
     for (style, shape), count in variants.most_common():
-        if style in WITHOUT_SHAPE:
+        if style in WITHOUT_SHAPE or unlike[style] == _MOST_UNLIKE:
             continue
         kind = next((kind for kind in of_style[style] if kind.has_alike(looks, shape)), None)
         if kind is None and len(of_style[style]) < _MOST_KINDS:
@@ -117,6 +119,8 @@ def _kinds(looks: Looks, variants: Counter[_Variant]) -> dict[_Variant, int]:
             of_style[style].append(kind)
         if kind is not None:
             kind.add(looks, shape, count)
+        else:
+            unlike[style] += 1
     merged: list[list[_Kind]] = []
     kinds_of_a_class = (kind for kinds in of_style.values() for kind in kinds)
     for kind in sorted(kinds_of_a_class, key=lambda kind: -kind.count):

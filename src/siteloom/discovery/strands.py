@@ -31,6 +31,12 @@ TEMPLATE_SHARE = 0.9
 COLONS = ":："  # noqa: RUF001
 """What labels end in; Chinese and Japanese have a wide one."""
 
+OWN_LABEL = re.compile(rf"([^{COLONS}]{{2,40}})[{COLONS}](?!//)\s*\S")
+"""How a text begins that names itself, as `Phone: 123` does."""
+
+LETTER = re.compile(r"[^\W\d_]")
+"""Names have one: years and ranks name nothing, though they are the same on many pages."""
+
 _LEAST_TEMPLATE_SHARE = 0.05  # of all units, as the strand would be too thin to tell
 _LEAST_LABEL_SHARE = 0.03  # optional fields are rare, and so are their labels
 _LEAST_UNITS = 3
@@ -42,7 +48,8 @@ _FOLLOWED_SHARE = 0.8  # of labels, by a text of another style
 _FOLLOWERS_OF_LABEL = 3  # different ones, on average; behind a value stands the next label
 _LABELLED_SHARE = 0.8  # of the units of a strand, in which it stands right behind its label
 _ROUNDS = 4
-_MOST_CELLS = 4  # of a row of names and values; in a wider table, a row is a list
+_MOST_TRIED = 50  # strands that another may be joined with; no template has more of a sort
+_MOST_CELLS = 4  # of a row of names and values; in a wider table of a page, a row is a list
 
 _DIGITS = re.compile(r"\d+")
 _CELL = re.compile(r"t[dh]\[(\d+)\]")
@@ -183,18 +190,26 @@ def _rows(texts: PageTexts, styles: _Styles) -> list[_Row]:
 
 
 def _cells(texts: PageTexts) -> list[str]:
-    """For each path the number of the table cell that it leads through, if the table has few columns."""
+    """For each path the number of the table cell that it leads through.
+
+    Rows that are units may be of any width; in another table with many columns, cells count for nothing.
+    """
     widths: Counter[int] = Counter()
     for parent, step in texts.paths:
         widths[parent] += _CELL.fullmatch(step) is not None
     cells: list[str] = []
     for parent, step in texts.paths:
         cell = _CELL.fullmatch(step)
-        if cell and widths[parent] <= _MOST_CELLS:
+        if cell and (_is_top(texts, parent) or widths[parent] <= _MOST_CELLS):
             cells.append(cell[1])
         else:
             cells.append(cells[parent] if parent != _NO_STYLE else "")
     return cells
+
+
+def _is_top(texts: PageTexts, path: int) -> bool:
+    """Whether a path leads to an element of the unit itself, not to one inside."""
+    return path != _NO_STYLE and texts.paths[path][0] == _NO_STYLE
 
 
 class _Template:
@@ -209,15 +224,24 @@ class _Template:
         least = max(2, _LEAST_TEMPLATE_SHARE * texts.pages)
         label_styles = _label_styles(rows)
         paired = _paired(rows)
-        has_colon = [text.endswith(tuple(COLONS)) for text in texts.texts]
+        # With a colon they are labels whatever their style: people who write by hand change it.
+        units_of_text = Counter(text for text, _ in {(row.text, row.unit) for row in rows})
+        has_colon = [
+            text.endswith(tuple(COLONS)) and units_of_text[number] >= self._least
+            for number, text in enumerate(texts.texts)
+        ]
+        self.may_part = [bool(LETTER.search(text)) for text in texts.texts]
         self._everywhere = {
             (style, text)
             for (style, text), count in units.items()
             if (count >= least and count >= TEMPLATE_SHARE * styles[style])
             or (
-                count >= self._least
-                and len(texts.texts[text]) <= _LONGEST_LABEL
-                and (style in label_styles or (style, text) in paired or has_colon[text])
+                len(texts.texts[text]) <= _LONGEST_LABEL
+                and self.may_part[text]
+                and (
+                    has_colon[text]
+                    or (count >= self._least and (style in label_styles or (style, text) in paired))
+                )
             )
         }
 
@@ -324,8 +348,9 @@ def _grouped(rows: Sequence[_Row], template: _Template) -> _Grouped:
         if row.unit != unit:
             anchor, unit = None, row.unit
         if template.has(row, anchor):
-            anchor, is_direct = row.text, True
-            template_rows.append(row)
+            if template.may_part[row.text]:
+                anchor, is_direct = row.text, True
+                template_rows.append(row)
         else:
             of_style[row.style][row.unit].append(_Placed(row.number, anchor, is_direct))
             is_direct = False
@@ -385,7 +410,7 @@ def _joined(places: Mapping[_Place, _Units], alike: Callable[[_Place], object]) 
     for group in groups.values():
         own: list[_Units] = []
         for place in sorted(group, key=lambda place: -len(places[place])):
-            for units in own:
+            for units in own[:_MOST_TRIED]:
                 if units.keys().isdisjoint(places[place]):
                     units.update(places[place])
                     break

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import takewhile
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.config import ParseSettings
 from siteloom.discovery.columns import find_columns
-from siteloom.discovery.describing import described_columns
+from siteloom.discovery.describing import common_element, described_columns
 from siteloom.discovery.naming import unique
 from siteloom.discovery.units import units_of
 from siteloom.discovery.xpaths import record_xpath
@@ -18,16 +18,14 @@ from siteloom.typed import infer_type
 from siteloom.urls import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from siteloom.discovery.columns import Found
     from siteloom.discovery.units import Units
     from siteloom.model import Failure, Page, ValueType
     from siteloom.template.page_texts import PageTexts
 
-MOST_COLUMNS = 40
-"""As many as a person can look through."""
-
+_MOST_COLUMNS = 40  # as many as a person can look through
 _ADDRESS = "url"  # of the page, beside the columns wherever rows are written
 _TYPED = 50  # values tell the type of a column
 _SHORT = 100  # characters; longer texts tell much, but are no fields of a record
@@ -77,31 +75,24 @@ class DiscoveredTable:
     rows: tuple[DiscoveredRow, ...]
     record_xpath: str
     failures: tuple[Failure, ...]
-
-    @property
-    def record_likeness(self) -> float:
-        """How many telling values a row has on average, long texts left out: of no record, few."""
-        return sum(
-            column.filled * column.informativeness for column in self.columns if self._is_field(column)
-        )
-
-    def _is_field(self, column: DiscoveredColumn) -> bool:
-        texts = [text for row in self.rows for text in row[column.label]]
-        return sum(len(text) <= _SHORT for text in texts) * 2 > len(texts)
+    record_likeness: float
+    """How many telling values a row has on average, long texts left out: of no record, few."""
 
 
-def discover(
-    pages: Iterable[Page], *, most_columns: int = MOST_COLUMNS, limits: ParseSettings = ParseSettings()
-) -> DiscoveredTable:
+class TableOutline(NamedTuple):
+    """What a table of pages would have, as far as it is known without its names."""
+
+    record_likeness: float
+    columns: int
+    are_lists: bool
+
+
+def discover(pages: Iterable[Page], *, limits: ParseSettings = ParseSettings()) -> DiscoveredTable:
     """A table of all that varies between pages that were made from one template.
 
     Pages that list things give a row for each of them, others a row a page.
     """
-    units = units_of(list(pages), limits)
-    if not units.page_of:
-        raise UsageError("There is no page to discover a table in: give the pages of a cluster.")
-    found = find_columns(units.texts, most_columns)
-    columns = [column for column in found if not _leads_around(column, units)]
+    units, columns = _units_and_columns(pages, limits)
     described = described_columns(columns, units)
     _, *labels = unique([_ADDRESS, *(one.name for one in described)])
     rows = [
@@ -122,7 +113,40 @@ def discover(
         tuple(rows),
         record_xpath([part[0] for part in units.elements]) if units.are_parts else "",
         units.failures,
+        _record_likeness(columns, units),
     )
+
+
+def outline(pages: Iterable[Page], *, limits: ParseSettings = ParseSettings()) -> TableOutline:
+    """How a table of pages would be: enough to choose between clusters."""
+    units, columns = _units_and_columns(pages, limits)
+    return TableOutline(_record_likeness(columns, units), len(columns), units.are_parts)
+
+
+def _units_and_columns(pages: Iterable[Page], limits: ParseSettings) -> tuple[Units, list[Found]]:
+    units = units_of(list(pages), limits)
+    if not units.pages:
+        raise UsageError("There is no page to discover a table in: give the pages of a cluster.")
+    found = find_columns(units.texts, _MOST_COLUMNS) if units.page_of else []
+    return units, [column for column in found if not _leads_around(column, units)]
+
+
+def _record_likeness(columns: Iterable[Found], units: Units) -> float:
+    return sum(
+        len(column.strand.rows) / len(units.page_of) * column.informativeness
+        for column in columns
+        if _is_field(column, units.texts)
+    )
+
+
+def _is_field(column: Found, texts: PageTexts) -> bool:
+    """Whether most texts of a column are short."""
+    lengths = [
+        [len(texts.texts[text]) for text in texts.text[list(rows)].tolist()]
+        for rows in column.strand.rows.values()
+    ]
+    all_lengths = [sum(one) for one in lengths] if column.form == "prose" else list(chain(*lengths))
+    return sum(length <= _SHORT for length in all_lengths) * 2 > len(all_lengths)
 
 
 def _leads_around(column: Found, units: Units) -> bool:
@@ -149,15 +173,8 @@ def _cells(
             places = tuple(units.node(unit, row) for row in rows)
             is_prose = column.form == "prose"
             values[label] = (" ".join(texts),) if is_prose else texts
-            nodes[label] = (_common_element(places),) if is_prose else places
+            nodes[label] = (common_element(places),) if is_prose else places
     return values, nodes
-
-
-def _common_element(nodes: Sequence[str]) -> str:
-    """The path of the smallest element that all nodes are in."""
-    split = [node.split("/")[:-1] for node in nodes]
-    common = [steps[0] for steps in takewhile(lambda steps: len(set(steps)) == 1, zip(*split, strict=False))]
-    return "/".join(common)
 
 
 def _type_of(column: Found, texts: PageTexts) -> ValueType:

@@ -3,35 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from siteloom.discovery.listing import Listing, main_listing
-from siteloom.dom import Element, node_path, parse
+from siteloom.discovery.listing import main_listing, parts_inside
+from siteloom.discovery.siblings import USUAL
+from siteloom.dom import find, node_path, parse
 from siteloom.model import Failure
 from siteloom.spacing import evenly_spaced
 from siteloom.template.page_texts import TextCollector
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from siteloom.config import ParseSettings
+    from siteloom.discovery.listing import Listing
+    from siteloom.dom import Element
     from siteloom.model import Page
     from siteloom.template.page_texts import PageTexts
 
 _LONGEST_TEXT = 20_000  # characters of a text node: articles and descriptions are values here
-_LOOKED_AT = 60  # pages tell whether a cluster has lists
+_LOOKED_AT = 60
+"""Pages tell whether a cluster has lists; and of so many at a time the trees are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Pages, or records of list pages: the page of each unit, and its elements if it is a part.
+    """Pages, or records of list pages: the page of each unit, and its nodes if it is a part.
 
-    `texts` are those of the units, which are its pages.
+    `texts` are those of the units, which are its pages. Trees are kept of a few pages only:
+    `some_elements` has the elements of the parts that stand there.
     """
 
     pages: Sequence[Page]
     page_of: tuple[int, ...]
-    elements: tuple[tuple[Element, ...], ...]
+    nodes: tuple[tuple[str, ...], ...]
+    some_elements: Mapping[int, tuple[Element, ...]]
     texts: PageTexts
     failures: tuple[Failure, ...]
     limits: ParseSettings
@@ -39,28 +45,35 @@ class Units:
     @property
     def are_parts(self) -> bool:
         """Whether units are parts of pages."""
-        return bool(self.elements)
+        return bool(self.nodes)
+
+    @property
+    def elements(self) -> tuple[tuple[Element, ...], ...]:
+        """The elements of some units that are parts."""
+        return tuple(self.some_elements.values())
 
     def url(self, unit: int) -> str:
         """The address of the page."""
         return self.pages[self.page_of[unit]].url
 
     def tops(self, unit: int) -> tuple[Element, ...]:
-        """The elements of a unit; of a page, which is parsed again as no tree is kept, the root."""
-        if self.elements:
-            return self.elements[unit]
+        """The elements of a unit, of a page the root; it is parsed again if its tree was not kept."""
+        if unit in self.some_elements:
+            return self.some_elements[unit]
         root = parse(self.pages[self.page_of[unit]], self.limits, collect_ids=False)
         assert not isinstance(root, Failure), "it was read before"
-        return (root,)
+        if not self.nodes:
+            return (root,)
+        return tuple(cast("Element", find(root, node)) for node in self.nodes[unit])
 
     def node(self, unit: int, row: int) -> str:
         """The path of the node that a row of the texts is about, from the root of its page."""
         path = self.texts.path_text(int(self.texts.path[row]))
-        if not self.elements:
+        if not self.nodes:
             return path
         top, _, below = path[1:].partition("/")
         number = int(top[top.rindex("[") + 1 : -1])
-        return f"{node_path(self.elements[unit][number - 1])}/{below}"
+        return f"{self.nodes[unit][number - 1]}/{below}"
 
 
 def units_of(pages: Sequence[Page], limits: ParseSettings) -> Units:
@@ -69,46 +82,61 @@ def units_of(pages: Sequence[Page], limits: ParseSettings) -> Units:
         number: parse(pages[number], limits, collect_ids=False)
         for number in evenly_spaced(range(len(pages)), _LOOKED_AT)
     }
-    listing = _listing(trees)
-    if listing is not None and len(trees) < len(pages):
-        trees = {number: parse(page, limits, collect_ids=False) for number, page in enumerate(pages)}
-        listing = _listing(trees)  # None if of all pages fewer have lists than of those looked at
-    return _whole_pages(pages, trees, limits) if listing is None else _parts(pages, trees, listing, limits)
+    listing = main_listing([root for root in trees.values() if not isinstance(root, Failure)])
+    parts = None if listing is None else _parts(pages, trees, listing, limits)
+    return _whole_pages(pages, trees, limits) if parts is None else parts
 
 
-_Trees = dict[int, Element | Failure]
+_Trees = dict[int, "Element | Failure"]
 
 
-def _listing(trees: _Trees) -> Listing | None:
-    return main_listing([root for root in trees.values() if not isinstance(root, Failure)])
+def _tree(pages: Sequence[Page], number: int, trees: _Trees, limits: ParseSettings) -> Element | Failure:
+    return trees[number] if number in trees else parse(pages[number], limits, collect_ids=False)
 
 
 def _whole_pages(pages: Sequence[Page], trees: _Trees, limits: ParseSettings) -> Units:
     """All pages; those that are no tree yet are parsed one by one, so that few trees are kept."""
     collector = TextCollector(_LONGEST_TEXT)
     failures, page_of = [], []
-    for number, page in enumerate(pages):
-        root = trees.pop(number, None)
-        if root is None:
-            root = parse(page, limits, collect_ids=False)
+    for number in range(len(pages)):
+        root = _tree(pages, number, trees, limits)
+        trees.pop(number, None)
         if isinstance(root, Failure):
             failures.append(root)
         else:
             collector.add(root)
             page_of.append(number)
-    return Units(pages, tuple(page_of), (), collector.collected(), tuple(failures), limits)
+    return Units(pages, tuple(page_of), (), {}, collector.collected(), tuple(failures), limits)
 
 
-def _parts(pages: Sequence[Page], trees: _Trees, listing: Listing, limits: ParseSettings) -> Units:
-    readable = [number for number, root in trees.items() if not isinstance(root, Failure)]
+def _parts(pages: Sequence[Page], trees: _Trees, listing: Listing, limits: ParseSettings) -> Units | None:
+    """The records of all pages; None if of all pages fewer have lists than of those looked at."""
     collector = TextCollector(_LONGEST_TEXT)
-    for part in listing.parts:
-        collector.add(*part.elements)
+    failures: list[Failure] = []
+    page_of: list[int] = []
+    nodes: list[tuple[str, ...]] = []
+    some_elements: dict[int, tuple[Element, ...]] = {}
+    for numbers in _batches(len(pages)):
+        batch = {number: _tree(pages, number, trees, limits) for number in numbers}
+        failures += [root for root in batch.values() if isinstance(root, Failure)]
+        roots = {number: root for number, root in batch.items() if not isinstance(root, Failure)}
+        readable = list(roots)
+        is_known = len(trees) == len(pages)
+        for part in listing.parts if is_known else parts_inside(list(roots.values()), listing.parents):
+            if (page := readable[part.page]) in trees:
+                some_elements[len(page_of)] = part.elements
+            page_of.append(page)
+            nodes.append(tuple(map(node_path, part.elements)))
+            collector.add(*part.elements)
+    if len(set(page_of)) < USUAL * (len(pages) - len(failures)):
+        return None
     return Units(
-        pages,
-        tuple(readable[part.page] for part in listing.parts),
-        tuple(part.elements for part in listing.parts),
-        collector.collected(),
-        tuple(root for root in trees.values() if isinstance(root, Failure)),
-        limits,
+        pages, tuple(page_of), tuple(nodes), some_elements, collector.collected(), tuple(failures), limits
     )
+
+
+def _batches(pages: int) -> Iterator[range]:
+    """Pages that are looked at together: some dozens at a time, so that they tell what varies."""
+    count = -(-pages // _LOOKED_AT)
+    for number in range(count):
+        yield range(number * pages // count, (number + 1) * pages // count)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+from itertools import chain, islice, takewhile
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from lxml import etree
@@ -17,8 +19,13 @@ if TYPE_CHECKING:
     from siteloom.dom import Element
 
 _WORD = re.compile(r"\w")
+_SCOPES = 3  # in which a label may come once
 _ANCHORS = 2  # elements with a class or id to begin at
-_GOOD_ENOUGH = 0.99
+_CONTENTS = (  # to XPath, a no-break space is no space
+    "normalize-space()",
+    "normalize-space(translate(., '\N{NO-BREAK SPACE}', ' '))",
+)
+_TAKEN_FROM = 4  # samples show most ways in which a column is reached
 _RECORDS = 20  # to take paths from
 _LOOKS = 3  # of records, some of which stand out by their class
 
@@ -31,24 +38,44 @@ class Sample(NamedTuple):
     texts: tuple[str, ...]
 
 
-def column_xpath(samples: Sequence[Sample], leaf: str, label: str | None, *, is_part: bool) -> str:
-    """The first of some expressions that gives the most samples exactly.
+def column_xpath(
+    samples: Sequence[Sample],
+    without: Sequence[tuple[Element, ...]],
+    leaf: str,
+    label: str | None,
+    *,
+    is_part: bool,
+) -> str:
+    """The first of some expressions that is wrong on the fewest units; on those without it finds nothing.
 
     `leaf` is what it ends in: `text()`, or `@src`. In a part of a page it begins at its first element.
     """
-    best, best_share = "", -1.0
-    for xpath in dict.fromkeys(_candidates(samples, leaf, label, is_part=is_part)):
-        share = sum(_found(xpath, sample) == sample.texts for sample in samples) / len(samples)
-        if share > best_share:
-            best, best_share = xpath, share
-        if share >= _GOOD_ENOUGH:
+    candidates = chain(
+        _by_classes_and_label(samples[:_TAKEN_FROM], leaf, label, is_part=is_part),
+        _by_place(samples, leaf, is_part=is_part),
+    )
+    best, fewest = "", inf
+    for xpath in dict.fromkeys(candidates):
+        misses = _misses(xpath, samples, without, fewest)
+        if misses < fewest:
+            best, fewest = xpath, misses
+        if not misses:
             break
     return best
 
 
-def element_xpath(element: Element) -> str:
-    """A short expression for elements like this one: by id or class, and the tags from there."""
-    return next(_from_anchors_of_page(element))
+def prose_xpath(samples: Sequence[Sample], without: Sequence[tuple[Element, ...]], *, is_part: bool) -> str:
+    """The first of some expressions that finds just the element around a running text on the most units."""
+    paths = [
+        path.removeprefix("./")
+        for sample in samples[:_TAKEN_FROM]
+        for path in _class_paths(sample, is_part=is_part)
+    ]
+    paths += [_place(sample, is_part=is_part) for sample in samples]
+    wanted = [*((one.unit, [one.element]) for one in samples), *((unit, []) for unit in without)]
+    return min(
+        dict.fromkeys(paths), key=lambda path: sum(unit[0].xpath(path) != found for unit, found in wanted)
+    )
 
 
 def record_xpath(records: Sequence[Element]) -> str:
@@ -57,7 +84,7 @@ def record_xpath(records: Sequence[Element]) -> str:
     parent = first.getparent()
     own = dict.fromkeys(path for record in records[:_RECORDS] for path in _from_anchors_of_page(record))
     inside = [] if parent is None else [f"{path}/*" for path in _from_anchors_of_page(parent)]
-    looks = dict.fromkeys(map(element_xpath, records))
+    looks = dict.fromkeys(map(_element_xpath, records))
     any_look = [" | ".join(looks)] if 1 < len(looks) <= _LOOKS else []
     roots = dict.fromkeys(record.getroottree().getroot() for record in records)
     wanted = set(records)
@@ -70,22 +97,136 @@ def record_xpath(records: Sequence[Element]) -> str:
     return best
 
 
-def _candidates(samples: Sequence[Sample], leaf: str, label: str | None, *, is_part: bool) -> Iterator[str]:
-    first = samples[0]
-    top = _top(first)
-    beside = _beside(first.unit, top) if is_part else ""
-    for path in _from_anchors(first.element, top, f"{beside}/descendant-or-self::" if is_part else "//"):
-        yield f"{path}/{leaf}".removeprefix("./")
-    if label is not None:
-        node = "text()[normalize-space()][1]" if leaf == "text()" else f"*[{leaf}][1]/{leaf}"
-        yield f"{beside}//text()[normalize-space()={quote(label)}]/following::{node}"
+def _misses(
+    xpath: str, samples: Sequence[Sample], without: Sequence[tuple[Element, ...]], enough: float
+) -> float:
+    """The shares of samples and of units without on which an expression is wrong, added up.
+
+    Of a bad one no more are counted than are enough to refuse it.
+    """
+    find = etree.XPath(xpath)
+    misses = 0.0
+    units = chain(
+        ((one.unit, one.texts, 1 / len(samples)) for one in samples),
+        ((unit, (), 1 / len(without)) for unit in without),
+    )
+    for unit, texts, weight in units:
+        misses += weight * (_found(find, unit[0]) != texts)
+        if misses >= enough:
+            break
+    return misses
+
+
+def _element_xpath(element: Element) -> str:
+    """A short expression for elements like this one: by id or class, and the tags from there."""
+    return next(_from_anchors_of_page(element))
+
+
+def _by_classes_and_label(
+    samples: Sequence[Sample], leaf: str, label: str | None, *, is_part: bool
+) -> Iterator[str]:
     for sample in samples:
-        if is_part:
-            top = _top(sample)
-            below = node_path(sample.element).removeprefix(node_path(top))
-            yield f"{_beside(sample.unit, top)}{below}/{leaf}"
-        else:
-            yield f"{node_path(sample.element)}/{leaf}"
+        for path in _class_paths(sample, is_part=is_part):
+            yield f"{path}/{leaf}".removeprefix("./")
+    if label is not None:
+        for sample in samples:
+            yield from _from_label(sample, leaf, label, is_part=is_part)
+
+
+def _by_place(samples: Sequence[Sample], leaf: str, *, is_part: bool) -> Iterator[str]:
+    """By the number among elements of the same classes, or else by the place in the page."""
+    for sample in samples[:_TAKEN_FROM]:
+        for path in _class_paths(sample, is_part=is_part):
+            found = cast("list[Element]", sample.unit[0].xpath(path))
+            if sample.element in found:
+                yield f"({path})[{found.index(sample.element) + 1}]/{leaf}"
+    for sample in samples:
+        yield f"{_place(sample, is_part=is_part)}/{leaf}"
+
+
+def _place(sample: Sample, *, is_part: bool) -> str:
+    """The path of the very element."""
+    top = _top(sample)
+    below = node_path(sample.element).removeprefix(node_path(top))
+    return f"{_beside(sample.unit, top) if is_part else node_path(top)}{below}"
+
+
+def _class_paths(sample: Sample, *, is_part: bool) -> Iterator[str]:
+    top = _top(sample)
+    begin = f"{_beside(sample.unit, top)}/descendant-or-self::" if is_part else "//"
+    return _from_anchors(sample.element, top, begin)
+
+
+def _from_label(sample: Sample, leaf: str, label: str, *, is_part: bool) -> Iterator[str]:
+    """From a label to what stands behind it: the next text, or what is beside one of the elements around."""
+    top = _top(sample)
+    begin = _beside(sample.unit, top) if is_part else ""
+    node = "text()[normalize-space()][1]" if leaf == "text()" else f"*[{leaf}][1]/{leaf}"
+    for content in _CONTENTS:
+        named = f"text()[{content}={quote(label)}]"
+        labels = f"{begin}//{named}"
+        if holders := cast("list[Element]", sample.unit[0].xpath(f"{labels}/..")):
+            break
+    else:
+        return
+    way = _way_from_nearest(holders, sample.element)
+    below = f"{begin}/descendant-or-self::" if is_part else "//"
+    scopes = [f"{below}{scope}//{named}" for scope in _scopes(way.common, top)]
+    for start in (labels, f"({labels})[{way.number}]", *scopes):
+        yield f"{start}/following::{node}"
+        for end in _ends(way, leaf):
+            yield start + end
+    if leaf == "text()":
+        yield f"({begin}//*[{content}={quote(label)}])[1]/following-sibling::*[1]//text()"
+
+
+def _scopes(element: Element, top: Element) -> Iterator[str]:
+    """The nearest elements around with an id or a class."""
+    around = takewhile(lambda one: one is not top, (element, *element.iterancestors()))
+    return islice((step for one in around if "[" in (step := _step(one))), _SCOPES)
+
+
+class _Way(NamedTuple):
+    """How a label and a value meet: in which element, as which of the labels, and how deep each is in it."""
+
+    common: Element
+    number: int
+    label_side: tuple[Element, ...]
+    value_side: tuple[Element, ...]
+
+
+def _way_from_nearest(holders: Sequence[Element], element: Element) -> _Way:
+    """The way from the element of the nearest label; of equals, the last, as labels come first."""
+    ways = []
+    around = [element, *element.iterancestors()]
+    for number, holder in enumerate(holders, start=1):
+        own = [holder, *holder.iterancestors()]
+        up, down = next((up, around.index(one)) for up, one in enumerate(own) if one in around)
+        ways.append(_Way(around[down], number, tuple(own[:up]), tuple(around[:down])))
+    return min(ways, key=lambda way: (len(way.value_side), len(way.label_side), -way.number))
+
+
+def _ends(way: _Way, leaf: str) -> Iterator[str]:
+    """Paths from the text of a label to the value."""
+    up = "/.." * len(way.label_side)
+    if not way.value_side:
+        yield f"{up}/following-sibling::text()" if leaf == "text()" else f"{up}/../{leaf}"
+        return
+    *below, branch = way.value_side
+    step = _sibling_step(way.label_side[-1] if way.label_side else None, branch)
+    inside = "".join(f"/{_step(one)}" for one in reversed(below))
+    yield f"{up}/following-sibling::{step}{inside}/{leaf}"
+    if leaf == "text()":
+        yield f"{up}/following-sibling::{step}//text()"
+
+
+def _sibling_step(side: Element | None, branch: Element) -> str:
+    """How the branch of a value is reached from that of its label; from a text, the next of its name."""
+    name = _name(branch)
+    if side is None:
+        return f"{name}[1]"
+    between = takewhile(lambda one: one is not side, branch.itersiblings(preceding=True))
+    return f"{name}[{1 + sum(one.tag == branch.tag for one in between)}]"
 
 
 def _top(sample: Sample) -> Element:
@@ -136,7 +277,6 @@ def _step(element: Element) -> str:
     return _name(element)
 
 
-def _found(xpath: str, sample: Sample) -> tuple[str, ...]:
-    found = cast("list[str]", etree.XPath(xpath)(sample.unit[0]))
-    texts = [normalize(str(text)) for text in found]
+def _found(find: etree.XPath, element: Element) -> tuple[str, ...]:
+    texts = [normalize(str(text)) for text in cast("list[str]", find(element))]
     return tuple(text for text in texts if _WORD.search(text))

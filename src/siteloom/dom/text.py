@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 NOT_CONTENT = frozenset({"noscript", "script", "style", "template"})
 """Elements that hold code, or what is shown to no one who has scripts on, as a person has."""
 
-HIDDEN = NOT_CONTENT | {"head"}
+FRAMES = frozenset({"iframe", "noembed", "noframes"})
+"""Elements whose content is for browsers of old; but their address may be a value, as of a film."""
+
+HIDDEN = NOT_CONTENT | FRAMES | {"head"}
 """Elements whose content is never shown."""
 
 BREAKS = frozenset(

@@ -16,6 +16,7 @@ import numpy as np
 
 from siteloom.dom import normalize
 from siteloom.model import IndexDocument, Passage
+from siteloom.template.blocks import marks_in_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -58,14 +59,15 @@ def _texts(root: Element, table: SegmentTable, common: AbstractSet[int]) -> Iter
     """
     segments = table.segments_of(root)
     blocks = table.judged(segments)
-    marks = [iter(block.are_template) for block in blocks]
     fields: list[Field] = [
         "text" if _HEADINGS.isdisjoint(block.path.split("/")) else "heading" for block in blocks
     ]
     pieces: list[tuple[Field, str]] = []
     last_block = -1
-    for key, text, block in zip(segments.keys, segments.texts, segments.blocks, strict=True):
-        is_template = next(marks[block])
+    marks = marks_in_order(segments, blocks)
+    for key, text, block, is_template in zip(
+        segments.keys, segments.texts, segments.blocks, marks, strict=True
+    ):
         if not (is_template and blocks[block].is_template):
             field: Field = "common" if is_template or key in common else fields[block]
             pieces.append((field, text if block == last_block else f"\n{text.lstrip()}"))

@@ -16,6 +16,8 @@ from siteloom.kernels.markup import name_hash
 from siteloom.kernels.segments import BREAKS_LINE, IS_HIDDEN, IS_LAYOUT, NO_ELEMENT, TagMeanings, scan_texts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from siteloom.dom import Element
     from siteloom.kernels.segments import TextScan
 
@@ -40,6 +42,8 @@ def _meanings() -> TagMeanings:
 
 
 _MEANINGS = _meanings()
+
+_LEAST_PART = 0.7  # of the characters of a template block are in template segments; the paper's
 
 
 class Block(NamedTuple):
@@ -68,6 +72,8 @@ class Block(NamedTuple):
         """
         if not self.is_template:
             return self.text
+        if all(self.are_template):  # as most are
+            return ""
         marked = zip(self.segments, self.are_template, strict=True)
         return "".join([segment for segment, is_template in marked if not is_template]).strip()
 
@@ -86,6 +92,39 @@ class PageSegments(NamedTuple):
     texts: list[str]
     blocks: list[int]
     block_paths: list[str]
+
+
+def marked_blocks(page: PageSegments, marks: Sequence[bool], *, is_all: bool = False) -> tuple[Block, ...]:
+    """The blocks of a page by which of its segments are template; with `is_all`, all of such a block is."""
+    texts, lengths = page.texts, page.lengths
+    sizes = [0] * len(page.block_paths)
+    for block in page.blocks:
+        sizes[block] += 1
+    order: Sequence[int] = range(len(marks))
+    if page.blocks != sorted(page.blocks):  # a text stands around other layout elements
+        order = sorted(order, key=page.blocks.__getitem__)
+    blocks = []
+    start = 0
+    for path, size in zip(page.block_paths, sizes, strict=True):
+        if size == 1:  # as most are
+            place = order[start]
+            mark = marks[place]
+            blocks.append(Block(path, (texts[place],), (mark,), mark))
+        else:
+            places = order[start : start + size]
+            characters = sum([lengths[place] for place in places])
+            in_template = sum([lengths[place] for place in places if marks[place]])
+            is_template = in_template > _LEAST_PART * characters
+            of_block = (True,) * size if is_template and is_all else tuple([marks[place] for place in places])
+            blocks.append(Block(path, tuple([texts[place] for place in places]), of_block, is_template))
+        start += size
+    return tuple(blocks)
+
+
+def marks_in_order(page: PageSegments, blocks: Sequence[Block]) -> Iterator[bool]:
+    """Of each segment of a page, in document order, whether it is template; as its blocks have it."""
+    marks = [iter(block.are_template) for block in blocks]
+    return (next(marks[block]) for block in page.blocks)
 
 
 # All that the serializer writes in texts; control characters, which XML cannot hold, become the third.

@@ -14,7 +14,7 @@ import numpy as np
 from lxml import etree
 
 from siteloom.dom import normalize
-from siteloom.dom.text import NOT_CONTENT
+from siteloom.dom.text import FRAMES, NOT_CONTENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _LARGEST = 2**64 - 1
 _PRIME = 0x00000100000001B3  # FNV's, as in the hash of tag names
+
+_WITHOUT_TEXT = NOT_CONTENT | FRAMES
 
 
 class PathSet(NamedTuple):
@@ -97,10 +99,10 @@ def _walk(
             tags.append(str(node.tag))
             hashes.append(_child_hash(hashes[-1], _label_hash(label(node))))
             yield tags, hashes[-1], None, None
-            without_text += node.tag in NOT_CONTENT
+            without_text += node.tag in _WITHOUT_TEXT
             text = node.text
         elif event == "end":
-            without_text -= node.tag in NOT_CONTENT
+            without_text -= node.tag in _WITHOUT_TEXT
             tags.pop()
             hashes.pop()
             text = node.tail

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from siteloom.errors import UsageError
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -23,6 +25,13 @@ class LivingTime:
     once: int = 1_000
     longest: int = 20_000
     rate: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.once < 1 or self.longest < 1:
+            raise UsageError(
+                "The living time of a segment is one page at the least, "
+                f"and not {min(self.once, self.longest)}."
+            )
 
     def after(self, pages: int) -> float:
         """The living time of a segment that stood on a number of pages."""

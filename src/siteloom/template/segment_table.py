@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from math import floor
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from siteloom.dom import parse
-from siteloom.errors import UnreadablePage
+from siteloom.errors import UnreadablePage, UsageError
 from siteloom.model import Failure
-from siteloom.template.blocks import Block, Segmenter
+from siteloom.template.blocks import Block, Segmenter, marked_blocks
 from siteloom.template.segment_counts import LivingTime, SegmentCounts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
@@ -35,7 +35,6 @@ the pages that have its path. The paper's rule takes values that vary little, su
 
 _LEAST_PAGES = 5  # the paper's
 _LEAST_SHARE = 0.9
-_LEAST_PART = 0.7  # the paper's
 
 # A path that few pages have may be one that a value brings with it, such as the style of one advertiser: it
 # must be on one page in twenty, or on as many as here.
@@ -71,6 +70,8 @@ class SegmentTable:
     """
 
     def __init__(self, rule: SegmentRule = "share", *, living: LivingTime | None = LivingTime()) -> None:
+        if rule not in (known := get_args(SegmentRule)):
+            raise UsageError(f"The rule {rule!r} is not known: it is one of {', '.join(known)}.")
         self._rule = rule
         self._living = living
         self._pages = 0
@@ -146,30 +147,7 @@ class SegmentTable:
         marks = [
             verdict if (verdict := verdicts.get(key)) is not None else self._judge(key) for key in page.keys
         ]
-        texts, lengths = page.texts, page.lengths
-        sizes = [0] * len(page.block_paths)
-        for block in page.blocks:
-            sizes[block] += 1
-        order: Sequence[int] = range(len(marks))
-        if page.blocks != sorted(page.blocks):  # a text stands around other layout elements
-            order = sorted(order, key=page.blocks.__getitem__)
-        blocks = []
-        start = 0
-        for path, size in zip(page.block_paths, sizes, strict=True):
-            if size == 1:  # as most are
-                mark = marks[order[start]]
-                blocks.append(Block(path, (texts[order[start]],), (mark,), mark))
-            else:
-                places = order[start : start + size]
-                characters = sum([lengths[place] for place in places])
-                in_template = sum([lengths[place] for place in places if marks[place]])
-                is_template = in_template > _LEAST_PART * characters
-                of_block = tuple([marks[place] for place in places])
-                if is_template and self._rule == "paper":
-                    of_block = (True,) * size
-                blocks.append(Block(path, tuple([texts[place] for place in places]), of_block, is_template))
-            start += size
-        return tuple(blocks)
+        return marked_blocks(page, marks, is_all=self._rule == "paper")
 
     def _judge(self, key: int) -> bool:
         entry = self._entries.get(key)
@@ -191,9 +169,11 @@ class SegmentTable:
         path = self._entries[entry.path]
         if path.pages < min(_MANY_PAGES, _LEAST_PATH_SHARE * self._pages):
             return False
+        if entry.pages >= _LEAST_SHARE * path.pages:
+            return True
         lifetime = entry.last - entry.born
         is_long = lifetime >= _VERY_LONG_TIME or (lifetime >= _LONG_TIME and 2 * lifetime >= path.pages)
-        return entry.pages >= _LEAST_SHARE * (lifetime if is_long else path.pages)
+        return is_long and entry.pages >= _LEAST_SHARE * lifetime
 
     def _forget(self) -> None:
         """Drop what is due. Each key is looked at once in its time, and again later if it was met since."""
@@ -231,10 +211,11 @@ class SegmentTable:
         """The table that knows what another one knew."""
         table = cls(rule, living=living)
         table._pages = counts.pages
-        rows = zip(*(column.tolist() for column in counts[1:]), strict=True)
-        for key, *row in rows:
-            entry = table._entries[key] = _Entry(*row)
-            if living is not None:
-                due = entry.last_page + table._lives[min(entry.pages, _SATURATED - 1)] + 1
-                table._due[max(due, counts.pages + 1)].append(key)
+        columns = [column.tolist() for column in counts[1:]]
+        table._entries = dict(zip(columns[0], map(_Entry, *columns[1:]), strict=True))
+        if living is not None:
+            lives = np.array(table._lives)[np.minimum(counts.counts, _SATURATED - 1)]
+            dues = np.maximum(counts.last_pages + lives, counts.pages) + 1
+            for key, due in zip(columns[0], dues.tolist(), strict=True):
+                table._due[due].append(key)
         return table

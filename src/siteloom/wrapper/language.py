@@ -5,9 +5,9 @@ text, an element with all the text inside it, or an HTML attribute of an element
 From the text of a node its part takes the value.
 
 *Visible texts* are the text nodes that a person can see and that are not blank,
-in document order; script, style, noscript, template and head are not seen, and
-among the children of an element they do not count. Texts are compared in normal
-form (`siteloom.dom.normalize`). Features of elements have a distance: 0 is the
+in document order; `siteloom.dom.text.HIDDEN` elements (head, script, iframe...)
+are not seen, and among the children of an element they do not count. Texts are
+compared in normal form (`siteloom.dom.normalize`). Features of elements have a distance: 0 is the
 element that the text stands in or that is selected itself, 1 its parent, and so on.
 
 Inside a record of a list page nothing outside the record exists: no text before

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.dom import attribute_words, normalize, text_nodes, visible_text
 from siteloom.dom.spots import Spot, is_seen, next_spot, previous_spot, spot_before, text_before, texts_from
-from siteloom.dom.text import HIDDEN, NOT_CONTENT
+from siteloom.dom.text import FRAMES, HIDDEN, NOT_CONTENT
 from siteloom.wrapper.language import TEXT_KINDS, shape
 from siteloom.wrapper.triggers import BY_TEXT
 
@@ -193,8 +193,7 @@ def _element_has(element: Element, feature: Feature, node: Node, record: Scope |
             return _says(text_before(spot_before(outside), record.begin if record else None), value)
         case "first-text":
             inside = next(texts_from(Spot(element, None), _behind(element)), None)
-            is_shown = element.tag != "head" and next(element.iterancestors("head"), None) is None
-            return is_shown and _says(inside, value) and _says_else(node, value)
+            return _is_outside(element, HIDDEN) and _says(inside, value) and _says_else(node, value)
     return False
 
 
@@ -319,11 +318,17 @@ def _begun_after(spot: Spot) -> Iterator[Element]:
     """The elements that begin between a text and the next one."""
     following = next_spot(spot)
     while following is not None:
-        if following.after is None:
-            yield following.parent
+        yield from _begun_at(following)
         if not following.is_blank:
             return
         following = next_spot(following)
+
+
+def _begun_at(spot: Spot) -> tuple[Element, ...]:
+    """The element that begins at a spot, if one does; a frame, whose content is passed over, ends there."""
+    if spot.after is None:
+        return (spot.parent,)
+    return (spot.after,) if spot.after.tag in FRAMES else ()
 
 
 def _begun_by(spot: Spot) -> Iterator[Element]:
@@ -359,8 +364,7 @@ def _elements_from(spot: Spot, end: Spot | None) -> Iterator[Element]:
     """The elements that begin from a spot on up to an end."""
     found: Spot | None = spot
     while found is not None and found != end:
-        if found.after is None:
-            yield found.parent
+        yield from _begun_at(found)
         found = next_spot(found)
 
 

@@ -76,7 +76,7 @@ WRITTEN_OUT = Blanks(quote(ODD_BLANKS), quote(" " * len(ODD_BLANKS)))
 
 def rule_xpath(rule: Rule, within_record: bool = False, blanks: Blanks = WRITTEN_OUT) -> str:
     """The XPath of a rule; within a record it is relative to the record's element."""
-    unread = HIDDEN if within_record or rule.target == "text" else NOT_CONTENT
+    unread = NOT_CONTENT | {"head"} if within_record else NOT_CONTENT
     expression = _Expression(rule.target, rule.features, blanks, unread, within_record)
     return expression.in_record() if within_record else expression.on_page()
 

@@ -12,25 +12,25 @@ other pages, too; a table of segments knows that, but not what the page is about
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from siteloom.cleaning.html import html_of, remove_template
 from siteloom.cleaning.text import text_of
-from siteloom.dom import parse
-from siteloom.errors import MissingExtra, UnreadablePage
+from siteloom.dom import normalize, parse
+from siteloom.errors import MissingExtra, SiteloomError, UnreadablePage
 from siteloom.model import Failure
+from siteloom.template.blocks import marked_blocks, marks_in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
+    from siteloom.dom import Element
     from siteloom.model import Page
     from siteloom.template import Block, PageSegments, SegmentTable
 
 # What stands on three pages is part of none of them; on two it may be, if a page has two addresses.
 _REPEATED_PAGES = 3
-
-# The part of a block's characters that must be repeated: as of template segments in a template block.
-_REPEATED_PART = 0.7
 
 # A page whose own text is repeated for the most part was itself seen several times, so that tells nothing.
 _SEEN_BEFORE = 0.5
@@ -47,15 +47,22 @@ def main_text(page: Page, table: SegmentTable) -> str:
 
     It needs the extra `text`, and raises `MissingExtra` without it.
     """
-    extract = _extractor()
+    check_extractor()
     root = parse(page, collect_ids=False)
     if isinstance(root, Failure):
         raise UnreadablePage(root.url, root.reason)
+    return main_text_of(root, table)
+
+
+def main_text_of(root: Element, table: SegmentTable) -> str:
+    """The same of a page that is parsed already; its tree is of no use afterwards."""
+    from trafilatura import extract  # noqa: PLC0415 - an extra
+
     segments = table.segments_of(root)
     blocks = _blocks(segments, table)
     title = _words(root.findtext(".//title") or "")
     remove_template(root, segments, blocks)
-    text = extract(html_of(root))
+    text = extract(html_of(root), include_comments=False) or ""
     own = text_of(blocks)
     if len(text) < _LEAST_KEPT * len(own):
         return own
@@ -63,38 +70,31 @@ def main_text(page: Page, table: SegmentTable) -> str:
     return text if not headline or _words(headline) in _words(text) else f"{headline}\n{text}"
 
 
-def _extractor() -> Callable[[str], str]:
+def check_extractor() -> None:
+    """Raise the error that says what is missing, if the extractor cannot be used."""
     try:
-        import trafilatura  # noqa: PLC0415 - an extra
+        import trafilatura  # noqa: F401, PLC0415 - an extra
     except ImportError as error:
-        raise MissingExtra("The main text of a page", "text") from error
-    return lambda html: trafilatura.extract(html, include_comments=False) or ""
+        feature = "The main text of a page"
+        if find_spec("trafilatura") is None:
+            raise MissingExtra(feature, "text") from error
+        reason = normalize(str(error)).removesuffix(".")
+        raise SiteloomError(f"{feature} needs trafilatura, which cannot be imported: {reason}.") from error
 
 
 def _blocks(segments: PageSegments, table: SegmentTable) -> Sequence[Block]:
     """The blocks of a page, where what is repeated counts as template; unless the page itself is repeated."""
     by_template = table.judged(segments)
-    keys: list[list[int]] = [[] for _ in by_template]
-    for key, place in zip(segments.keys, segments.blocks, strict=True):
-        keys[place].append(key)
-    by_pages = [_by_pages(block, of_block, table) for block, of_block in zip(by_template, keys, strict=True)]
+    marked = zip(marks_in_order(segments, by_template), segments.keys, strict=True)
+    by_pages = marked_blocks(
+        segments, [mark or table.pages_with(key) >= _REPEATED_PAGES for mark, key in marked]
+    )
     own = repeated = 0
     for block, same in zip(by_template, by_pages, strict=True):
         if not block.is_template:
             own += len(block.text)
             repeated += len(same.text) if same.is_template else 0
     return by_template if repeated > _SEEN_BEFORE * own else by_pages
-
-
-def _by_pages(block: Block, keys: Sequence[int], table: SegmentTable) -> Block:
-    """A block whose segments count as template if they stand on several pages."""
-    marks = tuple(
-        is_template or table.pages_with(key) >= _REPEATED_PAGES
-        for key, is_template in zip(keys, block.are_template, strict=True)
-    )
-    sizes = [len(segment.strip()) for segment in block.segments]
-    repeated = sum(size for size, mark in zip(sizes, marks, strict=True) if mark)
-    return block._replace(are_template=marks, is_template=repeated > _REPEATED_PART * sum(sizes))
 
 
 def _headline(title: str, blocks: Sequence[Block]) -> str:
