@@ -321,3 +321,84 @@ search_marks = Table(
     Column("name", Text, primary_key=True),
     Column("value", Text, nullable=False),
 )
+
+users = Table(
+    "users",
+    metadata,
+    Column("id", RowId, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    # admin, editor, viewer
+    Column("role", Text, nullable=False),
+    # As argon2 writes it; None of a person who is not to sign in any more, but stays as the author of things.
+    Column("password", Text),
+    Column("created_at", UtcTime, nullable=False),
+)
+
+# Browsers that are signed in, or that may be asked to.
+sessions = Table(
+    "sessions",
+    metadata,
+    # Of what the browser keeps only a hash is here, so that whoever reads the tables cannot be anyone.
+    Column("key_hash", LargeBinary, primary_key=True),
+    Column("user_id", RowId, ForeignKey("users.id"), index=True),
+    Column("created_at", UtcTime, nullable=False),
+    Column("expires_at", UtcTime, nullable=False),
+)
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", RowId, primary_key=True),
+    Column("key_hash", LargeBinary, nullable=False, unique=True),
+    Column("user_id", RowId, ForeignKey("users.id"), nullable=False, index=True),
+    # What it is for, in its owner's words.
+    Column("label", Text, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("last_used_at", UtcTime),
+)
+
+# What is counted against those who guess passwords.
+failed_sign_ins = Table(
+    "failed_sign_ins",
+    metadata,
+    Column("id", RowId, primary_key=True),
+    Column("name", Text, nullable=False, index=True),
+    Column("address", Text, nullable=False, index=True),
+    Column("at", UtcTime, nullable=False),
+)
+
+# What was said of the attributes of a cluster's pages; the highest revision of a cluster holds.
+cluster_schemas = Table(
+    "cluster_schemas",
+    metadata,
+    Column("id", RowId, primary_key=True),
+    Column("cluster", Text, nullable=False),
+    Column("revision", Integer, nullable=False),
+    # By attribute, in the order in which they are shown.
+    Column("content", JSON, nullable=False),
+    Column("author", Text, nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Index("ix_cluster_schemas_cluster_revision", "cluster", "revision", unique=True),
+)
+
+# Long work that was asked for through the server.
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", RowId, primary_key=True),
+    # Which work: cluster, learn, extract, ...
+    Column("kind", Text, nullable=False),
+    Column("arguments", JSON, nullable=False),
+    Column("author", Text, nullable=False),
+    # waiting, running, done, failed, cancelled; lost if the server ended before the job did
+    Column("state", Text, nullable=False, index=True),
+    # How far it is: so many done, of so many if that is known, of what the message names.
+    Column("done", BigInteger, nullable=False),
+    Column("total", BigInteger),
+    Column("message", Text, nullable=False),
+    # What came of it, or why nothing did.
+    Column("result", JSON),
+    Column("created_at", UtcTime, nullable=False),
+    Column("started_at", UtcTime),
+    Column("ended_at", UtcTime),
+)
