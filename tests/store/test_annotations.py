@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import select
 
 from siteloom.errors import StoreError
-from siteloom.model import Example, Page, Resource
-from siteloom.store import PageAddress, Store, schema
+from siteloom.model import Attribute, Example, Page, Resource
+from siteloom.store import ClusterSchema, PageAddress, Store, schema
 
 from .helpers import assert_sound, day, page, put
 
@@ -145,7 +145,7 @@ def test_annotated_pages_are_told_by_site_and_url(store: Store) -> None:
     one, other = page("http://a.example/1"), page("http://a.example/2")
     put(store, one, other)
     put(store, one, other, site="mine")
-    store.save_example(PageAddress("mine", one.url), Example(one))
+    store.save_example(PageAddress("mine", one.url), Example(one, {"name": ["a"]}))
     save(store, other, "b")
     assert store.annotated_pages() == [PageAddress("a.example", other.url), PageAddress("mine", one.url)]
     put(store, page(one.url, "changed", 1), site="mine")
@@ -178,3 +178,74 @@ def test_pages_can_be_annotated_while_others_are_written(store: Store) -> None:
             if number % 50 == 0:
                 save(store, annotated, str(number), number)
     assert names(store) == [(annotated.url, annotated.html, "150")]
+
+
+def test_an_amendment_follows_the_newest_annotation_or_is_refused(store: Store) -> None:
+    given = page("http://a.example/1")
+    put(store, given)
+    where = address(given)
+    (number,) = store.page_ids([where])
+
+    first = store.amend_example(where, Example(given, {"name": ["a"]}), "ana", follows=None)
+    assert first is not None
+    assert store.amend_example(where, Example(given, {"name": ["b"]}), "ben", follows=None) is None
+    (seen,) = store.annotations([number])
+    assert (seen.id, seen.author, seen.example["values"]) == (first, "ana", {"name": ["a"]})
+    second = store.amend_example(where, Example(given, {"name": ["b"]}), "ben", follows=seen)
+    assert second == store.newest_annotation([number])
+    assert [example.values for example in store.examples()] == [{"name": ["b"]}]
+    assert store.amend_example(where, Example(given, {"name": ["c"]}), "ana", follows=seen) is None
+
+
+def test_an_empty_amendment_takes_back_what_was_said(store: Store) -> None:
+    given = page("http://a.example/1")
+    put(store, given)
+    where = address(given)
+    save(store, given, "a")
+    (before,) = store.annotations(store.page_ids([where]))
+
+    store.amend_example(where, Example(given), "ana", follows=before)
+
+    assert store.examples() == []
+    assert store.annotated_pages() == []
+    assert store.sites()[0].annotated == 0
+    assert len(store.annotations(store.page_ids([where]))) == 2
+
+
+def test_an_amendment_holds_although_its_clock_is_late(store: Store) -> None:
+    given = page("http://a.example/1")
+    put(store, given)
+    where = address(given)
+    store.save_example(where, Example(given, {"name": ["a"]}), at=day(400_000))
+    (before,) = store.annotations(store.page_ids([where]))
+
+    store.amend_example(where, Example(given, {"name": ["b"]}), "ana", follows=before)
+
+    assert [example.values for example in store.examples()] == [{"name": ["b"]}]
+
+
+def test_pages_are_known_by_numbers(store: Store) -> None:
+    one, other = page("http://a.example/1"), page("http://a.example/2")
+    put(store, one, other)
+    addresses = [address(other), address(one)]
+    numbers = store.page_ids(addresses)
+
+    found = [store.page_by_id(number) for number in numbers]
+
+    assert [None if one is None else (one[0], one[1].html) for one in found] == [
+        (addresses[0], other.html),
+        (addresses[1], one.html),
+    ]
+    assert store.page_by_id(max(numbers) + 1) is None
+
+
+def test_the_schema_of_a_cluster_is_kept_in_its_order_and_never_overwritten(store: Store) -> None:
+    assert store.cluster_schema("a.example/1") == ClusterSchema(0, {})
+    first = {"price": Attribute(type="price"), "name": Attribute(mandatory=True)}
+    assert store.save_cluster_schema("a.example/1", first, "ana", follows=0)
+    assert not store.save_cluster_schema("a.example/1", {}, "ben", follows=0)
+    kept = store.cluster_schema("a.example/1")
+    assert (kept.revision, list(kept.attributes.items())) == (1, list(first.items()))
+    assert store.save_cluster_schema("a.example/1", {"name": Attribute()}, "ben", follows=1)
+    assert store.cluster_schema("a.example/1") == ClusterSchema(2, {"name": Attribute()})
+    assert store.cluster_schema("a.example/2").revision == 0

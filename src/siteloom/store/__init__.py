@@ -1,8 +1,11 @@
 """What Siteloom keeps: page bytes in pack files, everything else in SQL."""
 
+from siteloom.store.annotations import Annotation
 from siteloom.store.changes import StoredCheck, StoredRepair, StoredWatch
+from siteloom.store.cluster_schemas import ClusterSchema
 from siteloom.store.clusters import PageAddress
 from siteloom.store.growth import GrownSite, GrownState
+from siteloom.store.jobs import Job, JobEnd, Jobs, JobState
 from siteloom.store.reading import BlockPart, PackedPages, Place
 from siteloom.store.records import ExtractedRow, Extraction, StoredRecord
 from siteloom.store.runs import Run, RunRecorder
@@ -16,13 +19,19 @@ from siteloom.store.writer import PageWriter
 
 __all__ = [
     "WITHDRAWN",
+    "Annotation",
     "BlockPart",
+    "ClusterSchema",
     "CountedSegments",
     "ExtractedRow",
     "Extraction",
     "FoundDocument",
     "GrownSite",
     "GrownState",
+    "Job",
+    "JobEnd",
+    "JobState",
+    "Jobs",
     "NewestVersion",
     "PackedPages",
     "PageAddress",

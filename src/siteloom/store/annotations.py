@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import insert, select
+from sqlalchemy import and_, func, insert, or_, select
 
 from siteloom.errors import StoreError
 from siteloom.store import schema
 from siteloom.store.clusters import PageAddress
+from siteloom.store.conditional import insert_if
 from siteloom.store.keys import content_hash, url_key
+from siteloom.store.lock import wait_for_tables
 from siteloom.store.reading import Place, select_places
 from siteloom.store.text import storable
 from siteloom.store.writer import HTML
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy import Engine
+    from sqlalchemy import ColumnElement, Engine, Select
 
     from siteloom.model import Example
 
@@ -26,64 +28,85 @@ _FORMAT = 1  # of the JSON in the column `example`
 
 
 class Annotation(NamedTuple):
-    """What was said of a page, by the fields of an Example, and where the page as it then was stands."""
+    """What was said of a page, by the fields of an Example, and where the page as it then was stands.
 
+    All annotations of a page are kept, and the newest holds; an empty one takes back what was said before.
+    """
+
+    id: int
+    url_id: int
     place: Place
     example: dict[str, Any]
+    author: str
+    at: datetime
 
 
 def save_annotation(
     engine: Engine, address: PageAddress, example: Example, author: str, at: datetime
 ) -> None:
     """Keep an example of a stored page beside those that the page already has."""
-    versions = schema.versions.c
-    annotated = (
-        select(versions.url_id, versions.id.label("version_id"))
-        .join(schema.urls)
-        .where(schema.urls.c.key == url_key(address.site, address.url))
-        .where(versions.content_hash == content_hash(HTML, example.page.html))
-    )
-    # Two transactions, for SQLite refuses to write in one that has read what was changed since.
-    with engine.connect() as connection:
-        version = connection.execute(annotated).mappings().one_or_none()
-    if version is None:
-        raise StoreError(
-            f"The page {address.url} is not in the site {address.site} with the content of this example: "
-            "ingest it first."
-        )
-    annotation = insert(schema.annotations).values(
-        **version,
-        # As JSON escapes it, databases take any text.
-        example={
-            "values": _lists(example.values),
-            "records": [_lists(record) for record in example.records],
-            "nodes": _lists(example.nodes),
-        },
-        author=storable(author),
-        created_at=at,
-        format=_FORMAT,
-    )
+    row = _row(engine, address, example, author, at)
     with engine.begin() as connection:
-        connection.execute(annotation)
+        connection.execute(insert(schema.annotations).values(**row))
+
+
+def amend_annotation(
+    engine: Engine, address: PageAddress, example: Example, author: str, at: datetime, *, follows: int | None
+) -> int | None:
+    """Keep an example if the newest annotation of its page is still the one that it follows, or none is.
+
+    Returns the id of the annotation, or None if someone else said something meanwhile.
+    """
+    row = _row(engine, address, example, author, at)
+    columns = schema.annotations.c
+    newest = (
+        select(columns.id)
+        .where(columns.url_id == row["url_id"])
+        .order_by(columns.created_at.desc(), columns.id.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+    is_newest = newest.is_(None) if follows is None else newest == follows
+    amend = insert_if(schema.annotations, row, is_newest)
+    with engine.begin() as connection:
+        wait_for_tables(connection)  # else two processes could both find the same annotation to be the newest
+        amended: int | None = connection.execute(amend.returning(columns.id)).scalar_one_or_none()
+        return amended
 
 
 def newest_annotations(engine: Engine, site: str | None = None) -> list[Annotation]:
     """The newest annotation of every page, or of one site's; the page annotated first comes first."""
-    columns = schema.annotations.c
-    query = (
-        select_places()
-        .add_columns(columns.url_id, columns.example)
-        .join(schema.annotations, columns.version_id == schema.versions.c.id)
-        .order_by(columns.created_at, columns.id)
-    )
+    query = _select_annotations()
     if site is not None:
         query = query.join(schema.sites, schema.urls.c.site_id == schema.sites.c.id)
         query = query.where(schema.sites.c.name == site)
-    found: dict[int, Annotation] = {}
+    found: dict[int, tuple[Annotation, bool]] = {}
     with engine.connect() as connection:
-        for *place, url_id, example in connection.execute(query):
-            found[url_id] = Annotation(Place(*place), example)  # a later one takes the place of the first
-    return list(found.values())
+        for *place, is_empty, annotation_id, url_id, example, author, at in connection.execute(query):
+            # A later one takes the place of the first.
+            found[url_id] = (
+                Annotation(annotation_id, url_id, Place(*place), example, author, at),
+                is_empty,
+            )
+    return [annotation for annotation, is_empty in found.values() if not is_empty]
+
+
+def annotations_of(engine: Engine, url_ids: Sequence[int]) -> list[Annotation]:
+    """All annotations of some pages, the oldest first."""
+    query = _select_annotations().where(schema.annotations.c.url_id.in_(url_ids))
+    with engine.connect() as connection:
+        return [
+            Annotation(annotation_id, url_id, Place(*place), example, author, at)
+            for *place, _, annotation_id, url_id, example, author, at in connection.execute(query)
+        ]
+
+
+def newest_annotation_id(engine: Engine, url_ids: Sequence[int]) -> int:
+    """The highest id of an annotation of some pages; 0 if there is none."""
+    columns = schema.annotations.c
+    query = select(func.coalesce(func.max(columns.id), 0)).where(columns.url_id.in_(url_ids))
+    with engine.connect() as connection:
+        return int(connection.execute(query).scalar_one())
 
 
 def annotated_pages(engine: Engine) -> list[PageAddress]:
@@ -91,11 +114,65 @@ def annotated_pages(engine: Engine) -> list[PageAddress]:
     query = (
         select(schema.sites.c.name, schema.urls.c.url)
         .join(schema.urls)
-        .where(schema.urls.c.id.in_(select(schema.annotations.c.url_id)))
+        .where(is_annotated())
         .order_by(schema.urls.c.id)
     )
     with engine.connect() as connection:
         return [PageAddress(*row) for row in connection.execute(query)]
+
+
+def is_annotated() -> ColumnElement[bool]:
+    """Whether the newest annotation of a URL says anything."""
+    this = schema.annotations.c
+    other = schema.annotations.alias("other").c
+    later = or_(
+        other.created_at > this.created_at, and_(other.created_at == this.created_at, other.id > this.id)
+    )
+    is_outdated = select(other.id).where(other.url_id == this.url_id, later).exists()
+    return select(this.id).where(this.url_id == schema.urls.c.id, ~this.is_empty, ~is_outdated).exists()
+
+
+def _select_annotations() -> Select[*tuple[Any, ...]]:
+    columns = schema.annotations.c
+    return (
+        select_places()
+        .add_columns(
+            columns.is_empty, columns.id, columns.url_id, columns.example, columns.author, columns.created_at
+        )
+        .join(schema.annotations, columns.version_id == schema.versions.c.id)
+        .order_by(columns.created_at, columns.id)
+    )
+
+
+def _row(engine: Engine, address: PageAddress, example: Example, author: str, at: datetime) -> dict[str, Any]:
+    versions = schema.versions.c
+    annotated = (
+        select(versions.url_id, versions.id.label("version_id"))
+        .join(schema.urls)
+        .where(schema.urls.c.key == url_key(address.site, address.url))
+        .where(versions.content_hash == content_hash(HTML, example.page.html))
+    )
+    # In a transaction of its own, for SQLite refuses to write in one that has read what was changed since.
+    with engine.connect() as connection:
+        version = connection.execute(annotated).mappings().one_or_none()
+    if version is None:
+        raise StoreError(
+            f"The page {address.url} is not in the site {address.site} with the content of this example: "
+            "ingest it first."
+        )
+    return {
+        **version,
+        # As JSON escapes it, databases take any text.
+        "example": {
+            "values": _lists(example.values),
+            "records": [_lists(record) for record in example.records],
+            "nodes": _lists(example.nodes),
+        },
+        "author": storable(author),
+        "created_at": at,
+        "format": _FORMAT,
+        "is_empty": not (example.values or example.records),
+    }
 
 
 def _lists(values: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:

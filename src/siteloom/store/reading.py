@@ -142,6 +142,26 @@ def newest_places(
                 raise StoreError(f"There is no page {address.url} in the site {address.site}.")
 
 
+def page_ids(engine: Engine, addresses: Sequence[PageAddress]) -> list[int]:
+    """The numbers of pages in the store, in the order of the addresses."""
+    keys = [url_key(address.site, address.url) for address in addresses]
+    query = select(schema.urls.c.key, schema.urls.c.id)
+    found: dict[bytes, int] = {}
+    with engine.connect() as connection:
+        for start in range(0, len(keys), _DOCUMENTS_AT_A_TIME):
+            batch = query.where(schema.urls.c.key.in_(keys[start : start + _DOCUMENTS_AT_A_TIME]))
+            found.update((key, page_id) for key, page_id in connection.execute(batch))
+    return [found[key] for key in keys]
+
+
+def page_address(engine: Engine, page_id: int) -> tuple[str, str] | None:
+    """The site and the URL of the page of a number."""
+    query = select(schema.sites.c.name, schema.urls.c.url).join(schema.urls)
+    with engine.connect() as connection:
+        row = connection.execute(query.where(schema.urls.c.id == page_id)).one_or_none()
+    return None if row is None else (row[0], row[1])
+
+
 def select_places() -> Select[*tuple[Any, ...]]:
     """Where versions of documents stand, each row as the fields of a Place."""
     versions = schema.versions.c

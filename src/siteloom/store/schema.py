@@ -21,6 +21,7 @@ from sqlalchemy import (
     Table,
     Text,
     TypeDecorator,
+    false,
 )
 from sqlalchemy.types import JSON
 
@@ -144,7 +145,7 @@ cluster_pages = Table(
     Column("url_id", RowId, ForeignKey("urls.id"), primary_key=True, index=True),
 )
 
-# The newest of a URL holds.
+# The newest of a URL holds; one that is empty takes back what was said before.
 annotations = Table(
     "annotations",
     metadata,
@@ -156,6 +157,7 @@ annotations = Table(
     Column("author", Text, nullable=False),
     Column("created_at", UtcTime, nullable=False),
     Column("format", Integer, nullable=False),
+    Column("is_empty", Boolean, nullable=False, server_default=false()),
 )
 
 # Those of a page stand in one shard, and those of a shard were written together with its mark.

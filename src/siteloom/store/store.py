@@ -14,7 +14,16 @@ from sqlalchemy import Row, func, select
 from siteloom.errors import PackError
 from siteloom.model import Example, Failure, Resource
 from siteloom.store import schema
-from siteloom.store.annotations import annotated_pages, newest_annotations, save_annotation
+from siteloom.store.accounts import Accounts
+from siteloom.store.annotations import (
+    amend_annotation,
+    annotated_pages,
+    annotations_of,
+    is_annotated,
+    newest_annotation_id,
+    newest_annotations,
+    save_annotation,
+)
 from siteloom.store.changes import (
     all_watches,
     latest_checks,
@@ -27,8 +36,10 @@ from siteloom.store.changes import (
     watch_of,
     watched_versions,
 )
-from siteloom.store.clusters import clusters_called, latest_clusters, save_clusters
+from siteloom.store.cluster_schemas import ClusterSchema, cluster_schema, save_cluster_schema
+from siteloom.store.clusters import PageAddress, clusters_called, latest_clusters, save_clusters
 from siteloom.store.growth import GrownSite, grown_sites, save_grown_site
+from siteloom.store.jobs import Jobs
 from siteloom.store.keys import content_hash
 from siteloom.store.lock import is_locked, write_lock
 from siteloom.store.packs import Document, Pack
@@ -40,6 +51,8 @@ from siteloom.store.reading import (
     documents_at,
     newest_places,
     packed_shards,
+    page_address,
+    page_ids,
     select_newest_pages,
     select_places_of,
 )
@@ -72,9 +85,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine, Select
 
-    from siteloom.model import Cluster, Page, Seed
+    from siteloom.model import Attribute, Cluster, Page, Seed
+    from siteloom.store.annotations import Annotation
     from siteloom.store.changes import StoredCheck, StoredRepair, StoredWatch
-    from siteloom.store.clusters import PageAddress
     from siteloom.store.growth import GrownState
     from siteloom.store.records import Extraction, StoredRecord
     from siteloom.store.seeds import SeedCounts, SeedSource
@@ -181,10 +194,9 @@ class Store:
             .subquery()
         )
         annotated = (
-            select(func.count(schema.annotations.c.url_id.distinct()))
-            .select_from(schema.annotations)
-            .join(schema.urls)
-            .where(schema.urls.c.site_id == schema.sites.c.id)
+            select(func.count())
+            .select_from(schema.urls)
+            .where(schema.urls.c.site_id == schema.sites.c.id, is_annotated())
         )
         wrappers = select(func.count()).where(
             schema.wrappers.c.site == schema.sites.c.name, is_in_force(schema.wrappers)
@@ -251,6 +263,18 @@ class Store:
         places = newest_places(self.engine, addresses, skips_missing=skips_missing)
         return map(as_page, documents_at(self.packs_folder, places))
 
+    def page_ids(self, addresses: Sequence[PageAddress]) -> list[int]:
+        """The numbers by which some pages can be asked for, in the order of their addresses."""
+        return page_ids(self.engine, addresses)
+
+    def page_by_id(self, page_id: int) -> tuple[PageAddress, Page] | None:
+        """Where the page of a number is, and its newest version; None if there is no such page."""
+        found = page_address(self.engine, page_id)
+        if found is None:
+            return None
+        address = PageAddress(*found)
+        return next(((address, page) for page in self.pages_at([address], skips_missing=True)), None)
+
     def save_clusters(self, run_id: int, clusters: Sequence[Cluster], pages: Sequence[PageAddress]) -> None:
         """Keep the clusters of a run; their members are indices into `pages`."""
         save_clusters(self.engine, run_id, clusters, pages)
@@ -290,6 +314,44 @@ class Store:
             )
             for annotation, document in zip(found, documents, strict=True)
         ]
+
+    def amend_example(
+        self,
+        address: PageAddress,
+        example: Example,
+        author: str,
+        *,
+        follows: Annotation | None,
+    ) -> int | None:
+        """Keep an example in the place of the annotation that it follows; one that is empty takes that back.
+
+        Returns the id of the new annotation, or None, and keeps nothing, if the page has a newer one.
+        """
+        now = self.clock()
+        at = now if follows is None else max(now, follows.at)  # clocks of several machines differ
+        before = None if follows is None else follows.id
+        return amend_annotation(self.engine, address, example, author, at, follows=before)
+
+    def annotations(self, page_ids: Sequence[int]) -> list[Annotation]:
+        """All annotations of the pages of some numbers, the oldest first."""
+        return annotations_of(self.engine, page_ids)
+
+    def newest_annotation(self, page_ids: Sequence[int]) -> int:
+        """The id of the newest annotation of the pages of some numbers; 0 if there is none."""
+        return newest_annotation_id(self.engine, page_ids)
+
+    def cluster_schema(self, cluster: str) -> ClusterSchema:
+        """What people said of the attributes of a cluster's pages."""
+        return cluster_schema(self.engine, cluster)
+
+    def save_cluster_schema(
+        self, cluster: str, attributes: Mapping[str, Attribute], author: str, *, follows: int
+    ) -> bool:
+        """Keep what was said of a cluster's attributes in the place of the revision that it follows.
+
+        Returns False, and keeps nothing, if there is a newer one.
+        """
+        return save_cluster_schema(self.engine, cluster, attributes, author, self.clock(), follows)
 
     def annotated_pages(self) -> list[PageAddress]:
         """The addresses of all pages that have an annotation; no page is read for it."""
@@ -358,6 +420,16 @@ class Store:
     def search_index(self) -> SearchIndex:
         """What pages and records are searched by."""
         return SearchIndex(self.engine)
+
+    @property
+    def jobs(self) -> Jobs:
+        """Long work that was asked for through the server."""
+        return Jobs(self.engine, self.clock)
+
+    @property
+    def accounts(self) -> Accounts:
+        """Who may sign in to the server."""
+        return Accounts(self.engine, self.clock)
 
     def save_watch(self, wrapper: str, site: str, version: int | None, text: str) -> None:
         """Keep the JSON of what is watched of a wrapper's pages in the place of what was watched before."""

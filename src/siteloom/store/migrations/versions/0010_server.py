@@ -74,3 +74,4 @@ def upgrade() -> None:
         sa.Column("ended_at", UtcTime),
     )
     op.create_index("ix_jobs_state", "jobs", ["state"])
+    op.add_column("annotations", sa.Column("is_empty", sa.Boolean, nullable=False, server_default=sa.false()))
