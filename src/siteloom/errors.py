@@ -3,10 +3,12 @@
     SiteloomError                 anything a caller may want to catch
     ├── UsageError                the call itself is wrong (exit status 2)
     │   ├── SettingsError         siteloom.toml, the environment or a flag holds a bad value
-    │   └── NoWorkspace           a verb needs a workspace and there is none
+    │   ├── NoWorkspace           a verb needs a workspace and there is none
+    │   └── NotFound              there is nothing of the name or number that was asked for
     ├── ExampleError              no wrapper can be learned from the examples
     │   ├── ExampleNotFound       a value is not on its page
     │   └── ContradictoryExamples two examples say different things of the same page
+    ├── Overtaken                 what was to be changed has been changed by another meanwhile
     ├── UnreadablePage            a page has no tree to extract from
     ├── WrapperError              a wrapper file cannot be read
     ├── WatchError                a file of bellwethers cannot be read
@@ -17,7 +19,9 @@
     └── StoreError                the workspace's store cannot be used
         ├── StoreBusy             another process is writing to it
         ├── StoreTooNew           it was made by a newer version of Siteloom
-        └── PackError             a pack file is damaged
+        ├── PackError             a pack file is damaged
+        └── AccountError          an account cannot be made, changed or used so
+            └── TooManyFailures   too many wrong passwords were tried of late
 
 A message is one sentence that says what is wrong and what to do about it; the
 command line prints it as it stands. A bad *page* is never an exception: it is
@@ -26,7 +30,7 @@ a `Failure` (see `siteloom.model`), counted and listed, and the work goes on.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 
 class SiteloomError(Exception):
@@ -57,6 +61,14 @@ class SettingsError(UsageError):
 
 class NoWorkspace(UsageError):
     """A verb was given no source and there is no workspace to work on."""
+
+
+class NotFound(UsageError):
+    """There is nothing of the name or number that was asked for."""
+
+
+class Overtaken(SiteloomError):
+    """What was to be changed has been changed by another meanwhile."""
 
 
 class ExampleError(SiteloomError):
@@ -136,3 +148,22 @@ class StoreTooNew(StoreError):
 
 class PackError(StoreError):
     """A pack file does not hold what the store says it holds."""
+
+
+class AccountError(StoreError):
+    """An account cannot be made, changed or used so; `field` says which of what was given is at fault."""
+
+    def __init__(self, message: str, field: Literal["name", "role", "password", "label"]) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class TooManyFailures(AccountError):
+    """There were too many wrong passwords of late; after so many seconds one may try again."""
+
+    def __init__(self, seconds: int) -> None:
+        minutes = max(1, round(seconds / 60))
+        super().__init__(
+            f"Too many wrong passwords: try again in {minutes} minute{'s' * (minutes > 1)}.", "password"
+        )
+        self.seconds = seconds

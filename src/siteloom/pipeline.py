@@ -340,11 +340,19 @@ def learn_template(
 ) -> NewWrapper:
     """The wrapper of a template, kept in the store as a new version unless it is as it was.
 
-    The schema may tell of other templates' attributes as well. Examples of a layout that the pages do not
+    The schema may tell of other templates' attributes as well; what people said of the attributes of the
+    clusters holds where it tells nothing. Examples of a layout that the pages do not
     have any more are left out if there are others; what was learned from them before stays in force as an
     earlier layout.
     """
-    schema = {name: known for name, known in (schema or {}).items() if name in template.attributes}
+    said = {
+        name: known
+        for found in template.clusters
+        for name, known in store.cluster_schema(found.id).attributes.items()
+    }
+    schema = {
+        name: known for name, known in {**said, **(schema or {})}.items() if name in template.attributes
+    }
     _, addresses = store.clusters()
     newest = next((found for found in store.wrappers() if found.name == template.name), None)
     before = None if newest is None else Wrapper.from_json(newest.text)
@@ -396,13 +404,16 @@ def _layout_of(store: Store, site: str, example: Example, before: Wrapper | None
     if before is not None and before.earlier and _is_read_as_earlier(before, example.page):
         return _Layout.EARLIER
     newest = store.page(PageAddress(site, example.page.url))
+    return _Layout.PRESENT if has_present_layout(example.page, newest) else _Layout.OUTDATED
+
+
+def has_present_layout(page: Page, newest: Page) -> bool:
+    """Whether a version of a page has the layout of the newest one; if that cannot be read, it says nothing."""
     now = signature(newest.html)
     if now is None or isinstance(parse(newest), Failure):
-        return _Layout.PRESENT  # such a version says nothing
-    then = signature(example.page.html)
-    if then is None or sum(a == b for a, b in zip(then, now, strict=True)) < _SAME_LAYOUT_BYTES:
-        return _Layout.OUTDATED
-    return _Layout.PRESENT
+        return True
+    then = signature(page.html)
+    return then is not None and sum(a == b for a, b in zip(then, now, strict=True)) >= _SAME_LAYOUT_BYTES
 
 
 def _is_read_as_earlier(wrapper: Wrapper, page: Page) -> bool:

@@ -32,11 +32,15 @@ _ROUNDING = 1e-9
 
 
 class Sample(NamedTuple):
-    """The pages to look at first, those that could not be parsed, and the URLs that pages are indices of."""
+    """The pages to look at first, those that could not be parsed, and the URLs that pages are indices of.
+
+    `path_sets` are those of all pages that were looked at, None for one that could not be parsed.
+    """
 
     order: list[SampledPage]
     failures: list[Failure]
     urls: list[str]
+    path_sets: list[PathSet | None]
 
     @property
     def covers_all(self) -> bool:
@@ -77,7 +81,18 @@ def sample_stream(
         urls.append(page.url)
         on_page(page)
     seen = [place for place, url in enumerate(urls) if url in annotated]
-    return Sample(sample_order(path_sets, k, seen), failures, urls)
+    return Sample(sample_order(path_sets, k, seen), failures, urls, path_sets)
+
+
+def covered_share(sample: Sample, seen: Collection[str]) -> tuple[float, float]:
+    """The share of weight that the pages of some URLs cover, and the share that the best of the others adds."""
+    places = [place for place, url in enumerate(sample.urls) if url in seen]
+    total = informativeness([paths for paths in sample.path_sets if paths is not None]).weight.sum()
+    order = sample_order(sample.path_sets, 1, places)
+    if not order or not total:
+        return 1.0, 0.0
+    gain = order[0].gain / float(total)
+    return max(0.0, order[0].covered - gain), gain
 
 
 def sample_order(

@@ -201,3 +201,9 @@ def test_sentences_and_numbers_are_no_names() -> None:
 def test_names_that_come_again_are_numbered() -> None:
     assert unique(["url", "a", "a", "a 2", "url", "a"]) == ["url", "a", "a 2", "a 2 2", "url 2", "a 3"]
     assert unique(["Tel", "tel", "TEL"]) == ["Tel", "tel 2", "TEL 3"]
+
+
+def test_the_last_link_of_a_menu_names_nothing() -> None:
+    menu = "<td><a href=/a>Thai</a> <a href=/b>Korean</a></td>"
+    page = f"<table><tr>{menu}<td class=score>{{n}}.5</td></tr></table>"
+    assert named(page.replace("{n}", "{}").format, "0.5") != "Korean"

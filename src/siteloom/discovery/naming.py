@@ -141,7 +141,9 @@ def _label_beside(place: Place) -> str | None:
         for element in (spot.parent, spot.parent.getparent())
         if element is not None
     )
-    return label if is_marked or _is_near(spot.parent, place.element) else None
+    # The last link of a menu names nothing, although a value may come right after it.
+    is_link = any(element.tag == "a" for element in (spot.parent, *_ancestors(spot.parent)))
+    return label if is_marked or (not is_link and _is_near(spot.parent, place.element)) else None
 
 
 def _before(place: Place) -> Spot | None:

@@ -44,6 +44,18 @@ class MarkedPage(NamedTuple):
         """What kind of thing it is."""
         return self.record["_type"][0]
 
+    @property
+    def values(self) -> dict[str, tuple[str, ...]]:
+        """What its record says, but for its type and that its page is this one."""
+        here = plain_address(self.page.url)
+        return {
+            name: texts
+            for name, texts in self.record.items()
+            if name != "_type"
+            and not name.startswith("mainEntityOfPage")
+            and here not in map(plain_address, texts)
+        }
+
 
 class AttributeFinding(NamedTuple):
     """What came of an attribute of the markup.
@@ -133,7 +145,7 @@ def examples_of(marked: Sequence[MarkedPage]) -> SelfAnnotated:
             f"{who} a record as JSON-LD, microdata, RDFa or Open Graph, and {_LEAST_PAGES} are needed: "
             "give --examples FILE instead."
         )
-    carried = Counter(name for one in marked for name in _attributes(one))
+    carried = Counter(name for one in marked for name in one.values)
     shown = [found for one in marked if (found := _shown(one, carried)) is not None]
     seen = Counter(name for one in shown for name, texts in one.values.items() if texts)
     reasons = {name: _why_not_taught(name, carried[name], seen[name], shown) for name in carried}
@@ -173,25 +185,13 @@ class _Thinned:
             self._step *= 2
 
 
-def _attributes(marked: MarkedPage) -> dict[str, tuple[str, ...]]:
-    """What a record says, but for its type and that its page is this one."""
-    here = plain_address(marked.page.url)
-    return {
-        name: texts
-        for name, texts in marked.record.items()
-        if name != "_type"
-        and not name.startswith("mainEntityOfPage")
-        and here not in map(plain_address, texts)
-    }
-
-
 def _shown(marked: MarkedPage, names: Iterable[str]) -> _Shown | None:
     page = without_markup(marked.page)
     root = parse(page)
     if isinstance(root, Failure):
         return None
     texts = SeenTexts(root)
-    told = _attributes(marked)
+    told = marked.values
     values: dict[str, list[str] | None] = {}
     for name in names:
         found = [texts.as_seen(value) for value in told.get(name, ())]

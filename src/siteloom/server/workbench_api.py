@@ -1,0 +1,183 @@
+"""The workbench over the web: what there is of a cluster's sample pages, and what people say of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Request
+from fastapi.encoders import jsonable_encoder
+from fastapi.responses import JSONResponse, Response
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.concurrency import run_in_threadpool
+
+from siteloom.annotating.picks import Pick
+from siteloom.annotating.sheet import Sheet
+from siteloom.errors import Overtaken
+from siteloom.model import Attribute, ValueType
+from siteloom.server.security import Editor, Viewer
+from siteloom.server.services import services_of
+from siteloom.workbench import Workbench
+
+router = APIRouter(prefix="/api/clusters", tags=["annotating"])
+
+# Others' clicks are seen within this many seconds.
+_LOOK_EVERY = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What someone says of attributes of a page, or of one of its records.
+
+    A list of picks are the values of an attribute, an empty one says that it is absent, and null takes back
+    what was said of it. `seen` are the revisions of the cells that the person looked at.
+    """
+
+    values: Mapping[str, Sequence[Pick] | None]
+    seen: Mapping[str, int]
+    record: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SaidRecords:
+    """What someone says of all records of a list page; `seen` is the newest revision of its cells."""
+
+    records: Sequence[Mapping[str, Sequence[Pick]]]
+    seen: int
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What someone says of an attribute: null is left to be inferred; another name renames it."""
+
+    name: str | None = None
+    multi: bool | None = None
+    mandatory: bool | None = None
+    constant: bool | None = None
+    type: ValueType | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OvertakenBy:
+    """What another has said meanwhile, and how things are now."""
+
+    detail: str
+    state: Sheet
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A job that was started."""
+
+    job: int
+    url: str
+
+
+@router.get("/{cluster:path}/workbench/known")
+def known(request: Request, cluster: str, _: Viewer) -> Sheet:
+    """The workbench, with suggestions from seeds, embedded data and earlier records."""
+    bench = _bench(request, cluster)
+    bench.look_up_known()
+    return bench.sheet()
+
+
+@router.get("/{cluster:path}/workbench")
+def workbench(request: Request, cluster: str, _: Viewer) -> Sheet:
+    """The sample pages of a cluster: what was said of them, what is found there, and what to ask."""
+    return _bench(request, cluster).sheet()
+
+
+_OVERTAKEN: dict[int | str, dict[str, Any]] = {
+    409: {"model": OvertakenBy, "description": "Another has changed this meanwhile, so nothing was kept."}
+}
+
+
+@router.put("/{cluster:path}/pages/{page_id:int}/values", response_model=Sheet, responses=_OVERTAKEN)
+def say(
+    request: Request, cluster: str, page_id: int, said: Annotated[Said, Body()], editor: Editor
+) -> Sheet | Response:
+    """Say what the values of attributes of a page are."""
+    return _changed(
+        request,
+        cluster,
+        lambda bench: bench.say(page_id, said.values, editor.name, record=said.record, seen=said.seen),
+    )
+
+
+@router.put("/{cluster:path}/pages/{page_id:int}/records", response_model=Sheet, responses=_OVERTAKEN)
+def say_records(
+    request: Request, cluster: str, page_id: int, said: Annotated[SaidRecords, Body()], editor: Editor
+) -> Sheet | Response:
+    """Say what all records of a list page are."""
+    return _changed(
+        request,
+        cluster,
+        lambda bench: bench.say_records(page_id, said.records, editor.name, seen=said.seen),
+    )
+
+
+@router.put("/{cluster:path}/attributes/{name:path}", response_model=Sheet)
+def describe(
+    request: Request, cluster: str, name: str, told: Annotated[Described, Body()], editor: Editor
+) -> Sheet | Response:
+    """Say what is known of an attribute; it is made if there is none of the name."""
+    attribute = Attribute(told.multi, told.mandatory, told.constant, told.type)
+    return _changed(
+        request, cluster, lambda bench: bench.describe(name, attribute, editor.name, new_name=told.name)
+    )
+
+
+@router.delete("/{cluster:path}/attributes/{name:path}", response_model=Sheet)
+def remove(request: Request, cluster: str, name: str, editor: Editor) -> Sheet | Response:
+    """Take an attribute away, with all that was said of it on the sample pages."""
+    return _changed(request, cluster, lambda bench: bench.remove(name, editor.name))
+
+
+@router.post("/{cluster:path}/finish", status_code=202)
+def finish(request: Request, cluster: str, editor: Editor) -> Started:
+    """Learn a wrapper from all that was said of the cluster, keep it, and extract the cluster's pages."""
+    _bench(request, cluster)
+    job = services_of(request).jobs.submit("finish", {"cluster": cluster}, editor.name)
+    return Started(job.id, f"/jobs/{job.id}")
+
+
+@router.get("/{cluster:path}/events", response_class=EventSourceResponse)
+async def events(request: Request, cluster: str, _: Viewer) -> Response:
+    """Tells whenever anyone has changed anything: events named `changed`, with the new revision."""
+    bench = await run_in_threadpool(_bench, request, cluster)
+
+    async def changes() -> AsyncIterator[ServerSentEvent]:
+        before = None
+        while not await request.is_disconnected():
+            revision = await run_in_threadpool(lambda: bench.revision)
+            if revision != before:
+                author = await run_in_threadpool(bench.last_author)
+                yield ServerSentEvent(data=_json({"revision": revision, "author": author}), event="changed")
+                before = revision
+            await asyncio.sleep(_LOOK_EVERY)
+
+    return EventSourceResponse(changes())
+
+
+def _json(content: Mapping[str, object]) -> str:
+    return bytes(JSONResponse(content).body).decode()
+
+
+def _bench(request: Request, cluster: str) -> Workbench:
+    return services_of(request).benches.bench(cluster)
+
+
+def _changed(request: Request, cluster: str, change: Callable[[Workbench], None]) -> Sheet | Response:
+    """The workbench after a change; or, if another was faster, how it is without."""
+    bench = _bench(request, cluster)
+    try:
+        change(bench)
+    except Overtaken as error:
+        return JSONResponse(jsonable_encoder(OvertakenBy(str(error), bench.sheet())), status_code=409)
+    begin = perf_counter()
+    sheet = bench.sheet()
+    services_of(request).metrics.observe_relearning(perf_counter() - begin)
+    return sheet

@@ -1,0 +1,45 @@
+"""The workbenches that people are at."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from siteloom.workbench.workbench import Workbench
+
+if TYPE_CHECKING:
+    from siteloom.store import Store
+
+# Each holds some ten pages with their trees: some tens of megabytes, if pages are large.
+_MOST_OPEN = 8
+
+
+class _Place:
+    """Room for the workbench of one cluster, so that two people who come at once do not make it twice."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.bench: Workbench | None = None
+
+
+class Workbenches:
+    """The workbenches that were asked for last, made when they are first asked for."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._places: OrderedDict[str, _Place] = OrderedDict()
+        self._lock = Lock()
+
+    def bench(self, cluster: str) -> Workbench:
+        """The workbench of a cluster, made anew if the cluster was found anew."""
+        with self._lock:
+            place = self._places.setdefault(cluster, _Place())
+            self._places.move_to_end(cluster)
+            while len(self._places) > _MOST_OPEN:
+                self._places.popitem(last=False)
+        with place.lock:
+            edition = self._store.cluster_edition(cluster)
+            if place.bench is None or place.bench.edition != edition:
+                place.bench = Workbench(self._store, cluster)
+            return place.bench
