@@ -65,11 +65,12 @@ _ATTRIBUTES = frozenset(
     "alt aria-label content datetime href placeholder src title value class style width".split()
 )
 
-_NODE = re.compile(
+NODE = re.compile(
     r"(?P<path> (?: / (?: [A-Za-z_][\w.-]* | \* ) (?: \[\d{1,9}\] )? )+ )"
     r"(?: (?P<text> /text\(\) (?: \[(?P<number>\d{1,9})\] )? ) | /@(?P<attribute>[^/]+) )?",
     re.ASCII | re.VERBOSE,
 )
+"""The path of a node, as `Place.node` writes it: an element, and a text or an attribute of it."""
 
 # A list page has "In stock" once for each of its records, and each asks for it.
 _KEPT_PLACES = 100_000
@@ -181,8 +182,7 @@ class PlaceIndex:
         is the first; and as the node is certain, a part of a word will do where
         the value stands nowhere else in it.
         """
-        readings = _readings(value)
-        parsed = _NODE.fullmatch(node)
+        parsed = NODE.fullmatch(node)
         element = None if parsed is None else find(self._root, parsed["path"])
         if parsed is None or element is None or element not in self._numbers:
             return None
@@ -198,13 +198,8 @@ class PlaceIndex:
         else:
             target = "element"
             whole = self._text_inside(self._numbers[element])
-        text, origins = _fold(whole)
-        for folded in readings:
-            start = _best_occurrence(text, folded)
-            if start is not None:
-                span = _span(whole, origins, start, start + len(folded))
-                return _place(element, target, number, whole, span)
-        return None
+        span = span_in(whole, value)
+        return None if span is None else _place(element, target, number, whole, span)
 
     def nearest(self, value: str) -> str | None:
         """The text on the page that is most like a value; None if nothing is alike.
@@ -465,6 +460,19 @@ def _fold_word(word: str) -> tuple[str, list[int] | None]:
                 continue
         pieces.append((alone, offset))
     return "".join(piece for piece, _ in pieces), [begin for piece, begin in pieces for _ in piece]
+
+
+def span_in(whole: str, value: str) -> tuple[int, int] | None:
+    """From where to where a value stands in the text of its node, which is in normal form; None if nowhere.
+
+    It is at the edges of words if it can be, else anywhere.
+    """
+    text, origins = _fold(whole)
+    for folded in _readings(value):
+        start = _best_occurrence(text, folded)
+        if start is not None:
+            return _span(whole, origins, start, start + len(folded))
+    return None
 
 
 def _readings(value: str) -> list[str]:

@@ -1,0 +1,152 @@
+"""The workbench over the web: everything that the annotator's page does."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from siteloom.model import Page
+from siteloom.pipeline import cluster_store
+from siteloom.store import Store
+
+from .browsing import Browser
+from .conftest import People
+
+NAMES = ("Oak Lamp", "Pine Chair", "Elm Table", "Ash Stool", "Fir Shelf", "Yew Desk")
+CLUSTER = "shop.example/1"
+API = f"/api/clusters/{CLUSTER}"
+
+
+def shop_page(number: int, name: str) -> Page:
+    html = f"<html><head><title>{name}</title></head><body><h1>{name}</h1><p>Price: <b>${number}.50</b></p>"
+    return Page(f"http://shop.example/p/{number}", (html + "<p>Made of wood.</p></body></html>").encode())
+
+
+@pytest.fixture
+def shop(people: People) -> People:
+    with people.store.ingesting({}, 1) as (_, writer):
+        for number, name in enumerate(NAMES):
+            writer.add(shop_page(number, name), "shop.example")
+    cluster_store(people.store, "vertex")
+    return people
+
+
+@pytest.fixture
+def ana(shop: People) -> Browser:
+    return shop.browser("ana", "admin")
+
+
+def element(browser: Browser, page: dict[str, Any], tag: str) -> int:
+    """The number of the first element of a tag, as the page that is shown has it."""
+    from lxml import etree
+
+    shown = browser.get(f"/pages/{page['id']}/tree?version={page['version']}")
+    assert shown.status_code == 200
+    root = etree.fromstring(shown.content)
+    (found, *_) = root.iter(f"{{http://www.w3.org/1999/xhtml}}{tag}")
+    return int(str(found.get("data-siteloom")))
+
+
+def say(browser: Browser, page: dict[str, Any], values: object, **more: object) -> Any:
+    return browser.send("PUT", f"{API}/pages/{page['id']}/values", {"values": values, "seen": {}, **more})
+
+
+def test_a_click_is_kept_and_every_page_is_suggested_its_value(ana: Browser) -> None:
+    state = ana.send("PUT", f"{API}/attributes/name", {"mandatory": True}).json()
+    assert [one["name"] for one in state["attributes"]] == ["name"]
+    first = state["pages"][0]
+    pick = {"element": element(ana, first, "h1"), "text": 1}
+    answer = say(ana, first, {"name": [pick]}, seen={"name": 0})
+    assert answer.status_code == 200
+    state = answer.json()
+    assert state == ana.get(f"{API}/workbench").json()
+    said = state["pages"][0]["cells"]["name"]
+    assert (said["state"], said["source"]) == ("said", "ana")
+    assert said["values"][0]["pick"] == {**pick, "attribute": None, "start": None, "end": None}
+    for page in state["pages"][1:]:
+        (value,) = page["cells"]["name"]["values"]
+        assert page["cells"]["name"]["state"] == "suggested"
+        assert value["text"] == NAMES[int(page["url"][-1])]
+        assert value["pick"]["element"] == element(ana, page, "h1")
+
+
+def test_part_of_a_text_is_the_value(ana: Browser) -> None:
+    state = ana.send("PUT", f"{API}/attributes/price", {}).json()
+    first = state["pages"][0]
+    pick = {"element": element(ana, first, "b"), "text": 1, "start": 1, "end": 5}
+    state = say(ana, first, {"price": [pick]}).json()
+    found = [page["cells"]["price"]["values"][0]["text"] for page in state["pages"]]
+    assert found == [f"{page['url'][-1]}.50" for page in state["pages"]]
+    assert {page["cells"]["price"]["values"][0]["pick"]["start"] for page in state["pages"]} == {1}
+
+
+def test_who_was_overtaken_is_told_what_holds_now(shop: People, ana: Browser) -> None:
+    ben = shop.browser("ben", "editor")
+    state = ana.send("PUT", f"{API}/attributes/name", {}).json()
+    first = state["pages"][0]
+    pick = {"element": element(ana, first, "h1"), "text": 1}
+    assert say(ana, first, {"name": [pick]}, seen={"name": 0}).status_code == 200
+    answer = say(ben, first, {"name": []}, seen={"name": 0})
+    assert answer.status_code == 409
+    name = NAMES[int(first["url"][-1])]
+    assert answer.json()["detail"] == f"ana said meanwhile that name is “{name}”."
+    now = answer.json()["state"]["pages"][0]["cells"]["name"]
+    assert now["state"] == "said"
+    assert say(ben, first, {"name": []}, seen={"name": now["revision"]}).status_code == 200
+
+
+def test_what_is_wrong_is_told_in_a_sentence(ana: Browser) -> None:
+    state = ana.send("PUT", f"{API}/attributes/name", {}).json()
+    first = state["pages"][0]
+    for answer, status, sentence in (
+        (ana.get("/api/clusters/shop.example/9/workbench"), 404, "There is no template shop.example/9"),
+        (say(ana, {"id": 10**12}, {"name": []}), 404, "There is no page 1000000000000"),
+        (say(ana, first, {"colour": []}), 404, "There is no attribute colour"),
+        (say(ana, first, {"name": [{"element": 999}]}), 400, "The page has no element 999"),
+        (say(ana, first, {"name": [{"element": 0, "text": 9}]}), 400, "has no text 9"),
+        (say(ana, first, {"name": "Oak"}), 422, "values"),
+        (ana.send("PUT", f"{API}/attributes/%20", {}), 400, "An attribute needs a name"),
+        (ana.send("PUT", f"{API}/attributes/x", {"type": "colour"}), 422, "type"),
+        (ana.send("DELETE", f"{API}/attributes/colour"), 404, "There is no attribute colour"),
+    ):
+        assert answer.status_code == status, answer.text
+        assert sentence in answer.json()["detail"]
+
+
+def test_viewers_look_but_change_nothing(shop: People, ana: Browser) -> None:
+    eve = shop.browser("eve", "viewer")
+    page = eve.get(f"{API}/workbench").json()["pages"][0]
+    for answer in (
+        say(eve, page, {"name": []}),
+        eve.send("PUT", f"{API}/attributes/name", {}),
+        eve.send("DELETE", f"{API}/attributes/name"),
+        eve.send("POST", f"{API}/finish"),
+    ):
+        assert answer.status_code == 403
+    assert ana.get(f"{API}/workbench").json()["attributes"] == []
+
+
+def test_names_of_attributes_may_be_anything(ana: Browser) -> None:
+    odd = 'a/b "c" <d> ü%'
+    assert ana.send("PUT", f"{API}/attributes/{quote(odd, safe='')}", {}).status_code == 200
+    state = ana.send("PUT", f"{API}/attributes/{quote(odd, safe='')}", {"name": "plain"}).json()
+    assert [one["name"] for one in state["attributes"]] == ["plain"]
+
+
+def test_a_page_is_shown_in_the_version_that_was_annotated(shop: People, ana: Browser) -> None:
+    state = ana.send("PUT", f"{API}/attributes/name", {}).json()
+    first = state["pages"][0]
+    say(ana, first, {"name": [{"element": element(ana, first, "h1"), "text": 1}]})
+    number = int(first["url"][-1])
+    _add(shop.store, shop_page(number, "Plum Bench"))
+    old = ana.get(f"/pages/{first['id']}/tree?version={first['version']}")
+    assert NAMES[number] in old.text
+    assert "Plum Bench" in ana.get(f"/pages/{first['id']}/tree").text
+    assert ana.get(f"/pages/{first['id']}/tree?version=nonsense").status_code == 404
+
+
+def _add(store: Store, page: Page) -> None:
+    with store.ingesting({}, 1) as (_, writer):
+        writer.add(page, "shop.example")
