@@ -2,12 +2,13 @@
 
 PYTHON ?= python3
 DATA ?= build/data
+PICTURES ?= build/screenshots
 export ARCHIVES
 
 DEMO := build/venv-demo
 DEV := build/venv-dev
 
-.PHONY: help demo test check bench eval wheel-check data clean
+.PHONY: help demo test check bench eval screenshots wheel-check data clean
 
 help:
 	@echo "make demo    show what Siteloom does on built-in web sites"
@@ -15,6 +16,7 @@ help:
 	@echo "make check   lint, types, import direction"
 	@echo "make bench   measure speed and memory on real pages"
 	@echo "make eval    measure accuracy on real pages"
+	@echo "make screenshots  take pictures of every page of the web application"
 	@echo "make clean   remove all that these made"
 
 demo: $(DEMO)/.installed
@@ -23,7 +25,8 @@ demo: $(DEMO)/.installed
 test: check wheel-check
 	@scripts/install-postgresql
 	@scripts/install-xsltproc
-	$(DEV)/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+	@scripts/install-chromium
+	$(DEV)/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 check: $(DEV)/.installed
 	$(DEV)/bin/ruff check .
@@ -50,6 +53,10 @@ bench: $(DEV)/.installed data
 
 eval: $(DEV)/.eval-installed data
 	$(DEV)/bin/python -m evals $(DATA)
+
+screenshots: $(DEV)/.installed
+	@scripts/install-chromium
+	$(DEV)/bin/python -m tests.browser.screenshots $(PICTURES)
 
 # Real pages lie beside the project where they are present; they are never part of it.
 data:

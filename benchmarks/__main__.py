@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from benchmarks import (
+    annotating,
     bootstrapping,
     cleaning,
     clustering,
@@ -30,6 +31,7 @@ BENCHMARKS = {
     "storing": storing,
     "clustering": clustering,
     "learning": learning,
+    "annotating": annotating,
     "bootstrapping": bootstrapping,
     "extraction": extraction,
     "cleaning": cleaning,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 TITLE = "Learning"
 
 _SITES = slice(0, None, 4)  # one site of each vertical
-_EXAMPLES = 5
+EXAMPLES = 5
 _UNLABELLED = 100
 _ATTRIBUTES = 4
 
@@ -63,7 +63,7 @@ class _Costs(NamedTuple):
 def figures(data: Path) -> list[Figure]:
     scan_tags(b"<p>")  # compiles, or loads what was compiled
     costs = [_costs(site) for site in list(swde_sites(data))[_SITES]]
-    learned = f"`learn`, {_EXAMPLES} examples, {_UNLABELLED} other pages, {_ATTRIBUTES} attributes"
+    learned = f"`learn`, {EXAMPLES} examples, {_UNLABELLED} other pages, {_ATTRIBUTES} attributes"
     worst = max(costs, key=lambda cost: cost.learn)
     generated = {what: _in_own_process(what) for what in _GENERATED}
     return [
@@ -87,10 +87,10 @@ def figures(data: Path) -> list[Figure]:
 
 def site_task(site: SwdeSite, unlabelled: int, attributes: int) -> Task:
     """The pages of a site, of which those that `sample` names are annotated."""
-    numbers = site.evenly_spaced(unlabelled + _EXAMPLES)
+    numbers = site.evenly_spaced(unlabelled + EXAMPLES)
     pages = [site.page(number) for number in numbers]
     names = sorted({name for truth in site.truth.values() for name, values in truth.items() if values})
-    chosen = siteloom.sample(pages, k=_EXAMPLES)
+    chosen = siteloom.sample(pages, k=EXAMPLES)
     examples = [_example(pages[index], site.truth[numbers[index]], names[:attributes]) for index in chosen]
     return Task(examples, [page for index, page in enumerate(pages) if index not in chosen])
 
@@ -114,7 +114,7 @@ def _costs(site: SwdeSite) -> _Costs:
             "P": partial(parse_bare, task.pages),
             "learn": lambda: siteloom.learn(examples, unlabelled),
             "P of others": partial(parse_bare, unlabelled),
-            "sample": lambda: siteloom.sample(unlabelled, k=_EXAMPLES),
+            "sample": lambda: siteloom.sample(unlabelled, k=EXAMPLES),
             "extract": lambda: [None for page in unlabelled if wrapper.extract(page) is None],
         }
     )

@@ -18,6 +18,22 @@ settings.register_profile("repeatable", derandomize=True)
 settings.load_profile("repeatable")
 
 
+# What must not come last when processes share the files: first the kernels, so that each of them is compiled
+# by one process and found in the cache by the others, then the files that take longest.
+FIRST = ("kernels/", "test_tutorial.py", "browser/", "server/", "cli/", "test_docs.py", "test_upkeep.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of long files first; those of a file keep their order."""
+    folder = Path(__file__).parent
+
+    def turn(item: pytest.Item) -> int:
+        name = item.path.relative_to(folder).as_posix()
+        return next((turn for turn, start in enumerate(FIRST) if name.startswith(start)), len(FIRST))
+
+    items.sort(key=turn)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """What tests have logged as other processes can be told it: tests go on with half characters, too."""

@@ -15,6 +15,7 @@
     ├── SourceError               pages cannot be read from a source
     ├── OutputError               results cannot be written
     ├── EngineError               the processes that do the work keep dying
+    ├── ServerError               the server cannot listen where it is told to
     ├── MissingExtra              an optional dependency is not installed
     └── StoreError                the workspace's store cannot be used
         ├── StoreBusy             another process is writing to it
@@ -122,6 +123,10 @@ class OutputError(SiteloomError):
 
 class EngineError(SiteloomError):
     """The processes that do the work die, whatever they work on."""
+
+
+class ServerError(SiteloomError):
+    """The server cannot listen where it is told to."""
 
 
 class MissingExtra(SiteloomError):

@@ -109,6 +109,21 @@ def add_tally(total: Tally, tally: Tally) -> None:
         total[key] += count
 
 
+def counted_by_name(tally: Tally, what: str) -> list[tuple[str, int]]:
+    """What was counted under names, the most first."""
+    found = [(key[1], count) for key, count in tally.items() if key[0] == what]
+    return sorted(found, key=lambda one: (-one[1], one[0]))
+
+
+def filled_attributes(tally: Tally) -> list[tuple[str, str, int, int]]:
+    """For each wrapper and attribute, how many records have it and of how many it was withheld."""
+    names = sorted({key[1:] for key in tally if key[0] in ("filled", "withheld")})
+    return [
+        (wrapper, attribute, tally["filled", wrapper, attribute], tally["withheld", wrapper, attribute])
+        for wrapper, attribute in names
+    ]
+
+
 class Extractor:
     """Wrappers made ready for many pages."""
 

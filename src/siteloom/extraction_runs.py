@@ -14,7 +14,7 @@ import pickle
 import re
 import shutil
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 from siteloom import __version__
 from siteloom.dom import PARSER
 from siteloom.engine import run_shards
-from siteloom.errors import OutputError, StoreError, WrapperError
+from siteloom.errors import OutputError, StoreError, UsageError, WrapperError
 from siteloom.extraction import (
     ShardExtraction,
     ShardResult,
@@ -403,3 +403,22 @@ def wrapper_texts_of_store(store: Store) -> list[WrapperText]:
     if not found:
         raise StoreError("The workspace has no wrapper: learn one first, or give --wrapper FILE.")
     return found
+
+
+def workspace_plan(
+    store: Store, limits: ParseSettings, site: str | None = None, files: Sequence[str] = ()
+) -> Plan:
+    """What is to be done with the pages of a workspace, or of a site, by its wrappers or those of files."""
+    if site is not None and site not in (known := [found.name for found in store.sites()]):
+        among = ", ".join(known[:5]) or "none at all"
+        raise UsageError(f"There is no site {site} among the pages: there are {among}.")
+    wrappers = wrapper_texts_of_files(files) if files else wrapper_texts_of_store(store)
+    return Plan(wrappers, limits, store.page_shards(site))
+
+
+@contextmanager
+def workspace_journal(store: Store, plan: Plan, site: str | None = None) -> Iterator[StoreJournal]:
+    """A run of extract in a workspace: one that was stopped, if the same plan began it, or a new one."""
+    arguments = {"site": site, "wrappers": [one.name for one in plan.wrappers]}
+    with store.extracting(arguments, plan.fingerprint()) as extraction:
+        yield StoreJournal(store, extraction)

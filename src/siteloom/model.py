@@ -182,18 +182,21 @@ class Example:
     an attribute that is not named is unknown there. `records` does the same for
     some of the records of a list page. `nodes`, where given, ties each of
     `values` to the exact node it was taken from, such as
-    `/html[1]/body[1]/h1[1]/text()[1]` or `/html[1]/body[1]/a[3]/@href`.
+    `/html[1]/body[1]/h1[1]/text()[1]` or `/html[1]/body[1]/a[3]/@href`;
+    `record_nodes` does so for each of the `records`.
     """
 
     page: Page
     values: Mapping[str, Sequence[str]] = field(default_factory=dict)
     records: Sequence[Mapping[str, Sequence[str]]] = ()
     nodes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    record_nodes: Sequence[Mapping[str, Sequence[str]]] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", _lists_of_texts(self.values))
         object.__setattr__(self, "records", tuple(map(_lists_of_texts, self.records)))
         object.__setattr__(self, "nodes", _lists_of_texts(self.nodes))
+        object.__setattr__(self, "record_nodes", tuple(map(_lists_of_texts, self.record_nodes)))
 
 
 @dataclass(frozen=True, slots=True)

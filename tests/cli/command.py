@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+
+from ..warm import run_fresh, run_warm
 
 
 class Command:
@@ -18,17 +19,14 @@ class Command:
         self.folder = folder
 
     def __call__(
-        self, *arguments: str, environment: Mapping[str, str] | None = None
+        self, *arguments: str, environment: Mapping[str, str] | None = None, stdin: str = ""
     ) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "siteloom", *arguments],
-            cwd=self.folder,
-            env={**self.environment, **(environment or {})},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
+        environment = {**self.environment, **(environment or {})}
+        return run_warm(["-m", "siteloom", *arguments], self.folder, environment, stdin)
+
+    def fresh(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """The same in a Python that has imported nothing yet, which takes seconds."""
+        return run_fresh(["-m", "siteloom", *arguments], self.folder, self.environment)
 
     @property
     def environment(self) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
@@ -158,6 +157,6 @@ def test_where_nothing_can_be_read_the_reason_is_told(
 
 def test_the_example_of_the_documents_runs(crawl: Path) -> None:
     (example,) = code("docs/how-to/clean-text.md")
-    told = run(crawl.parent, sys.executable, "-c", example)
+    told = run(crawl.parent, example)
     assert told.returncode == 0, told.stderr
     assert told.stdout.endswith("12 texts\n")

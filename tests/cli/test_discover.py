@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import shlex
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -94,7 +93,7 @@ def test_the_table_of_a_file_is_shown(files: Path) -> None:
 
 
 def test_the_command_works_as_a_process_of_its_own(files: Path) -> None:
-    result = Command(files)("discover", "restaurants.jsonl", "-o", "-")
+    result = Command(files).fresh("discover", "restaurants.jsonl", "-o", "-")
     assert result.returncode == 0, result.stderr
     assert result.stdout.count("\n") >= IN_A_CLUSTER
     assert "Phone" in result.stderr
@@ -379,6 +378,6 @@ def test_a_table_is_discovered_to_the_letter(files: Path) -> None:
     assert len(found) >= 183
     assert all((row["name"],) == entries[url]["name"] for url, row in found.items())
     (example,) = code(document)
-    result = run(files, sys.executable, "-c", example)
+    result = run(files, example)
     assert result.returncode == 0, result.stderr
     assert "{'address': 1.0, 'phone': 1.0}" in result.stdout

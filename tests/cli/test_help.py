@@ -18,7 +18,7 @@ from .command import Command
 
 
 def test_help_lists_every_verb_with_what_it_does(siteloom: Command) -> None:
-    result = siteloom("--help")
+    result = siteloom.fresh("--help")
     assert result.returncode == 0
     for verb in VERBS:
         (line,) = [line for line in result.stdout.splitlines() if line.strip().startswith(verb + " ")]
@@ -27,7 +27,7 @@ def test_help_lists_every_verb_with_what_it_does(siteloom: Command) -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_explains_itself(siteloom: Command, verb: str) -> None:
-    result = siteloom(verb, "--help")
+    result = siteloom.fresh(verb, "--help")
     assert result.returncode == 0
     assert "--workspace" in result.stdout
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ..warm import run_fresh, run_warm
 from .command import Command, one_sentence
 
 PAGE = '{"url": "https://a.example/", "html": "<p>x"}\n'
@@ -141,12 +142,8 @@ def test_a_workspace_that_cannot_be_made(siteloom: Command) -> None:
 def test_an_extra_that_is_not_installed(siteloom: Command) -> None:
     siteloom("init")
     script = "import sys; sys.modules['pyarrow'] = None; from siteloom.cli import main; main()"
-    result = subprocess.run(
-        [sys.executable, "-c", script, "status", "-o", "status.parquet"],
-        cwd=siteloom.folder,
-        capture_output=True,
-        text=True,
-        check=False,
+    result = run_fresh(
+        ["-c", script, "status", "-o", "status.parquet"], siteloom.folder, siteloom.environment
     )
     assert "pip install 'siteloom[parquet]'" in one_sentence(result)
     assert not (siteloom.folder / "status.parquet").exists()
@@ -211,13 +208,7 @@ def test_a_workspace_that_may_only_be_read_is_read(
             break
 
     def as_nobody(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-c", script, *arguments],
-            cwd=siteloom.folder,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return run_warm(["-c", script, *arguments], siteloom.folder, os.environ)
 
     read = as_nobody("status", "-o", "-")
     assert json.loads(read.stdout)["pages"] == 1, read.stderr

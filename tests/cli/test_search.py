@@ -6,7 +6,6 @@ import csv
 import json
 import os
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
@@ -135,12 +134,12 @@ def test_a_workspace_that_may_only_be_read_is_searched_as_it_is(place: Path) -> 
         "import os, sys, siteloom.cli, siteloom.searching, siteloom.store, rich.padding, rich.table;"
         "os.setuid(65534); sys.argv = ['siteloom', *sys.argv[1:]]; siteloom.cli.main()"
     )
-    searched = run(place, sys.executable, "-c", script, "search", name)
+    searched = run(place, script, "search", name)
     assert searched.returncode == 0, searched.stderr
     assert RESTAURANTS[0].page.url in searched.stderr
     assert "may only be read" not in searched.stderr
     done("ingest", "mild.jsonl")
-    searched = run(place, sys.executable, "-c", script, "search", name)
+    searched = run(place, script, "search", name)
     assert searched.returncode == 0, searched.stderr
     assert RESTAURANTS[0].page.url in searched.stderr
     assert "This workspace may only be read: what is new there is not searched yet." in searched.stderr
@@ -180,6 +179,6 @@ def test_the_commands_and_the_code_of_the_how_to_run() -> None:
     for command in commands(document):
         done(*shlex.split(command)[1:])
     (example,) = code(document)
-    result = run(Path(), sys.executable, "-c", example)
+    result = run(Path(), example)
     assert result.returncode == 0, result.stderr
     assert "http" in result.stdout

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import pytest
 
 from siteloom import Example, ExampleNotFound, Page, Wrapper, learn
-from siteloom.errors import ExampleError
+from siteloom.errors import ExampleError, SiteloomError
 from siteloom.learning.places import PlaceIndex
 from siteloom.learning.records import find_records, record_rule
 from siteloom.wrapper.selection import records
@@ -278,3 +279,71 @@ def test_what_has_less_than_half_of_the_attributes_is_no_record() -> None:
     assert rows(wrapper, html("<li><b>Buy now</b></li>")) == items
     more = {"name": "Last", "price": "$3"}
     assert rows(wrapper, html("<li><b>Last</b><i>$3</i></li>")) == [*items, more]
+
+
+# ---- values tied to their nodes
+
+
+def stocked(*cards: tuple[str, str]) -> str:
+    """Cards of which nothing but their nodes tells the values apart."""
+    items = "".join(f"<div class=item><b>{stock}</b><i>{price}</i></div>" for stock, price in cards)
+    return f"<body><p>Shop</p><div id=items>{items}</div></body>"
+
+
+def item_nodes(number: int) -> dict[str, list[str]]:
+    inside = f"/html[1]/body[1]/div[1]/div[{number}]"
+    return {"stock": [f"{inside}/b[1]/text()[1]"], "price": [f"{inside}/i[1]/text()[1]"]}
+
+
+ALIKE = stocked(("In stock", "$9.99"), ("In stock", "$9.99"), ("Sold out", "$4"), ("In stock", "$5"))
+SAME: dict[str, list[str]] = {"stock": ["In stock"], "price": ["$9.99"]}
+
+
+def test_records_that_say_the_same_are_told_apart_by_nodes() -> None:
+    with pytest.raises(ExampleError, match="told apart"):
+        learn([Example(page(ALIKE), records=[SAME, SAME])])
+    wrapper = learn([Example(page(ALIKE), records=[SAME, SAME], record_nodes=[item_nodes(1), item_nodes(2)])])
+    assert rows(wrapper, ALIKE) == [
+        {"stock": "In stock", "price": "$9.99"},
+        {"stock": "In stock", "price": "$9.99"},
+        {"stock": "Sold out", "price": "$4"},
+        {"stock": "In stock", "price": "$5"},
+    ]
+
+
+def test_a_record_begins_where_its_nodes_are() -> None:
+    root = tree(ALIKE)
+    both = [item_nodes(2), item_nodes(4)]
+    values = [SAME, {"stock": ["In stock"], "price": ["$5"]}]
+    found = find_records("http://x", root, values, PlaceIndex(root), both)
+    items = root.findall(".//div[@class='item']")
+    assert found.starts == [items[1], items[3]]
+
+
+def test_some_values_may_be_tied_and_some_attributes_missing() -> None:
+    html = stocked(("In stock", "$1"), ("In stock", "$2"), ("In stock", "$3"))
+    given = [
+        {"stock": ["In stock"], "price": ["$1"]},
+        {"stock": ["In stock"], "price": []},
+        {"price": ["$3"]},
+    ]
+    nodes = [{}, {"stock": item_nodes(2)["stock"]}, {}]
+    labelled = learn([Example(page(html), records=given, record_nodes=nodes)])
+    assert [row["stock"] for row in rows(labelled, html)] == ["In stock"] * 3
+
+
+@pytest.mark.parametrize(
+    ("record_nodes", "sentence"),
+    [
+        ([item_nodes(1)], "has nodes for 1 records, but 2 records"),
+        ([item_nodes(1), {"size": ["/html[1]"]}], "has nodes for size, but no values"),
+        ([item_nodes(1), {"price": item_nodes(2)["price"] * 2}], "has more nodes for price than values"),
+        ([item_nodes(1), {"price": item_nodes(3)["price"]}], "9.99"),
+    ],
+)
+def test_nodes_that_do_not_go_with_the_records(
+    record_nodes: list[dict[str, list[str]]], sentence: str
+) -> None:
+    example = Example(page(ALIKE), records=[SAME, SAME], record_nodes=record_nodes)
+    with pytest.raises(SiteloomError, match=re.escape(sentence)):
+        learn([example])

@@ -50,7 +50,8 @@ class Taken(NamedTuple):
     table: Table
 
     def targets(self) -> list[str]:
-        return ["text", *sorted(self.table.targets)]
+        attributes = sorted(key for key in self.table.insides if key.startswith("@"))
+        return ["text", *attributes, "element"]
 
     def places(self, target: str) -> list[Place]:
         """Where the node of each row stands."""
@@ -59,7 +60,7 @@ class Taken(NamedTuple):
             found = [of_text[row] for row in range(len(of_text))]
             return [(parent, number) for parent, number in found if parent is not None]
         of_element = {row: element for one in self.rows for element, row in one.elements.items()}
-        return [(of_element[row], 0) for row in self.table.targets[target][1].tolist()]
+        return [(of_element[row], 0) for row in target_rows(self.table, target).element.tolist()]
 
 
 def take(units: Sequence[Unit]) -> Taken:

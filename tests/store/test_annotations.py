@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from siteloom.errors import StoreError
 from siteloom.model import Attribute, Example, Page, Resource
@@ -41,11 +41,25 @@ def test_an_example_comes_back_as_it_was_given(store: Store) -> None:
         values={"name": ["Blue Fern"], "phone": [], "cuisine": ["Thai", "Vegan"]},
         records=({"name": ["A"], "price": ["$1"]}, {"name": ["B"]}),
         nodes={"name": ["/html[1]/body[1]/h1[1]/text()[1]"]},
+        record_nodes=({"price": ["/html[1]/body[1]/p[1]/text()[1]"]}, {}),
     )
     store.save_example(address(listed), example)
     assert store.examples() == [example]
     (found,) = store.examples()
     assert list(found.values) == ["name", "phone", "cuisine"]
+
+
+def test_annotations_from_before_records_had_nodes_are_read(store: Store) -> None:
+    listed = page("http://a.example/1")
+    put(store, listed)
+    example = Example(listed, records=({"name": ["A"]},))
+    store.save_example(address(listed), example)
+    with store.engine.begin() as connection:
+        (kept,) = connection.execute(select(schema.annotations.c.example)).scalars()
+        old = {key: value for key, value in kept.items() if key != "record_nodes"}
+        assert len(old) == len(kept) - 1
+        connection.execute(update(schema.annotations).values(example=old))
+    assert store.examples() == [example]
 
 
 def test_any_text_comes_back_even_such_as_databases_refuse(store: Store) -> None:

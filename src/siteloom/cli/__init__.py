@@ -41,6 +41,8 @@ VERBS = {
     "bootstrap": "Wrap sites from records that are known from elsewhere, without any annotation.",
     "entities": "Find which records of several sources are about the same thing, and where they differ.",
     "search": "Search pages and records for words; the best hits come first.",
+    "serve": "Show the workspace in a browser: sites, templates, pages to annotate, jobs and records.",
+    "user": "Show and change who may sign in to the server, and what they may do.",
     "doctor": "Check the installation and, if there is a workspace, every page in it.",
     "config": "Show each setting, its value, and where the value comes from.",
 }

@@ -144,19 +144,15 @@ def _plan(
     site: str | None,
 ) -> Plan:
     """What is to be done with the pages of the store, or else of the sources."""
-    from siteloom.extraction_runs import Plan, shards_of, wrapper_texts_of_files, wrapper_texts_of_store
+    from siteloom.extraction_runs import Plan, shards_of, workspace_plan, wrapper_texts_of_files
 
     limits = shell.settings.parse
-    if store is None:
-        if not files:
-            raise UsageError("With a SOURCE, extract needs --wrapper FILE: siteloom learn makes one.")
-        wrappers = wrapper_texts_of_files(files)
-        return Plan(wrappers, limits, [shard for source in sources for shard in shards_of(source.pages)])
-    if site is not None and site not in (known := [found.name for found in store.sites()]):
-        among = ", ".join(known[:5]) or "none at all"
-        raise UsageError(f"There is no site {site} among the pages: there are {among}.")
-    wrappers = wrapper_texts_of_files(files) if files else wrapper_texts_of_store(store)
-    return Plan(wrappers, limits, store.page_shards(site))
+    if store is not None:
+        return workspace_plan(store, limits, site, files or ())
+    if not files:
+        raise UsageError("With a SOURCE, extract needs --wrapper FILE: siteloom learn makes one.")
+    wrappers = wrapper_texts_of_files(files)
+    return Plan(wrappers, limits, [shard for source in sources for shard in shards_of(source.pages)])
 
 
 @contextmanager
@@ -168,16 +164,15 @@ def _journal(
     output: str | None,
 ) -> Iterator[Journal | None]:
     """Where results are kept meanwhile: nowhere if they are only passed on."""
-    from siteloom.extraction_runs import FolderJournal, StoreJournal, source_files
+    from siteloom.extraction_runs import FolderJournal, source_files, workspace_journal
 
     if store is not None:
-        arguments = {"site": site, "wrappers": [one.name for one in plan.wrappers]}
-        with store.extracting(arguments, plan.fingerprint()) as extraction:
-            yield StoreJournal(store, extraction)
+        with workspace_journal(store, plan, site) as journal:
+            yield journal
     elif (file := _file_of(output)) is not None:
         files = (one for source in sources for one in source_files(*source))
-        with FolderJournal(Path(f"{file}.parts"), plan.fingerprint(files)) as journal:
-            yield journal
+        with FolderJournal(Path(f"{file}.parts"), plan.fingerprint(files)) as beside_output:
+            yield beside_output
     else:
         yield None
 

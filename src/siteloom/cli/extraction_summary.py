@@ -29,6 +29,8 @@ def load_wrappers(shell: Shell, texts: Iterable[WrapperText]) -> list[NamedWrapp
 
 def show_extracted(shell: Shell, tally: Tally, *, duplicates: int, joined: int | None = None) -> None:
     """Show pages, records and failures, how many records have each attribute, and what had no wrapper."""
+    from siteloom.extraction import counted_by_name, filled_attributes
+
     pages = tally["pages",]
     shell.show(
         "Extracted",
@@ -38,23 +40,23 @@ def show_extracted(shell: Shell, tally: Tally, *, duplicates: int, joined: int |
             ("records", tally["records",]),
             *([] if joined is None else [("records after joining", joined)]),
             ("duplicates of other records", duplicates),
-            *((f"failed: {reason}", count) for reason, count in _by_name(tally, "failed")),
-            *((f"skipped: {reason}", count) for reason, count in _by_name(tally, "skipped")),
+            *((f"failed: {reason}", count) for reason, count in counted_by_name(tally, "failed")),
+            *((f"skipped: {reason}", count) for reason, count in counted_by_name(tally, "skipped")),
         ],
     )
-    if records := dict(_by_name(tally, "records of")):
+    if records := dict(counted_by_name(tally, "records of")):
         shell.show(
             "Values",
             ("wrapper", "records", "attribute", "filled", "withheld"),
             [
                 (wrapper, records[wrapper], attribute, f"{filled / records[wrapper]:.1%}", withheld)
-                for wrapper, attribute, filled, withheld in _attributes(tally)
+                for wrapper, attribute, filled, withheld in filled_attributes(tally)
             ],
         )
-    for wrapper, count in _by_name(tally, "incomplete"):
+    for wrapper, count in counted_by_name(tally, "incomplete"):
         lack = "record of {} lacks" if count == 1 else "records of {} lack"
         shell.say(f"{count:,} {lack.format(wrapper)} an attribute that all its examples have.")
-    if shapes := _by_name(tally, "unmatched"):
+    if shapes := counted_by_name(tally, "unmatched"):
         shell.show("Pages without a wrapper", ("URLs like", "pages"), shapes[:_SHAPES_SHOWN])
         if len(shapes) > _SHAPES_SHOWN:
             shell.say(f"There are {len(shapes) - _SHAPES_SHOWN:,} more kinds of URLs without a wrapper.")
@@ -63,18 +65,3 @@ def show_extracted(shell: Shell, tally: Tally, *, duplicates: int, joined: int |
             f"A page passed the URL patterns of {tally['passed url',] / pages:.2f} wrappers on average, "
             f"and fitted {tally['passed signature',] / pages:.2f} of them by its signature."
         )
-
-
-def _by_name(tally: Tally, what: str) -> list[tuple[str, int]]:
-    """What was counted under names, the most first."""
-    found = [(key[1], count) for key, count in tally.items() if key[0] == what]
-    return sorted(found, key=lambda one: (-one[1], one[0]))
-
-
-def _attributes(tally: Tally) -> list[tuple[str, str, int, int]]:
-    """For each wrapper and attribute, how many records have it and of how many it was withheld."""
-    names = sorted({key[1:] for key in tally if key[0] in ("filled", "withheld")})
-    return [
-        (wrapper, attribute, tally["filled", wrapper, attribute], tally["withheld", wrapper, attribute])
-        for wrapper, attribute in names
-    ]

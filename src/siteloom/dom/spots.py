@@ -44,6 +44,18 @@ class Spot(NamedTuple):
         return not text or text.isspace()
 
 
+def spot_of_text(parent: Element, number: int) -> Spot:
+    """The spot of the text of a parent that has this number, as XPath counts text nodes."""
+    spot = Spot(parent, None)
+    number -= bool(parent.text)
+    for child in parent:
+        if number == 0:
+            break
+        spot = Spot(parent, child)
+        number -= bool(child.tail)
+    return spot
+
+
 def is_seen(node: Element) -> bool:
     """Whether a child of an element is itself an element whose content is shown, and no comment."""
     return isinstance(node.tag, str) and node.tag not in HIDDEN

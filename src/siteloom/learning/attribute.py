@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from siteloom.learning.labelled import KnownValue, PlacedUnit
     from siteloom.learning.places import Place
     from siteloom.learning.search import Found
-    from siteloom.learning.table import Flags, Ints, Table
+    from siteloom.learning.table import Flags, Ints, Rows, Table
 
     Cover = Callable[[Problem], Covering]
 
@@ -41,11 +41,15 @@ class RuleSet(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """All units in the table: those with examples, and the texts that are labels of the template."""
+    """All units in the table: those with examples, and the texts that are labels of the template.
+
+    Of elements only those of some `tags` are chosen from.
+    """
 
     table: Table
     placed: Sequence[PlacedUnit]
     labels: Flags
+    tags: frozenset[str] = frozenset()
 
 
 def learn_attribute(
@@ -99,7 +103,8 @@ def _pose(
     is_multi: bool,
 ) -> _Posed | None:
     """The problem of finding the values that are still uncovered, or None if none has this form."""
-    row_of = _RowFinder(units.table, form.target)
+    rows = target_rows(units.table, form.target, units.tags)
+    row_of = _RowFinder(rows, form.target)
     cuts: defaultdict[int, list[Cut]] = defaultdict(list)
     instances: list[Instance] = []
     numbers: list[int] = []
@@ -118,7 +123,7 @@ def _pose(
     if not instances:
         return None
     problem = Problem(
-        target_rows(units.table, form.target),
+        rows,
         instances,
         [placed.unit for placed in known],
         neutral,
@@ -131,10 +136,10 @@ def _pose(
 class _RowFinder:
     """The row of a place among those of its target."""
 
-    def __init__(self, table: Table, target: str) -> None:
+    def __init__(self, rows: Rows, target: str) -> None:
         self._target = target
         if target != "text":
-            self._row = {element: row for row, element in enumerate(table.targets[target][1].tolist())}
+            self._row = {element: row for row, element in enumerate(rows.element.tolist())}
 
     def __call__(self, placed: PlacedUnit, place: Place) -> int:
         if self._target == "text":

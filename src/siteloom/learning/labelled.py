@@ -84,6 +84,10 @@ def resolve(
     known: dict[str, tuple[KnownValue, ...]] = {}
     for attribute, texts in values.items():
         exact = list(nodes.get(attribute, ()))
+        if len(exact) > len(texts):
+            raise ExampleError(
+                f"The example of {url} has more nodes for {attribute} than values: give as many."
+            )
         found: list[KnownValue] = []
         for number, text in enumerate(texts):
             if not fold(text):

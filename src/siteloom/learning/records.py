@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.dom import attribute_words
 from siteloom.dom.spots import is_seen
-from siteloom.errors import ExampleError, ExampleNotFound
+from siteloom.errors import ExampleError
+from siteloom.learning.labelled import resolve
 from siteloom.wrapper.language import TELLING_ATTRIBUTES, Feature, RecordRule
 from siteloom.wrapper.selection import records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from siteloom.dom import Element
     from siteloom.learning.places import Place, PlaceIndex
+    from siteloom.wrapper.selection import Scope
+
+    Values = Mapping[str, Sequence[str]]
+    FindScopes = Callable[[RecordRule, Element], list[Scope]]
 
 # A feature that fewer of the neighbours have tells odd records from even ones, not records from the rest.
 _USUAL = 0.5
@@ -33,11 +37,19 @@ class FoundRecords(NamedTuple):
 
 
 def find_records(
-    url: str, root: Element, records: Sequence[Mapping[str, Sequence[str]]], index: PlaceIndex
+    url: str,
+    root: Element,
+    records: Sequence[Values],
+    index: PlaceIndex,
+    nodes: Sequence[Values] = (),
 ) -> FoundRecords:
-    """Find the records of an example on their list page."""
+    """Find the records of an example on their list page; `nodes` tie values of each record to exact nodes."""
     order = {element: number for number, element in enumerate(root.iter())}
-    regions = [_nodes(url, record, index, order) for record in records]
+    exact = nodes or [{}] * len(records)
+    regions = [
+        _elements(_places(url, record, its_nodes, index), order)
+        for record, its_nodes in zip(records, exact, strict=True)
+    ]
     homes = [_lowest_common(nodes) for nodes in regions]
     runs_on = any(
         home is other_home or home in other_home.iterancestors()
@@ -58,34 +70,62 @@ def find_records(
     return FoundRecords(starts, runs_on)
 
 
+class Looks:
+    """What elements look like; the same is asked for again and again."""
+
+    def __init__(self) -> None:
+        self._features: dict[Element, frozenset[Feature]] = {}
+        self._inner_paths: dict[Element, frozenset[str]] = {}
+
+    def features(self, element: Element) -> frozenset[Feature]:
+        """What tells an element by itself and its nearest ancestors."""
+        if element not in self._features:
+            self._features[element] = _features(element)
+        return self._features[element]
+
+    def inner_paths(self, element: Element) -> frozenset[str]:
+        """The tags from an element down to each inside it."""
+        if element not in self._inner_paths:
+            self._inner_paths[element] = _inner_paths(element)
+        return self._inner_paths[element]
+
+
 def record_rule(
-    starts: Sequence[Element], others: Iterable[Element], *, runs_on: bool, least: int
+    starts: Sequence[Element],
+    others: Iterable[Element],
+    *,
+    runs_on: bool,
+    least: int,
+    records: FindScopes = records,
+    looks: Looks | None = None,
 ) -> RecordRule:
     """The rule that finds these elements and those like them.
 
     `others` are the roots of further list pages, on which records may look
     different; with fewer than `least` attributes they are no records.
     """
+    looks = looks or Looks()
     roots = list(dict.fromkeys(start.getroottree().getroot() for start in starts))
-    first = RecordRule(_shared_features(starts), runs_on)
+    first = RecordRule(_shared_features(starts, looks), runs_on)
     pages = [*roots, *others]
     found = [scope.start for root in pages for scope in records(first, root)]
-    shapes = {_inner_paths(start) for start in starts}
+    shapes = {looks.inner_paths(start) for start in starts}
     alike = [
         one
         for one in _neighbours(found)
-        if any(_similarity(_inner_paths(one), own) >= _ALIKE for own in shapes)
+        if any(_similarity(looks.inner_paths(one), own) >= _ALIKE for own in shapes)
     ]
-    rule = RecordRule(_shared_features([*starts, *found, *alike]), runs_on, least=least)
-    return replace(rule, fallback=_without_names(rule, pages))
+    rule = RecordRule(_shared_features([*starts, *found, *alike], looks), runs_on, least=least)
+    return replace(rule, fallback=_without_names(rule, pages, records))
 
 
-def _shared_features(starts: Sequence[Element]) -> tuple[Feature, ...]:
+def _shared_features(starts: Sequence[Element], looks: Looks) -> tuple[Feature, ...]:
     """What all records have in common."""
-    shared = set.intersection(*map(_features, starts))
+    shared = frozenset.intersection(*map(looks.features, starts))
     # Of neighbours some are no records, but a name that most lack tells odd records from even ones.
     neighbours = _neighbours(starts) or list(starts)
-    counts = Counter(feature for one in neighbours for feature in _features(one))
+    features = [looks.features(one) for one in neighbours]
+    counts = {feature: sum(feature in its_own for its_own in features) for feature in shared}
     return tuple(sorted(feature for feature in shared if counts[feature] >= _USUAL * len(neighbours)))
 
 
@@ -96,7 +136,7 @@ def _neighbours(starts: Sequence[Element]) -> list[Element]:
     return [child for parent in parents for child in parent if child.tag in tags]
 
 
-def _without_names(rule: RecordRule, pages: Sequence[Element]) -> tuple[Feature, ...]:
+def _without_names(rule: RecordRule, pages: Sequence[Element], records: FindScopes) -> tuple[Feature, ...]:
     """The rule without ids and classes, if it finds the same without them: they may be renamed."""
     bare = tuple(feature for feature in rule.features if feature.kind == "tag")
     same = all(
@@ -123,20 +163,19 @@ def _similarity(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / (len(one | other) or 1)
 
 
-def _nodes(
-    url: str, record: Mapping[str, Sequence[str]], index: PlaceIndex, order: Mapping[Element, int]
-) -> list[Element]:
-    """One element for each value of a record, as near to each other as can be."""
-    places: list[list[Place]] = []
-    for attribute, texts in record.items():
-        for text in texts:
-            found = index.find(text)
-            if not found:
-                raise ExampleNotFound(url, attribute, text, index.nearest(text))
-            whole = [place for place in found if place.is_whole]
-            places.append(whole or found)
+def _places(url: str, record: Values, nodes: Values, index: PlaceIndex) -> list[tuple[Place, ...]]:
+    """Where each value of a record may stand."""
+    places = []
+    for value in (value for values in resolve(url, index, record, nodes).values.values() for value in values):
+        whole = tuple(place for place in value.places if place.is_whole)
+        places.append(whole or value.places)
     if not places:
         raise ExampleError(f"A record given for {url} has no values: leave it out.")
+    return places
+
+
+def _elements(places: Sequence[Sequence[Place]], order: Mapping[Element, int]) -> list[Element]:
+    """One element for each value of a record, as near to each other as can be."""
     pivots = min(places, key=len)
     spans = [
         [
@@ -229,7 +268,7 @@ def _tag_and_class(element: Element) -> object:
     return element.tag, frozenset(attribute_words(element.get("class", "")))
 
 
-def _features(element: Element) -> set[Feature]:
+def _features(element: Element) -> frozenset[Feature]:
     """What tells an element by itself and its nearest ancestors, without the texts in and around it."""
     found: set[Feature] = set()
     above: Element | None = element
@@ -246,4 +285,4 @@ def _features(element: Element) -> set[Feature]:
             if (value := above.get(name))
         }
         above = above.getparent()
-    return found
+    return frozenset(found)

@@ -24,7 +24,7 @@ from siteloom.wrapper.language import TELLING_ATTRIBUTES, TEXT_KINDS, Feature, s
 from siteloom.wrapper.selection import Standing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -116,24 +116,81 @@ class _Open:
     visible_texts: int = 0
 
 
-class _Insides:
+class UnitRows(NamedTuple):
+    """The rows of a unit's nodes: of elements, and of texts by their parent and number (as XPath counts).
+
+    Both are in document order, and in that of the rows. `tops` are the unit's topmost elements.
+    """
+
+    tops: tuple[Element, ...]
+    elements: dict[Element, int]
+    texts: dict[tuple[Element | None, int], int]
+
+
+class Inside(NamedTuple):
+    """What an element of a unit says in one of its HTML attributes, or as a whole; None if that is too long.
+
+    `row` is that of the element.
+    """
+
+    row: int
+    text: str | None
+
+
+def insides(rows: UnitRows, attributes: Collection[str], tags: Collection[str]) -> dict[str, list[Inside]]:
+    """What HTML attributes say in a unit, by `@` and name, and what elements say as a whole, by tag."""
+    found = {_key(name): _attribute_values(rows, name) for name in attributes}
+    if tags:
+        texts = _InsideTexts(tags)
+        for top in rows.tops:
+            texts.add_tree(top, rows.elements)
+        found |= texts.found
+    return found
+
+
+def _key(attribute: str) -> str:
+    return f"@{attribute}"
+
+
+def _attribute_values(rows: UnitRows, name: str) -> list[Inside]:
+    found = (
+        (row, normalize(value)) for element, row in rows.elements.items() if (value := element.get(name))
+    )
+    return [Inside(row, text if len(text) <= LONGEST_TEXT else None) for row, text in found if text]
+
+
+class _InsideTexts:
     """What `visible_text` says of all elements of some tags, found in one walk."""
 
-    def __init__(self, tags: frozenset[str]) -> None:
-        self.found: list[tuple[int, str]] = []  # row and text
-        self._tags = tags
+    def __init__(self, tags: Collection[str]) -> None:
+        self.found: dict[str, list[Inside]] = {tag: [] for tag in tags}
         self._pieces: list[str] = []
         self._length = 0  # of all pieces, blanks not counted that may fall away
         self._starts: list[tuple[int, int]] = []  # of each open element: the pieces before it, their length
 
-    def begin(self, tag: str) -> None:
-        """An element begins."""
+    def add_tree(self, top: Element, rows: dict[Element, int]) -> None:
+        """Walk through an element that has these rows inside."""
+        walk = etree.iterwalk(top, events=("start", "end", "comment", "pi"))
+        for event, node in walk:
+            if event == "start":
+                if node not in rows:
+                    walk.skip_subtree()
+                    continue
+                self._begin(str(node.tag))
+                text = node.text
+            else:
+                if event == "end" and (row := rows.get(node)) is not None:
+                    self._end(str(node.tag), row)
+                text = None if node is top else node.tail
+            if text:
+                self._add(text)
+
+    def _begin(self, tag: str) -> None:
         self._starts.append((len(self._pieces), self._length))
         if tag in BREAKS:
             self._add_blank()
 
-    def add(self, text: str) -> None:
-        """A text of the innermost open element."""
+    def _add(self, text: str) -> None:
         if text[0].isspace():
             self._add_blank()
         if words := normalize(text):
@@ -142,11 +199,13 @@ class _Insides:
             if text[-1].isspace():
                 self._add_blank()
 
-    def end(self, tag: str, row: int) -> None:
-        """The innermost open element ends."""
+    def _end(self, tag: str, row: int) -> None:
         start, length = self._starts.pop()
-        if tag in self._tags and self._length - length <= LONGEST_TEXT:
-            self.found.append((row, normalize("".join(self._pieces[start:]))))
+        if tag in self.found:
+            is_short = self._length - length <= LONGEST_TEXT
+            text = normalize("".join(self._pieces[start:])) if is_short else None
+            if text != "":
+                self.found[tag].append(Inside(row, text if text and len(text) <= LONGEST_TEXT else None))
         if tag in HIDDEN:  # it is seen only when it is looked at by itself
             del self._pieces[start:]
             self._length = length
@@ -158,13 +217,6 @@ class _Insides:
             self._pieces.append(" ")
 
 
-class UnitRows(NamedTuple):
-    """The rows of a unit's nodes: of elements, and of texts by their parent and number (as XPath counts)."""
-
-    elements: dict[Element, int]
-    texts: dict[tuple[Element | None, int], int]
-
-
 class TableBuilder:
     """Takes in one unit after the other; trees are not kept.
 
@@ -172,99 +224,96 @@ class TableBuilder:
     `tags` the elements whose whole visible text is.
     """
 
-    def __init__(self, attributes: frozenset[str] = frozenset(), tags: frozenset[str] = frozenset()) -> None:
+    def __init__(self, attributes: Collection[str] = (), tags: Collection[str] = ()) -> None:
         self.words = Words()
         self.units = 0
         self.elements = array("i")  # one after the other, their columns but first-text and last-position
-        self.text_spans: list[tuple[int, int]] = []  # of each element: its first text, and the end of them
+        self.span_starts: list[int] = []  # of each element: its first text...
+        self.span_ends: list[int] = []  # ... and the end of those that it has
         self.unit_starts: list[int] = []  # the first text of each unit
         self.first_elements: list[int] = []  # of each unit
         self.parents: list[int] = []
         self.class_words: dict[int, list[int]] = {}  # of each class that occurs
-        self.texts: list[tuple[int, int, int, int]] = []  # unit, parent, value, number in the parent
-        self.targets: defaultdict[str, list[tuple[int, int, int]]] = defaultdict(list)  # unit, element, value
+        self.texts = array("i")  # one after the other: unit, parent, value, number in the parent
+        self.text_count = 0
+        self.insides: dict[str, list[Inside]] = {key: [] for key in (*map(_key, attributes), *tags)}
         self._attributes = attributes
         self._tags = tags
+        self._last_text = NONE  # of the unit
         self._classes: dict[str, int] = {}
 
     def add(self, *roots: Element, with_tails: bool = False) -> UnitRows:
         """Take in a unit: these elements, and `with_tails` the texts behind them."""
-        rows = UnitRows({}, {})
+        rows = UnitRows(roots, {}, {})
         outside = _Open(roots[0].getparent(), NONE, is_hidden=False)
-        self.unit_starts.append(len(self.texts))
+        self.unit_starts.append(self.text_count)
         self.first_elements.append(len(self.parents))
-        insides = _Insides(self._tags) if self._tags else None
+        self._last_text = NONE
         for root in roots:
-            self._add_tree(root, outside, rows, insides)
+            self._add_tree(root, outside, rows)
             if with_tails and outside.element is not None:
                 for node in _with_comments(root):
                     if node.tail:
                         outside.text_nodes = Spot(outside.element, node).number - 1
                         self._add_text(outside, node.tail, rows)
-        for row, text in sorted(insides.found) if insides else ():
-            self._add_target("element", row, text)
+        for key, found in insides(rows, self._attributes, self._tags).items():
+            self.insides[key] += found
         self.units += 1
         return rows
 
-    def _add_tree(self, root: Element, outside: _Open, rows: UnitRows, insides: _Insides | None) -> None:
+    def _add_tree(self, root: Element, outside: _Open, rows: UnitRows) -> None:
         opened = [outside]
+        above = outside
         walk = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
         for event, node in walk:
             if event == "start":
-                if node.tag in NOT_CONTENT:
+                tag = str(node.tag)
+                if tag in NOT_CONTENT:
                     walk.skip_subtree()
-                    opened.append(outside)
+                    opened.append(above)
+                    above = outside
                     continue
                 rows.elements[node] = row = len(self.parents)
-                self._add_element(node, opened[-1])
-                opened.append(_Open(node, row, opened[-1].is_hidden or node.tag in HIDDEN))
-                if insides:
-                    insides.begin(str(node.tag))
+                self._add_element(tag, node.items(), above)
+                opened.append(above)
+                above = _Open(node, row, above.is_hidden or tag in HIDDEN)
                 text = node.text
             else:
                 if event == "end":
-                    row = opened.pop().row
-                    if row != NONE:
-                        self.text_spans[row] = (self.text_spans[row][0], len(self.texts))
-                        if insides:
-                            insides.end(str(node.tag), row)
+                    if above.row != NONE:
+                        self.span_ends[above.row] = self.text_count
+                    above = opened.pop()
                 if node is root:
                     continue
                 text = node.tail
             if text:
-                self._add_text(opened[-1], text, rows)
-                if insides:
-                    insides.add(text)
+                self._add_text(above, text, rows)
 
-    def _add_element(self, node: Element, parent: _Open) -> None:
+    def _add_element(self, tag: str, attributes: list[tuple[str, str]], parent: _Open) -> None:
         number = self.words.number
-        row = len(self.parents)
-        tag = str(node.tag)
         if parent.children is None:
             parent.children = {}
         parent.children[tag] = place = parent.children.get(tag, 0) + 1
-        names = self._add_attributes(row, found) if (found := node.items()) else _NO_ATTRIBUTES
+        names = self._named(attributes) if attributes else _NO_ATTRIBUTES
         position = number(f"{tag} {place}")  # no tag has a blank
         # Nothing may follow in the unit, but before the element there is a text all the same.
-        before = self.texts[-1][2] if len(self.texts) > self.unit_starts[-1] else NONE
-        self.elements.extend((number(tag), *names, position, before))
+        self.elements.extend((number(tag), *names, position, self._last_text))
         self.parents.append(parent.row)
-        self.text_spans.append((len(self.texts), len(self.texts)))
+        self.span_starts.append(self.text_count)
+        self.span_ends.append(self.text_count)
 
-    def _add_attributes(self, row: int, attributes: list[tuple[str, str]]) -> list[int]:
+    def _named(self, attributes: list[tuple[str, str]]) -> list[int]:
         """The columns of an element that its HTML attributes give: id, class, and those that tell."""
         number = self.words.number
         names = [*_NO_ATTRIBUTES]
         for name, value in attributes:
-            if name == "id":
+            if name == "class":
+                names[1] = self._class_number(value)
+            elif name == "id":
                 if value:
                     names[0] = number(value)
-            elif name == "class":
-                names[1] = self._class_number(value)
             elif name in _TELLING_COLUMN and value:
                 names[_TELLING_COLUMN[name] - 1] = number(" ".join(attribute_words(value)))
-            if name in self._attributes:
-                self._add_target(f"@{name}", row, normalize(value))
         return names
 
     def _class_number(self, value: str) -> int:
@@ -278,16 +327,14 @@ class TableBuilder:
                 self.class_words[known] = list(map(number, dict.fromkeys(words)))
         return known
 
-    def _add_target(self, target: str, row: int, text: str) -> None:
-        if text and len(text) <= LONGEST_TEXT:
-            self.targets[target].append((self.units, row, self.words.number(text)))
-
     def _add_text(self, parent: _Open, text: str, rows: UnitRows) -> None:
         parent.text_nodes += 1
         if not parent.is_hidden and (words := normalize(text)):
             parent.visible_texts += 1
-            rows.texts[parent.element, parent.text_nodes] = len(self.texts)
-            self.texts.append((self.units, parent.row, self.words.number(words), parent.visible_texts))
+            rows.texts[parent.element, parent.text_nodes] = self.text_count
+            self._last_text = value = self.words.number(words)
+            self.texts.extend((self.units, parent.row, value, parent.visible_texts))
+            self.text_count += 1
 
 
 class Table:
@@ -298,9 +345,11 @@ class Table:
         self.words = words
         self.units = builder.units
         texts = np.array(builder.texts, np.int32).reshape(-1, 4).T
+        self.first_elements = np.array(builder.first_elements, np.int32)
+        self.first_texts = np.array(builder.unit_starts, np.int32)
         self.text_unit, self.text_parent, self.text_value = texts[0].copy(), texts[1].copy(), texts[2].copy()
         count = texts.shape[1]
-        starts = np.array(builder.unit_starts, np.int32)
+        starts = self.first_texts
         prefixes = np.array(
             [words.number(prefix) if (prefix := _prefix(text)) else NONE for text in list(words.texts)],
             np.int32,
@@ -308,31 +357,55 @@ class Table:
         before = np.concatenate([[NONE], self.text_value[:-1]]).astype(np.int32)[:count]
         before[starts[starts < count]] = NONE
         self.text_columns = np.stack([before, prefixes[self.text_value], texts[3]])
-        spans = np.array(builder.text_spans, np.int32).reshape(-1, 2).T
+        span_starts, span_ends = np.array([builder.span_starts, builder.span_ends], np.int32)
         padded = np.append(self.text_value, NONE)
         columns = np.array(builder.elements, np.int32).reshape(-1, len(_ELEMENT_COLUMNS) - 2).T
         self.elements = np.vstack(
             [
                 columns,
-                np.where(spans[1] > spans[0], padded[spans[0]], NONE),
+                np.where(span_ends > span_starts, padded[span_starts], NONE),
                 _last_positions(columns[_COLUMN["tag"]], builder),
             ]
         ).astype(np.int32)
-        self.targets = {target: np.array(rows, np.int32).T.copy() for target, rows in builder.targets.items()}
         # Of what is not there, the first text comes after all others.
-        self.text_starts = np.append(spans[0], count)
+        self.text_starts = np.append(span_starts, count)
         self.parents = np.append(np.array(builder.parents, np.int32), NONE)  # the parent of NONE is NONE
         self.class_words = {NONE: [], **builder.class_words}
         self.classes_with: defaultdict[int, list[int]] = defaultdict(list)
         for class_, found in builder.class_words.items():
             for word in found:
                 self.classes_with[word].append(class_)
-        self.rows: dict[str, Rows] = {}  # of each target that was asked for
+        self.insides: dict[str, _Said] = {}
+        self.rows: dict[tuple[str, frozenset[str]], Rows] = {}  # of each target that was asked for
+        self._shapes = np.empty(0, np.int32)
+        self.add_insides(builder.insides)
 
-    @cached_property
+    def add_insides(self, found: Mapping[str, Sequence[Inside]]) -> None:
+        """Take in what HTML attributes say, or elements of a tag, in all units; rows come in their order."""
+        for key, said in found.items():
+            short = [(row, self.words.number(text)) for row, text in said if text is not None]
+            elements, values = np.array(short, np.int32).reshape(-1, 2).T
+            too_long = np.array([row for row, text in said if text is None], np.int32)
+            self.insides[key] = _Said(elements.copy(), values.copy(), too_long)
+
+    def units_of(self, elements: Ints) -> Ints:
+        """The units of some elements."""
+        return (np.searchsorted(self.first_elements, elements, side="right") - 1).astype(np.int32)
+
+    @property
     def shapes(self) -> Ints:
         """The shape of each word, as the number of a word."""
-        return np.array([self.words.number(shape(text)) for text in list(self.words.texts)], np.int32)
+        texts = self.words.texts
+        if len(self._shapes) < len(texts):
+            new = [self.words.number(shape(text)) for text in texts[len(self._shapes) :]]
+            self._shapes = np.append(self._shapes, np.array(new, np.int32))
+        return self._shapes
+
+    @cached_property
+    def units_with_text(self) -> Ints:
+        """On how many units each word stands as a text."""
+        pairs = np.unique(self.text_unit.astype(np.int64) << 32 | self.text_value)
+        return np.bincount(pairs & 0xFFFFFFFF).astype(np.int32)
 
     def continuations(self) -> Ints:
         """For each text the text that goes on with the list that it is an item of, or NONE.
@@ -370,6 +443,14 @@ class Table:
         return np.where(goes_on, following, NONE).astype(np.int32)
 
 
+class _Said(NamedTuple):
+    """What HTML attributes of a name or elements of a tag say: elements and words, and those too long."""
+
+    elements: Ints
+    values: Ints
+    too_long: Ints
+
+
 class Rows:
     """The nodes that one kind of rule chooses from, with their features."""
 
@@ -386,12 +467,14 @@ class Rows:
         """`element` is the one that a text stands in or that is the node itself, `value` its whole text."""
         self.table = table
         self.unit = unit
+        self.element = element
         self.value = value
         self._text_columns = text_columns
         self._ancestors = [element]
         for _ in range(DEPTH - 1):
             self._ancestors.append(table.parents[self._ancestors[-1]])
         self._having: dict[ColumnFeature, Flags] = {}
+        self._units_with: dict[tuple[Feature, ...], dict[int, Ints]] = {}
         # What a node says in one text. An element may say it in several, of which none is the whole.
         first_texts = np.append(table.elements[_COLUMN["first-text"]], NONE)[element]
         is_in_several = is_element & (first_texts != NONE) & (first_texts != value)
@@ -488,6 +571,39 @@ class Rows:
         found = np.append(self.table.elements[_COLUMN[name]], NONE)[elements] == value
         return found & (self._said != value) if name == "first-text" else found
 
+    def units_with(self, features: tuple[Feature, ...]) -> dict[int, Ints]:
+        """The nodes that have all features of a rule, by the units that have any."""
+        if features not in self._units_with:
+            rows = self._with(features)
+            units, starts = np.unique(self.unit[rows], return_index=True)
+            found = np.split(rows, starts[1:]) if len(rows) else []
+            self._units_with[features] = dict(zip(units.tolist(), found, strict=True))
+        return self._units_with[features]
+
+    def _with(self, features: tuple[Feature, ...]) -> Ints:
+        columns = self._columns(features)
+        if columns is None:
+            return np.empty(0, np.int32)
+        found = np.flatnonzero(self.having_all(columns)) if columns else np.arange(len(self))
+        return found.astype(np.int32)
+
+    def _columns(self, features: tuple[Feature, ...]) -> tuple[ColumnFeature, ...] | None:
+        """What `rule_features` gives, as the table has it; None if it has none of one."""
+        tags = {feature.distance: feature.value for feature in features if feature.kind == "tag"}
+        found = []
+        for feature in features:
+            column, text = str(feature.kind), feature.value
+            if column in ("position", "last-position"):
+                text = f"{tags[feature.distance]} {text}"
+            elif column == "attribute":
+                name, _, text = text.partition("=")
+                column = _ATTRIBUTE + name
+            number = int(text) if column == "text-number" else self.table.words.known(text)
+            if number == NONE:
+                return None
+            found.append(ColumnFeature(column, feature.distance, number))
+        return tuple(found)
+
     def rule_features(self, found: ColumnFeature) -> list[Feature]:
         """A feature in the words of the rule language, where positions need their tag beside them."""
         column, distance, value = found
@@ -510,16 +626,43 @@ def _with_comments(element: Element) -> Iterator[Element]:
         node = node.getnext()
 
 
-def target_rows(table: Table, target: str) -> Rows:
-    """All nodes that a rule with this target chooses from."""
-    if target not in table.rows:
+def target_rows(table: Table, target: str, tags: Collection[str] | None = None) -> Rows:
+    """All nodes that a rule with this target chooses from; elements are of these tags, or of all it knows."""
+    key = target, frozenset(_keys(table, target, tags))
+    if key not in table.rows:
         if target == "text":
             rows = Rows(table, table.text_unit, table.text_parent, table.text_value, table.text_columns)
         else:
-            unit, element, value = table.targets[target]
-            rows = Rows(table, unit, element, value, None, is_element=target == "element")
-        table.rows[target] = rows
-    return table.rows[target]
+            said = [table.insides[one] for one in sorted(key[1])]
+            elements = np.concatenate([one.elements for one in said])
+            order = np.argsort(elements)
+            elements, values = elements[order], np.concatenate([one.values for one in said])[order]
+            rows = Rows(
+                table, table.units_of(elements), elements, values, None, is_element=target == "element"
+            )
+        table.rows[key] = rows
+    return table.rows[key]
+
+
+def too_long(table: Table, target: str, tags: Collection[str]) -> Rows:
+    """The nodes of a target that are no rows, for their text is too long; what they say is not known."""
+    key = f"{target} too long", frozenset(tags)
+    if key not in table.rows:
+        elements = np.sort(
+            np.concatenate([table.insides[one].too_long for one in _keys(table, target, tags)])
+        )
+        nothing = np.full(len(elements), NONE, np.int32)
+        table.rows[key] = Rows(table, table.units_of(elements), elements, nothing, None)
+    return table.rows[key]
+
+
+def _keys(table: Table, target: str, tags: Collection[str] | None) -> Collection[str]:
+    """By what the insides that a target chooses from are known."""
+    if target == "text":
+        return ()
+    if target != "element":
+        return (target,)
+    return [key for key in table.insides if not key.startswith("@")] if tags is None else tags
 
 
 def _last_positions(tags: Ints, builder: TableBuilder) -> Ints:

@@ -2,20 +2,93 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
+from fastapi.staticfiles import StaticFiles
+from starlette.concurrency import run_in_threadpool
 
 import siteloom
+from siteloom.server import (
+    accounts,
+    accounts_api,
+    annotate_page,
+    archive,
+    jobs,
+    observing,
+    sites,
+    workbench_api,
+)
+from siteloom.server.errors import handle_errors
+from siteloom.server.job_runner import JobRunner
+from siteloom.server.observing import Metrics, Observed
+from siteloom.server.security import protect
 from siteloom.server.services import Services
+from siteloom.server.streaming import Changes
+from siteloom.workbench import Workbenches
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from os import PathLike, stat_result
+
+    from starlette.responses import Response
+    from starlette.types import Scope
+
     from siteloom.config import Settings
     from siteloom.store import Store
 
 
 def create_app(store: Store, settings: Settings) -> FastAPI:
     """The application for an open store; whoever makes it closes the store."""
-    app = FastAPI(title="Siteloom", version=siteloom.__version__, docs_url=None, redoc_url=None)
-    app.state.services = Services(store, settings)
+    app = FastAPI(
+        title="Siteloom",
+        version=siteloom.__version__,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=_with_running_jobs,
+    )
+    metrics = Metrics(store)
+    app.state.services = Services(
+        store,
+        settings,
+        JobRunner(store, settings, Changes(), metrics.observe_job),
+        metrics,
+        Workbenches(store),
+        Changes(),
+    )
+    protect(app)
+    app.add_middleware(Observed, metrics=metrics)
+    handle_errors(app)
+    app.mount("/static", _Static(packages=[("siteloom.server", "static")]), name="static")
+    app.include_router(accounts.router)
+    app.include_router(accounts_api.router)
+    app.include_router(archive.router)
+    app.include_router(workbench_api.router)
+    app.include_router(annotate_page.router)
+    app.include_router(jobs.router)
+    app.include_router(observing.router)
+    app.include_router(sites.router)  # last: its path of a cluster would take those of others
     return app
+
+
+@asynccontextmanager
+async def _with_running_jobs(app: FastAPI) -> AsyncIterator[None]:
+    """Run jobs for as long as the application is there."""
+    runner: JobRunner = app.state.services.jobs
+    await run_in_threadpool(runner.start)
+    try:
+        yield
+    finally:
+        await run_in_threadpool(runner.stop)
+
+
+class _Static(StaticFiles):
+    """Files that browsers keep, but ask about each time: those of the next version have the same names."""
+
+    def file_response(
+        self, full_path: str | PathLike[str], stat_result: stat_result, scope: Scope, status_code: int = 200
+    ) -> Response:
+        response = super().file_response(full_path, stat_result, scope, status_code)
+        response.headers["Cache-Control"] = "no-cache"
+        return response

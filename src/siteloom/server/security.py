@@ -1,28 +1,276 @@
-"""Who asks, and what they may do."""
+"""Who asks, what they may do, and what browsers are told so that no one else asks in their name."""
 
 from __future__ import annotations
 
+import hmac
+import re
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from ipaddress import ip_address
+from typing import Annotated, Any
+from urllib.parse import quote, urlsplit
 
-from fastapi import Depends
+from fastapi import Depends, FastAPI, HTTPException, Request
+from fastapi.responses import JSONResponse, RedirectResponse, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-Role = Literal["viewer", "editor", "admin"]
+from siteloom.server.services import services_of
+from siteloom.store import LOCAL, ROLES, SESSION_TIME, Role, new_session_key
+
+COOKIE = "siteloom"
+
+SECURITY_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    # With no-referrer, browsers would not tell either that a form comes from here.
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""What every answer says unless it says otherwise itself."""
+
+_KEY = re.compile(r"[\w-]{43}", re.ASCII)  # as new_session_key makes them
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+# What programs ask that watch over the server.
+_WATCHED = frozenset({"/health", "/metrics"})
+_SIGN_IN = "/sign-in"
+_FORM = "application/x-www-form-urlencoded"
+# Forms and what the scripts of pages send are a thousandth of this; it is read whole before anyone is asked.
+_LARGEST_BODY = 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Who sent a request: an account, or whoever sits at this machine as long as there are no accounts."""
+    """Who sent a request: an account, or whoever sits at this machine as long as there are no accounts.
+
+    `csrf` is what forms and scripts send along, to show that they come from a page of this server.
+    """
 
     name: str
     role: Role
     csrf: str
 
+    @property
+    def has_account(self) -> bool:
+        """Whether the visitor signed in, and can sign out."""
+        return self.name != LOCAL
 
-def _visitor() -> Visitor:
-    return Visitor("local", "admin", "")
+
+class _SignInFirst(Exception):
+    """A page was asked for that is not for everybody."""
 
 
-Viewer = Annotated[Visitor, Depends(_visitor)]
-Editor = Annotated[Visitor, Depends(_visitor)]
-Admin = Annotated[Visitor, Depends(_visitor)]
+def protect(app: FastAPI) -> None:
+    """Have an application ask of every request who sent it; before its routes are added."""
+    app.router.dependencies.append(Depends(_guard))
+    app.add_middleware(_Border)
+    app.add_exception_handler(_SignInFirst, _to_sign_in)
+
+
+def csrf_token(request: Request) -> str:
+    """What a form must send along to be taken for one of this server.
+
+    A browser that keeps no key yet is given one.
+    """
+    key = session_key(request)
+    if key is None:
+        key = new_session_key()
+        give_key(request, key)
+    return _token(key)
+
+
+def session_key(request: Request) -> str | None:
+    """The key that the browser keeps, or is about to; it need not be that of anyone who signed in."""
+    given: str | None = getattr(request.state, "new_key", None) or request.cookies.get(COOKIE)
+    return given if given is not None and _KEY.fullmatch(given) else None
+
+
+def give_key(request: Request, key: str) -> None:
+    """Have the browser keep another key from the answer to this request on."""
+    request.state.new_key = key
+
+
+def local_path(text: str) -> str:
+    """Where to go after signing in: a path of this server as it was asked for, else its first page."""
+    # Browsers take \ for / and leave out what cannot be seen.
+    is_local = re.fullmatch(r"/(?![/\\])[^\\\x00-\x20\x7f]*", text) is not None
+    return text if is_local else "/"
+
+
+async def _guard(request: Request) -> None:
+    """What is asked before any route does anything."""
+    path = request.url.path
+    if path in _WATCHED:
+        return
+    bearer = _bearer(request)
+    visitor = await run_in_threadpool(_visitor, request, bearer)
+    request.state.visitor = visitor
+    is_by_key_alone = bearer is not None and COOKIE not in request.cookies
+    if request.method not in _SAFE_METHODS and not is_by_key_alone:
+        await _check_origin(request)
+    if visitor is None and path != _SIGN_IN:
+        _ask_to_sign_in(request)
+
+
+def _visitor(request: Request, bearer: str | None) -> Visitor | None:
+    accounts = services_of(request).store.accounts
+    key = session_key(request)
+    if bearer is not None:
+        account = accounts.of_key(bearer)
+        if account is None:
+            raise HTTPException(401, "This API key is not known, or was revoked.", _BEARER)
+        return Visitor(account.name, account.role, "" if key is None else _token(key))
+    account = None if key is None else accounts.of_session(key)
+    if account is not None:
+        return Visitor(account.name, account.role, csrf_token(request))
+    if accounts.any_enabled():
+        return None
+    if not _is_at_this_machine(request):
+        raise HTTPException(
+            403,
+            "There are no accounts yet, so Siteloom answers only at localhost: "
+            "make the first one with siteloom user add NAME.",
+        )
+    return Visitor(LOCAL, "admin", csrf_token(request))
+
+
+_BEARER = {"WWW-Authenticate": "Bearer"}
+
+
+def _bearer(request: Request) -> str | None:
+    scheme, _, key = request.headers.get("authorization", "").partition(" ")
+    return key.strip() if scheme.lower() == "bearer" else None
+
+
+def _is_at_this_machine(request: Request) -> bool:
+    """Whether the request came to an address of the machine itself, and under a name of such an address.
+
+    Else a page from elsewhere whose name leads here for once could read all that there is.
+    """
+    try:
+        named = urlsplit(f"//{request.headers.get('host', '')}").hostname
+    except ValueError:
+        return False
+    came_to = (request.scope.get("server") or (named,))[0]  # none of a socket that is a file
+    return _is_loopback(named) and _is_loopback(came_to)
+
+
+def _is_loopback(host: str | None) -> bool:
+    try:
+        return host == "localhost" or ip_address(host or "").is_loopback
+    except ValueError:
+        return False
+
+
+async def _check_origin(request: Request) -> None:
+    """Refuse what a page from elsewhere sends with the cookie of this one."""
+    if not _is_from_here(request):
+        raise HTTPException(403, "This came from a page of another site, so nothing was done.")
+    given: object = request.headers.get("x-csrf-token")
+    if given is None and request.headers.get("content-type", "").startswith(_FORM):
+        given = (await request.form()).get("csrf")
+    key = session_key(request)
+    if (
+        key is None
+        or not isinstance(given, str)
+        or not hmac.compare_digest(given.encode(errors="replace"), _token(key).encode())
+    ):
+        raise HTTPException(
+            403, "The page is outdated, or the browser keeps no cookies: reload it and try again."
+        )
+
+
+def _is_from_here(request: Request) -> bool:
+    """As browsers tell it: all that are of today, and what older ones say."""
+    relation = request.headers.get("sec-fetch-site")
+    if relation is not None:
+        return relation in ("same-origin", "none")
+    origin = request.headers.get("origin")
+    try:
+        return origin is None or urlsplit(origin).netloc.lower() == request.headers.get("host", "").lower()
+    except ValueError:
+        return False
+
+
+def _token(key: str) -> str:
+    return hmac.digest(key.encode(), b"csrf", "sha256").hex()
+
+
+def _ask_to_sign_in(request: Request) -> None:
+    if request.url.path.startswith("/api/"):
+        raise HTTPException(401, "Sign in, or send an API key as Authorization: Bearer KEY.", _BEARER)
+    raise _SignInFirst
+
+
+def _to_sign_in(request: Request, _: Exception) -> Response:
+    wanted = "/"
+    if request.method == "GET":
+        path = request.scope.get("raw_path") or quote(request.url.path).encode()
+        wanted = path.decode("latin-1") + (f"?{request.url.query}" if request.url.query else "")
+    return RedirectResponse(f"{_SIGN_IN}?next={quote(wanted, safe='/')}", 303)
+
+
+def _with_role(role: Role) -> Callable[[Request], Coroutine[Any, Any, Visitor]]:
+    async def visitor_with_role(request: Request) -> Visitor:
+        visitor: Visitor | None = request.state.visitor
+        if visitor is None:
+            raise _SignInFirst
+        if ROLES.index(visitor.role) < ROLES.index(role):
+            raise HTTPException(403, f"Only {_WHO[role]} may do this, and {visitor.name} is {visitor.role}.")
+        return visitor
+
+    return visitor_with_role
+
+
+_WHO = {"viewer": "those who signed in", "editor": "editors and admins", "admin": "admins"}
+
+Viewer = Annotated[Visitor, Depends(_with_role("viewer"))]
+Editor = Annotated[Visitor, Depends(_with_role("editor"))]
+Admin = Annotated[Visitor, Depends(_with_role("admin"))]
+
+
+class _Border:
+    """Lets no endless request in, and puts on every answer what browsers must be told.
+
+    Answers pass as they come, part by part.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        state = scope.setdefault("state", {})
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in SECURITY_HEADERS.items():
+                    headers.setdefault(name, value)
+                if "new_key" in state:
+                    headers.append("Set-Cookie", _cookie(state["new_key"], scope["scheme"]))
+            await send(message)
+
+        refusal = _refusal_of_size(Headers(scope=scope))
+        await (refusal or self._app)(scope, receive, send_with_headers)
+
+
+def _refusal_of_size(headers: Headers) -> Response | None:
+    if "transfer-encoding" in headers:
+        return JSONResponse({"detail": "Say with Content-Length how much is sent."}, 411)
+    length = headers.get("content-length", "0")
+    if not length.isdecimal() or int(length) > _LARGEST_BODY:
+        return JSONResponse({"detail": f"At most {_LARGEST_BODY:,} bytes may be sent at once."}, 413)
+    return None
+
+
+def _cookie(key: str, scheme: str) -> str:
+    seconds = int(SESSION_TIME.total_seconds())
+    only_encrypted = "; Secure" if scheme == "https" else ""
+    return f"{COOKIE}={key}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{only_encrypted}"

@@ -5,19 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from siteloom.store import Passwords
+
 if TYPE_CHECKING:
     from fastapi import Request
 
     from siteloom.config import Settings
+    from siteloom.server.job_runner import JobRunner
+    from siteloom.server.observing import Metrics
+    from siteloom.server.streaming import Changes
     from siteloom.store import Store
+    from siteloom.workbench import Workbenches
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What a request is answered with: the open store, and the settings of the workspace."""
+    """What a request is answered with; `annotated` tells whenever something was said at a workbench."""
 
     store: Store
     settings: Settings
+    jobs: JobRunner
+    metrics: Metrics
+    benches: Workbenches
+    annotated: Changes
+    passwords: Passwords = Passwords()
 
 
 def services_of(request: Request) -> Services:

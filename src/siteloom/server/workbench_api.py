@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Annotated, Any
@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Request
 from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse, Response
-from sse_starlette import EventSourceResponse, ServerSentEvent
+from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 
 from siteloom.annotating.picks import Pick
@@ -20,12 +20,10 @@ from siteloom.errors import Overtaken
 from siteloom.model import Attribute, ValueType
 from siteloom.server.security import Editor, Viewer
 from siteloom.server.services import services_of
+from siteloom.server.streaming import StreamEvent, event_stream
 from siteloom.workbench import Workbench
 
 router = APIRouter(prefix="/api/clusters", tags=["annotating"])
-
-# Others' clicks are seen within this many seconds.
-_LOOK_EVERY = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,21 +147,11 @@ async def events(request: Request, cluster: str, _: Viewer) -> Response:
     """Tells whenever anyone has changed anything: events named `changed`, with the new revision."""
     bench = await run_in_threadpool(_bench, request, cluster)
 
-    async def changes() -> AsyncIterator[ServerSentEvent]:
-        before = None
-        while not await request.is_disconnected():
-            revision = await run_in_threadpool(lambda: bench.revision)
-            if revision != before:
-                author = await run_in_threadpool(bench.last_author)
-                yield ServerSentEvent(data=_json({"revision": revision, "author": author}), event="changed")
-                before = revision
-            await asyncio.sleep(_LOOK_EVERY)
+    def look() -> StreamEvent:
+        told = {"revision": bench.revision, "author": bench.last_author()}
+        return StreamEvent("changed", json.dumps(told))
 
-    return EventSourceResponse(changes())
-
-
-def _json(content: Mapping[str, object]) -> str:
-    return bytes(JSONResponse(content).body).decode()
+    return event_stream(services_of(request).annotated, look)
 
 
 def _bench(request: Request, cluster: str) -> Workbench:
@@ -177,7 +165,9 @@ def _changed(request: Request, cluster: str, change: Callable[[Workbench], None]
         change(bench)
     except Overtaken as error:
         return JSONResponse(jsonable_encoder(OvertakenBy(str(error), bench.sheet())), status_code=409)
+    services = services_of(request)
+    services.annotated.tell()
     begin = perf_counter()
     sheet = bench.sheet()
-    services_of(request).metrics.observe_relearning(perf_counter() - begin)
+    services.metrics.observe_relearning(perf_counter() - begin)
     return sheet

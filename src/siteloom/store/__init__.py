@@ -1,11 +1,22 @@
 """What Siteloom keeps: page bytes in pack files, everything else in SQL."""
 
+from siteloom.store.accounts import (
+    LOCAL,
+    ROLES,
+    SESSION_TIME,
+    Account,
+    Accounts,
+    ApiKey,
+    Role,
+    new_session_key,
+)
 from siteloom.store.annotations import Annotation
-from siteloom.store.changes import StoredCheck, StoredRepair, StoredWatch
+from siteloom.store.changes import CheckOutcome, StoredCheck, StoredRepair, StoredWatch
 from siteloom.store.cluster_schemas import ClusterSchema
-from siteloom.store.clusters import PageAddress
+from siteloom.store.clusters import ClusterSummary, PageAddress
 from siteloom.store.growth import GrownSite, GrownState
 from siteloom.store.jobs import Job, JobEnd, Jobs, JobState
+from siteloom.store.passwords import Passwords
 from siteloom.store.reading import BlockPart, PackedPages, Place
 from siteloom.store.records import ExtractedRow, Extraction, StoredRecord
 from siteloom.store.runs import Run, RunRecorder
@@ -18,10 +29,18 @@ from siteloom.store.wrappers import WITHDRAWN, StoredWrapper
 from siteloom.store.writer import PageWriter
 
 __all__ = [
+    "LOCAL",
+    "ROLES",
+    "SESSION_TIME",
     "WITHDRAWN",
+    "Account",
+    "Accounts",
     "Annotation",
+    "ApiKey",
     "BlockPart",
+    "CheckOutcome",
     "ClusterSchema",
+    "ClusterSummary",
     "CountedSegments",
     "ExtractedRow",
     "Extraction",
@@ -36,8 +55,10 @@ __all__ = [
     "PackedPages",
     "PageAddress",
     "PageWriter",
+    "Passwords",
     "Place",
     "Problem",
+    "Role",
     "Run",
     "RunRecorder",
     "SearchIndex",
@@ -52,6 +73,7 @@ __all__ = [
     "StoredWatch",
     "StoredWrapper",
     "UncountedVersion",
+    "new_session_key",
     "open_store",
     "workspace_exists",
 ]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from unicodedata import normalize
 
 from sqlalchemy import case, delete, func, insert, literal, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 
 from siteloom.errors import AccountError, TooManyFailures
 from siteloom.store import schema
@@ -21,10 +22,10 @@ from siteloom.store.lock import wait_for_tables
 from siteloom.store.text import storable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
-    from sqlalchemy import ColumnElement, Connection, Engine, Select
+    from sqlalchemy import ColumnElement, Connection, Engine, Select, Table
 
 Role = Literal["viewer", "editor", "admin"]
 """What an account may do, each role all that those before it may: look, annotate, manage accounts."""
@@ -74,7 +75,7 @@ class ApiKey(NamedTuple):
 
 def account_name(text: str) -> str:
     """The name of an account as it is kept: in small letters, so that Ana and ana are the same."""
-    return normalize("NFKC", text.strip()).casefold()
+    return normalize("NFKC", normalize("NFKC", text).casefold()).strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +116,11 @@ class Accounts:
         row = {"name": name, "role": role or default, "password": password, "created_at": self.clock()}
         with self.engine.begin() as connection:
             wait_for_tables(connection)  # else two could both be the first
-            if connection.execute(select(users.c.id).where(users.c.name == name)).one_or_none() is not None:
+            add = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+            unless_there = add(users).values(row).on_conflict_do_nothing(index_elements=["name"])
+            added = connection.execute(unless_there.returning(*_account_columns())).one_or_none()
+            if added is None:
                 raise AccountError(f"There is an account {name} already.", "name")
-            added = connection.execute(insert(users).values(row).returning(*_account_columns())).one()
             _check_that_an_admin_is_left(connection, "The first account must be an admin.")
         return Account(*added)
 
@@ -163,13 +166,8 @@ class Accounts:
         sessions = schema.sessions
         with self.engine.begin() as connection:
             connection.execute(delete(sessions).where(sessions.c.expires_at <= now))
-            row = {
-                "key_hash": _hash(key),
-                "user_id": _enabled_id(connection, name),
-                "created_at": now,
-                "expires_at": now + SESSION_TIME,
-            }
-            connection.execute(insert(sessions).values(row))
+            row = {"key_hash": _hash(key), "created_at": now, "expires_at": now + SESSION_TIME}
+            _insert_for(connection, name, sessions, row)
         return key
 
     def of_session(self, key: str) -> Account | None:
@@ -193,13 +191,8 @@ class Accounts:
             raise AccountError(f"Say in 1 to {_LONGEST_LABEL} characters what the key is for.", "label")
         key = f"{KEY_PREFIX}{token_urlsafe(_KEY_BYTES)}"
         with self.engine.begin() as connection:
-            row = {
-                "key_hash": _hash(key),
-                "user_id": _enabled_id(connection, name),
-                "label": label,
-                "created_at": self.clock(),
-            }
-            connection.execute(insert(schema.api_keys).values(row))
+            row = {"key_hash": _hash(key), "label": label, "created_at": self.clock()}
+            _insert_for(connection, name, schema.api_keys, row)
         return key
 
     def keys(self, name: str) -> list[ApiKey]:
@@ -245,8 +238,10 @@ class Accounts:
         """
         failures, now = schema.failed_sign_ins, self.clock()
         name, address = _searchable(name), storable(address)
-        counted = ((failures.c.name == name, FAILURES_OF_A_NAME),)
-        counted += ((failures.c.address == address, FAILURES_OF_AN_ADDRESS),)
+        counted = (
+            (failures.c.name == name, FAILURES_OF_A_NAME),
+            (failures.c.address == address, FAILURES_OF_AN_ADDRESS),
+        )
         with self.engine.begin() as connection:
             wait_for_tables(connection)
             connection.execute(delete(failures).where(failures.c.at <= now - FAILURES_COUNT_FOR))
@@ -311,21 +306,18 @@ def _change(connection: Connection, name: str, **values: str | None) -> int:
     changed = update(users).where(users.c.name == _searchable(name)).values(values).returning(users.c.id)
     user: int | None = connection.execute(changed).scalar_one_or_none()
     if user is None:
-        raise _no_account(name)
+        raise AccountError(f"There is no account {account_name(name)}.", "name")
     return user
 
 
-def _enabled_id(connection: Connection, name: str) -> int:
+def _insert_for(connection: Connection, name: str, table: Table, row: Mapping[str, object]) -> None:
+    """Insert a row that belongs to an account, in one step: it may be disabled at any moment."""
     users = schema.users.c
-    query = select(users.id).where(users.name == _searchable(name), users.password.is_not(None))
-    user: int | None = connection.execute(query).scalar_one_or_none()
-    if user is None:
-        raise _no_account(name)
-    return user
-
-
-def _no_account(name: str) -> AccountError:
-    return AccountError(f"There is no account {account_name(name)} that could be used so.", "name")
+    values = [literal(value, table.c[column].type) for column, value in row.items()]
+    of_owner = select(users.id, *values).where(users.name == _searchable(name), users.password.is_not(None))
+    added = insert(table).from_select(["user_id", *row], of_owner).returning(table.c.user_id)
+    if connection.execute(added).one_or_none() is None:
+        raise AccountError(f"There is no account {account_name(name)} that is in use.", "name")
 
 
 def _check_that_an_admin_is_left(connection: Connection, otherwise: str) -> None:

@@ -167,6 +167,7 @@ def _row(engine: Engine, address: PageAddress, example: Example, author: str, at
             "values": _lists(example.values),
             "records": [_lists(record) for record in example.records],
             "nodes": _lists(example.nodes),
+            "record_nodes": [_lists(nodes) for nodes in example.record_nodes],
         },
         "author": storable(author),
         "created_at": at,

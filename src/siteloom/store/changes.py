@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 _OPEN = ("review", "annotation")  # the states of a repair that waits for a person
 _SUPERSEDED = "superseded"
+_OUTCOME = tuple(
+    schema.checks.c[name] for name in ("run_id", "wrapper", "wrapper_version", "at", "is_healthy")
+)
 
 
 # The fields of each of these stand in the order of the columns of its table.
@@ -45,6 +48,16 @@ class StoredCheck(NamedTuple):
     kind: str
     is_healthy: bool
     content: dict[str, Any]
+
+
+class CheckOutcome(NamedTuple):
+    """Whether a run found a version of a wrapper healthy, without what it saw."""
+
+    run_id: int
+    wrapper: str
+    version: int | None
+    at: datetime
+    is_healthy: bool
 
 
 class StoredRepair(NamedTuple):
@@ -146,6 +159,29 @@ def latest_checks(engine: Engine, wrapper: str | None = None, limit: int | None 
     query = _newest_first(schema.checks, wrapper).limit(limit)
     with engine.connect() as connection:
         return [StoredCheck(*row) for row in connection.execute(query)]
+
+
+def latest_outcomes(engine: Engine, limit: int) -> list[CheckOutcome]:
+    """What came of the latest checks, the oldest of them first."""
+    query = select(*_OUTCOME).order_by(schema.checks.c.id.desc()).limit(limit)
+    with engine.connect() as connection:
+        return [CheckOutcome(*row) for row in reversed(connection.execute(query).all())]
+
+
+def newest_outcomes(engine: Engine) -> list[CheckOutcome]:
+    """What came of the newest check of each kind of each wrapper."""
+    columns = schema.checks.c
+    newest = select(func.max(columns.id)).group_by(columns.wrapper, columns.kind)
+    with engine.connect() as connection:
+        found = connection.execute(select(*_OUTCOME).where(columns.id.in_(newest)))
+        return [CheckOutcome(*row) for row in found]
+
+
+def wrappers_in_repair(engine: Engine) -> set[str]:
+    """The names of the wrappers of which a repair waits for a person."""
+    columns = schema.repairs.c
+    with engine.connect() as connection:
+        return set(connection.execute(select(columns.wrapper).where(columns.state.in_(_OPEN))).scalars())
 
 
 def save_repair(

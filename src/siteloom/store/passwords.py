@@ -25,7 +25,7 @@ _AT_ONCE = BoundedSemaphore(2)
 class Passwords:
     """Makes and checks what is kept of passwords.
 
-    What it costs are the second choice of RFC 9106, for machines that do more than signing people in.
+    What it costs is the second choice of RFC 9106, which is for machines that have other things to do, too.
     """
 
     rounds: int = 3
@@ -46,12 +46,12 @@ class Passwords:
 
         If nothing is, it is not, and to find that out takes as long.
         """
+        of_nobody = self._of_nobody  # made whether or not it is needed, which no one can tell then
         from argon2.exceptions import VerifyMismatchError  # noqa: PLC0415 - an extra
 
-        hasher = self._hasher
         with _AT_ONCE:
             try:
-                hasher.verify(kept or self._of_nobody, _as_bytes(password[:LONGEST_PASSWORD]))
+                self._hasher.verify(kept or of_nobody, _as_bytes(password[:LONGEST_PASSWORD]))
             except VerifyMismatchError:
                 return False
         return kept is not None and len(password) <= LONGEST_PASSWORD

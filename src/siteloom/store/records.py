@@ -270,6 +270,20 @@ def _records(engine: Engine, run_id: int, wanted: ColumnElement[bool] | None = N
         following = batch.where(tuple_(columns.shard, columns.place) > tuple_(rows[-1].shard, rows[-1].place))
 
 
+def wrappers_of_urls(engine: Engine, urls: Sequence[str]) -> dict[str, str]:
+    """The wrapper that gave the newest record of each URL, of those that have one."""
+    columns = schema.records.c
+    keys = {address_key(url): url for url in urls}
+    found: dict[str, str] = {}
+    with engine.connect() as connection:
+        for start in range(0, len(keys), _RECORDS_AT_A_TIME):
+            some = list(keys)[start : start + _RECORDS_AT_A_TIME]
+            query = select(columns.url_key, columns.wrapper).where(columns.url_key.in_(some))
+            for key, wrapper in connection.execute(query.order_by(columns.run_id)):
+                found[keys[key]] = wrapper
+    return found
+
+
 def records_of_url(engine: Engine, url: str) -> list[StoredRecord]:
     """What each run found at a URL, the newest run first."""
     columns = schema.records.c

@@ -27,17 +27,27 @@ from siteloom.store.annotations import (
 from siteloom.store.changes import (
     all_watches,
     latest_checks,
+    latest_outcomes,
     latest_repairs,
     newest_checks,
+    newest_outcomes,
     save_check,
     save_repair,
     save_watch,
     settle_repair,
     watch_of,
     watched_versions,
+    wrappers_in_repair,
 )
 from siteloom.store.cluster_schemas import ClusterSchema, cluster_schema, save_cluster_schema
-from siteloom.store.clusters import PageAddress, clusters_called, latest_clusters, save_clusters
+from siteloom.store.clusters import (
+    PageAddress,
+    cluster_summaries,
+    clusters_called,
+    latest_clusters,
+    latest_templates,
+    save_clusters,
+)
 from siteloom.store.growth import GrownSite, grown_sites, save_grown_site
 from siteloom.store.jobs import Jobs
 from siteloom.store.keys import content_hash
@@ -58,12 +68,14 @@ from siteloom.store.reading import (
 )
 from siteloom.store.records import (
     extraction_run,
+    extractions_in_force,
     newest_extraction,
     records_as_of,
     records_in_force,
     records_of_run,
     records_of_url,
     shard_summaries,
+    wrappers_of_urls,
 )
 from siteloom.store.runs import Run, RunRecorder, recorded_run
 from siteloom.store.search_index import SearchIndex
@@ -85,9 +97,10 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine, Select
 
-    from siteloom.model import Attribute, Cluster, Page, Seed
+    from siteloom.model import Attribute, Cluster, Page, Seed, Template
     from siteloom.store.annotations import Annotation
-    from siteloom.store.changes import StoredCheck, StoredRepair, StoredWatch
+    from siteloom.store.changes import CheckOutcome, StoredCheck, StoredRepair, StoredWatch
+    from siteloom.store.clusters import ClusterSummary
     from siteloom.store.growth import GrownState
     from siteloom.store.records import Extraction, StoredRecord
     from siteloom.store.seeds import SeedCounts, SeedSource
@@ -267,6 +280,11 @@ class Store:
         """The numbers by which some pages can be asked for, in the order of their addresses."""
         return page_ids(self.engine, addresses)
 
+    def newest_place(self, address: PageAddress) -> Place:
+        """Where the newest version of a page stands, by which one version is told from another."""
+        (place,) = newest_places(self.engine, [address])
+        return place
+
     def page_by_id(self, page_id: int) -> tuple[PageAddress, Page] | None:
         """Where the page of a number is, and its newest version; None if there is no such page."""
         found = page_address(self.engine, page_id)
@@ -282,6 +300,28 @@ class Store:
     def clusters(self, name: str | None = None) -> tuple[tuple[Cluster, ...], tuple[PageAddress, ...]]:
         """The clusters that were found last, or one of them, and the pages that members are indices of."""
         return latest_clusters(self.engine, name)
+
+    def cluster_summaries(self, site: str | None = None) -> list[ClusterSummary]:
+        """The clusters that were found last, or those of a site, in numbers; their pages are not read."""
+        return cluster_summaries(self.engine, site)
+
+    def templates(self, site: str, cluster: str | None = None) -> dict[str, Template]:
+        """The templates of the clusters of a site, or that of one of them, by the clusters' names."""
+        return latest_templates(self.engine, site, cluster)
+
+    def page_count(self, site: str) -> int:
+        """How many pages there are of a site."""
+        urls, versions = schema.urls.c, schema.versions.c
+        is_page = select(versions.id).where(versions.url_id == urls.id, versions.media_type == HTML).exists()
+        query = select(func.count()).select_from(schema.urls).join(schema.sites)
+        with self.engine.connect() as connection:
+            found = connection.execute(query.where(schema.sites.c.name == site, is_page))
+            return int(found.scalar_one())
+
+    def cluster_edition(self, name: str) -> int | None:
+        """A number that is another when the cluster of a name was found anew; None if there is none."""
+        with self.engine.connect() as connection:
+            return max(clusters_called(connection, name), default=None)
 
     def has_cluster(self, name: str) -> bool:
         """Whether there is a cluster of a name among those that were found last."""
@@ -311,6 +351,7 @@ class Store:
                 annotation.example["values"],
                 tuple(annotation.example["records"]),
                 annotation.example["nodes"],
+                tuple(annotation.example.get("record_nodes", ())),  # older annotations have none
             )
             for annotation, document in zip(found, documents, strict=True)
         ]
@@ -412,6 +453,15 @@ class Store:
         """The summaries of all shards that a run of extract is done with."""
         return shard_summaries(self.engine, run_id)
 
+    def extractions(self) -> dict[str | None, int]:
+        """The run of extract that holds for each site that has one of its own, under None for all others."""
+        with self.engine.connect() as connection:
+            return extractions_in_force(connection)
+
+    def wrappers_of(self, urls: Sequence[str]) -> dict[str, str]:
+        """The name of the wrapper that gave the newest record of each URL, of those that have one."""
+        return wrappers_of_urls(self.engine, urls)
+
     def last_extract_run(self) -> int | None:
         """The id of the newest run of extract that came to a good end, if there is one."""
         return newest_extraction(self.engine)
@@ -469,6 +519,18 @@ class Store:
     def checks(self, wrapper: str | None = None, limit: int | None = None) -> list[StoredCheck]:
         """All checks or those of one wrapper, the newest first; no more than the limit, if there is one."""
         return latest_checks(self.engine, wrapper, limit)
+
+    def check_outcomes(self, limit: int) -> list[CheckOutcome]:
+        """What came of the latest checks of all wrappers, the oldest of them first."""
+        return latest_outcomes(self.engine, limit)
+
+    def newest_outcomes(self) -> list[CheckOutcome]:
+        """What came of the newest check of each kind of each wrapper."""
+        return newest_outcomes(self.engine)
+
+    def wrappers_in_repair(self) -> set[str]:
+        """The names of the wrappers of which a repair waits for a person."""
+        return wrappers_in_repair(self.engine)
 
     def save_repair(
         self,
@@ -606,6 +668,11 @@ class Store:
         query = select_places_of(url, site).where(schema.versions.c.media_type != HTML)
         documents = self._documents(query)
         return _resource(documents[-1]) if documents else None
+
+    def has_resource(self, url: str, site: str | None = None) -> bool:
+        """Whether there is a stylesheet or image of a URL, as `resource` would find it."""
+        query = select_places_of(url, site).where(schema.versions.c.media_type != HTML)
+        return bool(self._rows(query.limit(1)))
 
     def check(self) -> Iterator[Problem]:
         """Read every pack and compare it with the tables."""

@@ -9,7 +9,7 @@ from siteloom.upkeep.mending import (
     roll_back,
     settle_review,
 )
-from siteloom.upkeep.output import keep_output_checks, output_before
+from siteloom.upkeep.output import UsualOutput, keep_output_checks, output_before
 from siteloom.upkeep.watching import (
     Checked,
     Watched,
@@ -24,6 +24,7 @@ __all__ = [
     "ACCEPTED_FROM",
     "Checked",
     "Mended",
+    "UsualOutput",
     "Watched",
     "change_row",
     "changed_wrappers",

@@ -6,10 +6,11 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from siteloom.extraction import add_tally, tally_from
+from siteloom.monitoring.output import output_changes
 from siteloom.upkeep.watching import change_row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from siteloom.extraction import Tally
     from siteloom.matching import NamedWrapper
@@ -64,3 +65,41 @@ def keep_output_checks(
     for name, version, wrapper in wrappers:
         found = [change_row(one) for one in changes if one.wrapper in (name, *wrapper.footprint.sites)]
         store.save_check(run_id, name, version, "output", not found, {"changes": found})
+
+
+class UsualOutput:
+    """What runs of extract gave while all was well; made before a run that is to be held against it.
+
+    A run of one site is asked about the wrappers of this site only. Without a store nothing is known of
+    runs before.
+    """
+
+    def __init__(
+        self, store: Store | None, wrappers: Sequence[NamedWrapper], site: str | None = None
+    ) -> None:
+        self._store = store
+        self._wrappers = wrappers
+        if store is not None and site is not None:
+            stored = {one.name: one.site for one in store.wrappers()}
+            self._wrappers = [named for named in wrappers if _is_of(site, named, stored)]
+        self._before = output_before(store) if store is not None else None
+
+    def changes(self, tally: Tally, threshold: float, run_id: int | None = None) -> list[Change]:
+        """What is unusual about what a run has counted; kept if the run is one in the store."""
+        wrappers = {named.name: named.wrapper for named in self._wrappers}
+        found = output_changes(tally, wrappers, self._before, threshold)
+        if self._store is not None and run_id is not None:
+            # Of a wrapper none of whose pages were there, a run has shown nothing.
+            seen = [
+                named
+                for named in self._wrappers
+                if any(tally["pages of", site] for site in named.wrapper.footprint.sites)
+            ]
+            keep_output_checks(self._store, run_id, seen, found)
+        return found
+
+
+def _is_of(site: str, named: NamedWrapper, stored: Mapping[str, str]) -> bool:
+    """Whether a wrapper is for pages of a site alone; one in the workspace has its site there."""
+    kept_for = stored.get(named.name) if named.version is not None else None
+    return {site}.issuperset([kept_for] if kept_for else named.wrapper.footprint.sites)

@@ -110,7 +110,8 @@ def records(rule: RecordRule, root: Element) -> list[Scope]:
 def _starts(features: tuple[Feature, ...], root: Element) -> list[Element]:
     """The outermost elements that have all features: a record inside a record is part of it."""
     starts: list[Element] = []
-    for element in root.iter():
+    tag = next((one.value for one in features if one.kind == "tag" and one.distance == 0), "*")
+    for element in root.iter(tag):
         if (
             is_seen(element)
             and has_features(Node(element, None, ""), features, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.dom import PARSER, node_path, parse
@@ -24,13 +24,15 @@ from siteloom.wrapper.xpath import rule_xpath
 from siteloom.wrapper.xslt import to_xslt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from siteloom.dom import Element
     from siteloom.model import Page
     from siteloom.wrapper.language import AttributeRules, RecordRule, Rule
     from siteloom.wrapper.selection import Node, Scope
     from siteloom.wrapper.triggers import Search, Triggers
+
+    KnownNodes = Callable[[Rule, Element, Scope | None], list[Node] | None]
 
 
 class _Prepared(NamedTuple):
@@ -98,20 +100,32 @@ class Wrapper:
         if self.earlier:
             yield from self._records_by_layout(root, url, page_signature)
             return
-        if self.record_rule is None:
-            yield self.record_of(root, url, None)
-            return
-        for scope in records(self.record_rule, root):
-            found = self.record_of(root, url, scope)
-            if len(found.values) >= self.record_rule.least:
+        scopes = [None] if self.record_rule is None else records(self.record_rule, root)
+        yield from self.records_in(root, url, scopes)
+
+    def records_in(
+        self, root: Element, url: str, scopes: Iterable[Scope | None], known: KnownNodes | None = None
+    ) -> Iterator[Record]:
+        """The records of a whole page, or of these parts of a list page."""
+        least = 0 if self.record_rule is None else self.record_rule.least
+        for scope in scopes:
+            found = self.record_of(root, url, scope, known)
+            if len(found.values) >= least:
                 yield found
 
-    def record_of(self, root: Element, url: str, scope: Scope | None) -> Record:
-        """The record of a whole page, or of one part of a list page."""
-        if scope is not None:
-            return self._record(url, _Region(lambda prepared: select_in(prepared.rule, scope), scope))
-        occurring = occurrences(root, self._triggers)
-        return self._record(url, _Region(lambda prepared: select(prepared.search, occurring), None))
+    def record_of(
+        self, root: Element, url: str, scope: Scope | None, known: KnownNodes | None = None
+    ) -> Record:
+        """The record of a whole page, or of one part of a list page, where nodes may be `known` already."""
+        occurring = cache(lambda: occurrences(root, self._triggers))
+
+        def search(prepared: _Prepared) -> list[Node]:
+            nodes = None if known is None else known(prepared.rule, root, scope)
+            if nodes is not None:
+                return nodes
+            return select(prepared.search, occurring()) if scope is None else select_in(prepared.rule, scope)
+
+        return self._record(url, _Region(search, scope))
 
     @cached_property
     def layouts(self) -> tuple[Wrapper, ...]:

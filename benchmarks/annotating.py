@@ -1,0 +1,212 @@
+"""How long a person waits after a click while annotating. P is as in `parsing`, over the sample pages.
+
+A click says one value. Then a wrapper is learned again, and what it finds on all sample pages is read.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from html import escape
+from itertools import islice, pairwise
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple
+
+from evals.swde import swde_sites
+
+from benchmarks.learning import EXAMPLES, parse_bare, site_task
+from benchmarks.measure import ROUNDS, Figure
+from siteloom.kernels.markup import scan_tags
+from siteloom.learning import LearningSession
+from siteloom.model import Example, Page
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from evals.swde import SwdeSite
+
+TITLE = "Annotating"
+
+_SITES = slice(0, None, 4)  # one site of each vertical
+_PAGES = 10
+_ANNOTATED = 3
+_ATTRIBUTES = 5
+_ELEMENTS = 10_000
+_CARDS = 50  # records of a list page
+_GOAL = "at most 5 P"
+_WORDS = (
+    "amber basin cedar delta ember fjord grove haven inlet juniper kelp larch maple north olive pine quartz "
+    "ridge slate tulip umber vale willow yarrow zinc"
+).split()
+
+
+class _Task(NamedTuple):
+    """The sample pages, and the examples after each click."""
+
+    pages: list[Page]
+    clicks: list[list[Example]]
+
+
+class _Waits(NamedTuple):
+    """What opening the pages and each click cost, as shares of a bare parse of the same pages."""
+
+    opening: float
+    clicks: list[float]
+
+
+def figures(data: Path) -> list[Figure]:
+    scan_tags(b"<p>")  # compiles, or loads what was compiled
+    details = _waits(_detail_task())
+    lists = _waits(_list_task())
+    real = {site.full_name: _waits(_real_task(site)) for site in list(swde_sites(data))[_SITES]}
+    slowest = max(real, key=lambda name: max(real[name].clicks))
+    clicks = [click for waits in real.values() for click in waits.clicks]
+    big = f"{_PAGES} pages of {_ELEMENTS:,} elements, {_ATTRIBUTES} attributes"
+    return [
+        Figure(f"opening {big}", f"{details.opening:.1f} P"),
+        Figure(f"click, {big}, median", f"{statistics.median(details.clicks):.1f} P", _GOAL),
+        Figure(f"click, {big}, worst", f"{max(details.clicks):.1f} P", _GOAL),
+        Figure(
+            f"click, the same with {_CARDS} records each, median", f"{statistics.median(lists.clicks):.1f} P"
+        ),
+        Figure("click, the same, worst but the first", f"{max(lists.clicks[1:]):.1f} P"),
+        Figure("click, the same, the first", f"{lists.clicks[0]:.1f} P"),
+        Figure(f"click, {_PAGES} real pages, median", f"{statistics.median(clicks):.1f} P"),
+        Figure(f"click, {_PAGES} real pages, worst ({slowest})", f"{max(real[slowest].clicks):.1f} P"),
+    ]
+
+
+def _waits(task: _Task) -> _Waits:
+    rounds = [_round(task) for _ in range(ROUNDS)]
+    parse, opening, *clicks = (statistics.median(times) for times in zip(*rounds, strict=True))
+    return _Waits(opening / parse, [click / parse for click in clicks])
+
+
+def _round(task: _Task) -> list[float]:
+    """CPU seconds: of a bare parse, of opening a session, and of each click."""
+    times = [time.process_time()]
+    parse_bare(task.pages)
+    times.append(time.process_time())
+    session = LearningSession(task.pages)
+    session.prepare()
+    times.append(time.process_time())
+    for examples in task.clicks:
+        session.learn(examples)
+        for page in task.pages:
+            session.records(page.url)
+        times.append(time.process_time())
+    return [end - start for start, end in pairwise(times)]
+
+
+def _said_one_by_one(said: Sequence[tuple[Page, Mapping[str, Sequence[str]]]]) -> list[list[Example]]:
+    """The examples after each click: page by page, one attribute after the other."""
+    clicks = []
+    for number, (page, values) in enumerate(said):
+        before = [Example(*one) for one in said[:number]]
+        for count in range(1, len(values) + 1):
+            clicks.append([*before, Example(page, dict(islice(values.items(), count)))])
+    return clicks
+
+
+def _real_task(site: SwdeSite) -> _Task:
+    """Pages of a real site."""
+    task = site_task(site, _PAGES - EXAMPLES, _ATTRIBUTES)
+    examples = task.examples[:_ANNOTATED]
+    return _Task(task.pages, _said_one_by_one([(example.page, example.values) for example in examples]))
+
+
+def _detail_task() -> _Task:
+    """Pages on one thing each, with its values among very much else."""
+    pages = [_detail_page(number) for number in range(_PAGES)]
+    return _Task(
+        pages, _said_one_by_one([(pages[number], _values(number, number)) for number in range(_ANNOTATED)])
+    )
+
+
+def _list_task() -> _Task:
+    """Pages with many things each, of which two are said on each page, value by value."""
+    pages = [_list_page(number) for number in range(_PAGES)]
+    clicks = []
+    known: list[tuple[Page, list[dict[str, list[str]]]]] = []
+    for number in range(_ANNOTATED):
+        records: list[dict[str, list[str]]] = []
+        for card in range(2):
+            values = _values(number, number * _CARDS + card)
+            for count in range(1, _ATTRIBUTES + 1):
+                said = [*records, dict(islice(values.items(), count))]
+                clicks.append(
+                    [Example(page, records=before) for page, before in known]
+                    + [Example(pages[number], records=said)]
+                )
+            records.append(values)
+        known.append((pages[number], records))
+    return _Task(pages, clicks)
+
+
+def _values(page: int, thing: int) -> dict[str, list[str]]:
+    values = {
+        "name": f"Thing {thing}",
+        "price": f"${thing % 90 + 9}.{thing % 10}0",
+        "maker": f"{_WORDS[thing % len(_WORDS)].title()} & {_WORDS[(thing + page + 3) % len(_WORDS)].title()}",
+        "weight": f"{thing * 7 % 50 + 1} kg",
+        "code": f"C-{thing * 7_919 % 99_991:05}",
+    }
+    return {name: [value] for name, value in values.items()}
+
+
+def _fields(page: int, thing: int) -> str:
+    """The values of a thing, as they stand on its page or card."""
+    name, price, maker, weight, code = (value for (value,) in _values(page, thing).values())
+    return (
+        f"<h2 class=title>{name}</h2><p class='price big'>{price} <small>incl. tax</small></p>"
+        f"<table><tr><th>Made by</th><td>{escape(maker)}</td></tr><tr><th>Weight</th><td>{weight}</td></tr>"
+        f"</table><p>Order no.: <b>{code}</b></p>"
+    )
+
+
+def _detail_page(number: int) -> Page:
+    random = Random(number)
+    body = f"<div id=thing>{_fields(number, number)}</div><div id=more>{_filling(random, _ELEMENTS)}</div>"
+    return Page.from_text(f"http://things.example/thing/{number}", _document(body))
+
+
+def _list_page(number: int) -> Page:
+    random = Random(number)
+    cards = "".join(
+        f"<div class='card {'odd' if card % 2 else 'even'}'>{_fields(number, number * _CARDS + card)}"
+        f"<div class=about>{_filling(random, _ELEMENTS // _CARDS - 13)}</div></div>"
+        for card in range(_CARDS)
+    )
+    return Page.from_text(f"http://things.example/list/{number}", _document(f"<div id=cards>{cards}</div>"))
+
+
+def _document(body: str) -> str:
+    return (
+        "<!DOCTYPE html><html><head><title>Things</title></head><body><ul id=menu><li><a href=/>Home</a></li>"
+        f"<li><a href=/all>All</a></li></ul>{body}<p class=foot>Imprint</p></body></html>"
+    )
+
+
+def _filling(random: Random, elements: int) -> str:
+    """So many elements, never the same on two pages: paragraphs, lists, rows of tables, links, pictures."""
+    parts: list[str] = []
+    while elements > 0:
+        kind = random.randrange(4)
+        count = min(random.randrange(1, 9), elements)
+        words = [" ".join(random.choices(_WORDS, k=random.randrange(1, 6))) for _ in range(count)]
+        match kind:
+            case 0:
+                inside = "".join(f"<li class=c{len(one) % 4}>{one}</li>" for one in words)
+                parts.append(f"<ul>{inside}</ul>")
+            case 1:
+                inside = "".join(f"{one} <a href='/w/{len(one)}'>{one[:5]}</a> " for one in words)
+                parts.append(f"<p>{inside}</p>")
+            case 2:
+                inside = "".join(f"<span>{one}:</span> {random.randrange(10_000)}" for one in words)
+                parts.append(f"<div class='box b{count}'>{inside}</div>")
+            case _:
+                inside = "".join(f"<img src='/i/{random.randrange(999)}.png' alt='{one}'>" for one in words)
+                parts.append(f"<figure>{inside}</figure>")
+        elements -= count + 1
+    return "".join(parts)

@@ -1,0 +1,301 @@
+"""Learning from the pages of one template, as often as their examples change.
+
+    session = LearningSession(pages)
+    learned = session.learn(examples)
+    session.records(pages[0].url)
+
+What hangs on the pages alone is made once: their trees, where values stand on them, and the table that
+rules are tried on. Of the rest that is made again of which the examples say something else than before.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+
+from siteloom.dom import normalize
+from siteloom.errors import ExampleError, UsageError
+from siteloom.learning import search, vertex
+from siteloom.learning.attribute import Units, learn_attribute
+from siteloom.learning.finishing import finished
+from siteloom.learning.labelled import forms
+from siteloom.learning.labelling import label
+from siteloom.learning.report import Judged
+from siteloom.learning.schema import given_schema
+from siteloom.learning.trees import Trees
+from siteloom.learning.units import SeenPage, Targets, UnitTable, page_units, seen_pages
+from siteloom.model import Attribute, Failure
+from siteloom.wrapper.language import AttributeRules, possible_shapes
+from siteloom.wrapper.wrapper import Wrapper
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from siteloom.dom import Element
+    from siteloom.learning.attribute import RuleSet
+    from siteloom.learning.finishing import Learned
+    from siteloom.learning.labelled import Form, KnownValue
+    from siteloom.learning.labelling import LabelledUnit
+    from siteloom.learning.search import Covering, Problem
+    from siteloom.learning.table import Flags, Table
+    from siteloom.learning.units import UnitKey
+    from siteloom.model import Example, Page, Record
+    from siteloom.wrapper.language import RecordRule
+    from siteloom.wrapper.selection import Scope
+    from siteloom.wrapper.wrapper import KnownNodes
+
+Method = Literal["united", "vertex"]
+METHODS: tuple[Method, ...] = get_args(Method)
+_COVER: dict[Method, Callable[[Problem], Covering]] = {"united": search.cover, "vertex": vertex.cover}
+
+Schema: TypeAlias = "Mapping[str, Attribute | Mapping[str, object]] | None"
+"""What is known of attributes before learning: {"cuisine": {"multi": True}}."""
+
+# A text on fewer units belongs to records, not to the template.
+_LABEL_SHARE = 0.2
+_LEAST_LABEL_UNITS = 3
+_ANCHORS = frozenset({"text-before", "before", "first-text"})
+
+
+class _Question(NamedTuple):
+    """All that the rules of an attribute hang on."""
+
+    forms: Sequence[Form]
+    is_multi: bool | None
+    method: Method
+    table: Table
+    tags: frozenset[str]
+    labels: tuple[int, ...]
+    known: tuple[tuple[int, tuple[KnownValue, ...]], ...]
+
+
+class _Kept(NamedTuple):
+    """A table, and what it was made of: units, with the texts behind them or without."""
+
+    of: tuple[object, ...]
+    units: UnitTable
+
+
+class _Last(NamedTuple):
+    """What was learned last: the wrapper, and the nodes that its rules mean."""
+
+    wrapper: Wrapper
+    known: KnownNodes
+
+
+class LearningSession:
+    """Pages of one template, from which wrappers are learned with one set of examples after the other.
+
+    Examples are of these pages, or of others. What was learned before changes nothing in what is learned
+    now. Of more than `most_kept` bytes of pages the trees are not kept, and little else is.
+    """
+
+    def __init__(self, pages: Iterable[Page], most_kept: float = math.inf) -> None:
+        self.pages = tuple(pages)
+        self._trees = Trees(most_kept)
+        self._kept: _Kept | None = None
+        self._rules_of: dict[str, tuple[_Question, RuleSet]] = {}
+        self._last: _Last | None = None
+        self._records: dict[str, tuple[Record, ...]] = {}
+
+    @property
+    def roots(self) -> dict[str, Element | Failure]:
+        """The tree of each page, or why it has none, by its URL; trees must not be changed."""
+        return {page.url: self._trees.root(page) for page in self.pages}
+
+    def prepare(self) -> None:
+        """Make what hangs on the pages alone, so that it takes no time when something is learned.
+
+        Where the records of list pages are is not known before.
+        """
+        self._table(seen_pages((), self.pages), None, Targets(), None)
+
+    def learn(self, examples: Sequence[Example], schema: Schema = None, method: Method = "united") -> Learned:
+        """Learn a wrapper, and say what it does on the pages."""
+        if method not in METHODS:
+            raise UsageError(f"No method {method!r} to learn by: use one of {', '.join(METHODS)}.")
+        attributes = given_schema(schema)
+        examples = list(examples)
+        seen = seen_pages(examples, self.pages)
+        others = [one.page for one in seen if one.example is None]
+        rule, labelled = label(examples, others, self._trees)
+        if not any(values for one in labelled for values in one.labelled.values.values()):
+            raise ExampleError("The examples have no values: at least one page must have one.")
+        names = list(dict.fromkeys(name for one in labelled for name in one.labelled.values))
+        if unknown := set(attributes) - set(names):
+            raise UsageError(f"The schema tells of {min(unknown)}, which no example has: check its name.")
+        chosen = {name: forms(name, [one.labelled for one in labelled]) for name in names}
+        targets = _targets(labelled, chosen)
+        keys = _keys(labelled, seen)
+        table = self._table(seen, rule, targets, keys)
+        example_values = {
+            normalize(value.text)
+            for one in labelled
+            for values in one.labelled.values.values()
+            for value in values
+        }
+        units = Units(
+            table.table,
+            [table.placed(key, one.labelled) for key, one in zip(keys, labelled, strict=True)],
+            _labels(table.table, example_values | _texts_with_values(labelled)),
+            targets.tags,
+        )
+        learned = {
+            name: self._rules(name, chosen[name], units, attributes.get(name, Attribute()).multi, method)
+            for name in names
+        }
+        draft = Wrapper(
+            attributes={
+                name: AttributeRules(
+                    replace(attributes.get(name, Attribute()), multi=found.is_multi),
+                    found.rules,
+                    found.voters,
+                    filled=0.0,
+                    shapes=possible_shapes(
+                        value.text for one in labelled for value in one.labelled.values.get(name, ())
+                    ),
+                )
+                for name, found in learned.items()
+            },
+            labels=_label_texts(units, learned.values()) - example_values,
+            record_rule=rule,
+        )
+        known = table.known_nodes(targets.tags)
+        judged = [
+            Judged(
+                one.labelled.url,
+                {name: tuple(value.text for value in values) for name, values in one.labelled.values.items()},
+                draft.record_of(one.root, one.labelled.url, one.scope, known),
+            )
+            for one in labelled
+        ]
+        found_on = [
+            (page, tuple(self._found(draft, root, page.url, known)))
+            for page, root in self._trees.parsed(others)
+        ]
+        result = finished(
+            draft, judged, [example.page for example in examples], found_on, self._trees.signature
+        )
+        self._last = _Last(result.wrapper, known)
+        self._records = {}
+        return result
+
+    def records(self, url: str) -> tuple[Record, ...]:
+        """What the wrapper that was learned last finds on a page; nothing on one that cannot be read."""
+        if self._last is None:
+            raise UsageError("No wrapper was learned yet: learn one first.")
+        if url not in self._records:
+            root = next((self._trees.root(page) for page in self.pages if page.url == url), None)
+            if root is None:
+                raise UsageError(f"The page {url} is none of those that are learned from.")
+            self._records[url] = (
+                ()
+                if isinstance(root, Failure)
+                else tuple(self._found(self._last.wrapper, root, url, self._last.known))
+            )
+        return self._records[url]
+
+    def _found(self, wrapper: Wrapper, root: Element, url: str, known: KnownNodes) -> Iterable[Record]:
+        """What `Wrapper.records` gives, with what is known of the page."""
+        rule = wrapper.record_rule
+        scopes: Sequence[Scope | None] = [None] if rule is None else self._trees.scopes(rule, root)
+        return wrapper.records_in(root, url, scopes, known)
+
+    def _table(
+        self,
+        seen: Sequence[SeenPage],
+        rule: RecordRule | None,
+        targets: Targets,
+        needed: Sequence[UnitKey] | None,
+    ) -> UnitTable:
+        """The units of the pages in a table; the one there is, if it is of the same units."""
+        found = page_units(seen, rule, self._trees)
+        with_tails = rule is not None and rule.runs_on
+        if not self._trees.keeps_all:
+            return UnitTable(found, targets, with_tails=with_tails, needed=needed)
+        pages = list(found)
+        of = (with_tails, *pages)
+        if self._kept is None or self._kept.of != of:
+            self._kept = _Kept(of, UnitTable(pages, targets, with_tails=with_tails))
+        self._kept.units.add(targets)
+        return self._kept.units
+
+    def _rules(
+        self, name: str, forms: Sequence[Form], units: Units, is_multi: bool | None, method: Method
+    ) -> RuleSet:
+        """The rules of an attribute; those there are, if nothing that they hang on has changed."""
+        known = tuple(
+            (one.unit, one.labelled.values[name]) for one in units.placed if name in one.labelled.values
+        )
+        labels = tuple(np.flatnonzero(units.labels).tolist())
+        question = _Question(forms, is_multi, method, units.table, units.tags, labels, known)
+        before = self._rules_of.get(name)
+        if before is None or before[0] != question:
+            before = question, learn_attribute(name, forms, units, is_multi, _COVER[method])
+            self._rules_of[name] = before
+        return before[1]
+
+
+def _targets(labelled: Iterable[LabelledUnit], chosen: Mapping[str, Sequence[Form]]) -> Targets:
+    """What rules are to choose from."""
+    targets = {form.target for found in chosen.values() for form in found}
+    tags = {
+        str(place.element.tag)
+        for one in labelled
+        for values in one.labelled.values.values()
+        for value in values
+        for place in value.places
+        if place.target == "element"
+    }
+    return Targets(
+        frozenset(target[1:] for target in targets if target.startswith("@")),
+        frozenset(tags) if "element" in targets else frozenset(),
+    )
+
+
+def _keys(labelled: Iterable[LabelledUnit], seen: Sequence[SeenPage]) -> list[UnitKey]:
+    """By what labelled units are known."""
+    number_of = {one.example: number for number, one in enumerate(seen)}
+    return [(number_of[one.example], None if one.scope is None else one.scope.start) for one in labelled]
+
+
+def _label_texts(units: Units, learned: Iterable[RuleSet]) -> frozenset[str]:
+    """The texts that name values: labels of the template, and what rules find values by."""
+    words = units.table.words.texts
+    of_template = (words[number] for number in np.flatnonzero(units.labels).tolist())
+    anchors = (
+        feature.value
+        for found in learned
+        for rule in (*found.rules, *found.voters)
+        for feature in rule.features
+        if feature.kind in _ANCHORS
+    )
+    return frozenset(of_template).union(anchors)
+
+
+def _texts_with_values(labelled: Iterable[LabelledUnit]) -> set[str]:
+    """The whole texts that hold values of examples, which are no labels then, whatever they look like."""
+    return {
+        place.whole
+        for one in labelled
+        for values in one.labelled.values.values()
+        for value in values
+        for place in value.places
+    }
+
+
+def _labels(table: Table, example_values: set[str]) -> Flags:
+    """Which texts name values and are none: those on many units that end in a colon.
+
+    That a text stands on every page says nothing: a menu of all cuisines does, too.
+    """
+    words = table.words.texts
+    is_label = np.zeros(len(words), np.bool_)
+    least = max(_LEAST_LABEL_UNITS, _LABEL_SHARE * table.units)
+    for number in np.flatnonzero(table.units_with_text >= least).tolist():
+        text = words[number]
+        is_label[number] = text.endswith(":") and text not in example_values
+    return is_label

@@ -1,0 +1,52 @@
+"""Passwords given and changed through the web, with guessing kept slow."""
+
+from __future__ import annotations
+
+from ipaddress import IPv6Address, ip_address, ip_network
+from typing import TYPE_CHECKING
+
+from siteloom.server.security import Visitor, give_key, session_key
+from siteloom.server.services import services_of
+
+if TYPE_CHECKING:
+    from fastapi import Request
+
+# Of IPv6 addresses whoever has one has all that begin like it up to here.
+_OWN_PREFIX = 64
+
+
+def is_right_password(request: Request, name: str, password: str) -> bool:
+    """Whether a password is that of an account; TooManyFailures if it was tried too often of late."""
+    services = services_of(request)
+    accounts, passwords = services.store.accounts, services.passwords
+    accounts.count_attempt(name, _counted_address(request))
+    kept = accounts.password_of(name)
+    if not passwords.is_right(password, kept) or kept is None:
+        return False
+    accounts.forget_failures(name)
+    if passwords.is_outdated(kept):
+        accounts.refresh_password(name, kept, passwords.hashed(password))
+    return True
+
+
+def sign_in(request: Request, name: str) -> None:
+    """Sign the browser in under a new key: one that it had before may be known to others."""
+    give_key(request, services_of(request).store.accounts.open_session(name))
+
+
+def replace_password(request: Request, visitor: Visitor, name: str, kept: str) -> None:
+    """Keep another password of an account; all its browsers are signed out, but not the one that asked."""
+    services_of(request).store.accounts.set_password(name, kept)
+    if name == visitor.name and session_key(request) is not None:
+        sign_in(request, name)
+
+
+def _counted_address(request: Request) -> str:
+    host = "" if request.client is None else request.client.host
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host
+    if isinstance(address, IPv6Address):
+        return str(ip_network((address, _OWN_PREFIX), strict=False))
+    return host

@@ -1,0 +1,119 @@
+"""What is answered when a request goes wrong: a sentence, as a page or as JSON."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from starlette.exceptions import HTTPException
+
+from siteloom.errors import (
+    AccountError,
+    MissingExtra,
+    NotFound,
+    Overtaken,
+    SiteloomError,
+    StoreBusy,
+    StoreError,
+    TooManyFailures,
+)
+from siteloom.server.rendering import render
+from siteloom.server.security import SECURITY_HEADERS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fastapi import FastAPI, Request
+
+_log = logging.getLogger(__name__)
+
+# What to do about it, where the sentence itself cannot know.
+_ADVICE = {
+    401: "Sign in and try again.",
+    403: "Ask an administrator of this workspace if you need to.",
+    404: "It may have been renamed, or found again under another number when the site was clustered anew.",
+    409: "Look at what is there now, then try again.",
+    429: "Wait a little, then try again.",
+    500: "Try again; if it stays so, the server's log says what went wrong.",
+    503: "Try again in a moment.",
+}
+_STATUSES: tuple[tuple[type[SiteloomError], int], ...] = (
+    (NotFound, 404),
+    (Overtaken, 409),
+    (TooManyFailures, 429),
+    (AccountError, 400),
+    (AccountError, 422),
+    (StoreBusy, 409),
+    (StoreError, 503),
+    (MissingExtra, 501),
+    (SiteloomError, 400),
+)
+
+
+def handle_errors(app: FastAPI) -> None:
+    """Have an application answer all errors with sentences."""
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(RequestValidationError, _not_understood)
+    app.add_exception_handler(SiteloomError, _failed)
+    app.add_exception_handler(Exception, _broken)
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code < 400 or error.status_code == HTTPStatus.NOT_MODIFIED:
+        return Response(status_code=error.status_code, headers=error.headers)
+    sentence = error.detail
+    if sentence == HTTPStatus(error.status_code).phrase:
+        sentence = _plain_sentence(request, error.status_code)
+    return _answer(request, error.status_code, sentence, error.headers)
+
+
+def _not_understood(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    told = [
+        f"{'.'.join(str(part) for part in problem['loc'][1:]) or 'the body'}: {problem['msg']}"
+        for problem in error.errors()
+    ]
+    return _answer(request, 422, f"This request cannot be understood; {'; '.join(told)}.")
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    status = next(status for kind, status in _STATUSES if isinstance(error, kind))
+    return _answer(request, status, str(error))
+
+
+def _broken(request: Request, error: Exception) -> Response:
+    _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    # What answers here stands outside of all that adds headers.
+    return _answer(request, 500, "Something went wrong inside the server.", SECURITY_HEADERS)
+
+
+def _plain_sentence(request: Request, status: int) -> str:
+    match status:
+        case 404:
+            return f"There is nothing at {request.url.path}."
+        case 405:
+            return f"{request.url.path} cannot be asked for with {request.method}."
+        case _:
+            return f"The server refuses this request: {HTTPStatus(status).phrase.lower()}."
+
+
+def _answer(
+    request: Request, status: int, sentence: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    if request.url.path.startswith("/api/"):
+        return JSONResponse({"detail": sentence}, status, headers)
+    response = render(
+        request,
+        "error.html",
+        getattr(request.state, "visitor", None),
+        status=status,
+        title=HTTPStatus(status).phrase,
+        sentence=sentence,
+        advice=_ADVICE.get(status, "Go back, change what it says, and try again."),
+    )
+    response.headers.update(headers or {})
+    return response

@@ -1,0 +1,203 @@
+// The bar of attributes: choose one, add one, change one where it stands.
+
+import { fill, make } from "./dom.js";
+import { digitOf } from "./keys.js";
+import { schemaInForce, schemaOf, UNSAID_SCHEMA } from "./state.js";
+
+/** @import {Attribute, Offer, Schema} from "./types.js" */
+
+const COLOURS = 9;
+
+/** More would hide the attributes themselves. */
+const MOST_OFFERS = 6;
+
+const TYPES = ["text", "number", "price", "date", "url", "image", "rating"];
+
+/** Number of the colour of the attribute at a place. @param {number} place */
+export const colourOf = (place) => (place % COLOURS) + 1;
+
+/**
+ * @typedef {object} ChipActions
+ * @property {(name: string) => void} choose
+ * @property {(name: string, schema: Schema & {name: string}) => void} setAttribute
+ * @property {(name: string) => void} removeAttribute
+ * @property {() => void} leave the keys go back to the page
+ */
+
+export class Chips {
+  #bar;
+  #editor;
+  #actions;
+  #mayChange;
+  #radios = make("div", { class: "radios", role: "radiogroup", "aria-label": "Attributes" });
+  #offers = make("div", { class: "offers", role: "group", "aria-label": "Known attributes" });
+  #adder;
+
+  /**
+   * @param {HTMLElement} bar
+   * @param {HTMLElement} editor
+   * @param {boolean} mayChange
+   * @param {ChipActions} actions
+   */
+  constructor(bar, editor, mayChange, actions) {
+    this.#bar = bar;
+    this.#editor = editor;
+    this.#actions = actions;
+    this.#mayChange = mayChange;
+    this.#adder = make("button", {
+      class: "quiet", type: "button", textContent: "+ attribute", hidden: !mayChange, onclick: () => this.add(),
+    });
+    this.#bar.append(this.#radios, this.#adder, this.#offers);
+    this.#radios.addEventListener("keydown", (event) => this.#moveWithin(event));
+  }
+
+  /** @param {Attribute[]} attributes @param {Offer[]} offers @param {string | null} chosen */
+  render(attributes, offers, chosen) {
+    fill(this.#radios, ...attributes.map((attribute, place) => this.#chip(attribute, place, chosen)));
+    fill(this.#offers, ...(this.#mayChange ? offers.slice(0, MOST_OFFERS).map((offer) => this.#offer(offer)) : []));
+  }
+
+  /** Ask for the name of a new attribute, in place. */
+  add() {
+    if (!this.#mayChange || this.#bar.querySelector("form")) return;
+    const input = /** @type {HTMLInputElement} */ (make("input", {
+      type: "text", "aria-label": "Name of the new attribute", placeholder: "name", autocomplete: "off", required: true,
+    }));
+    const form = make("form", { class: "adder" }, input);
+    const close = () => {
+      if (this.#adder.hidden === false) return; // taking the form away blurs its field, which closes it again
+      this.#adder.hidden = false;
+      form.remove();
+    };
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const name = input.value.trim();
+      close();
+      if (name) this.#actions.setAttribute(name, { ...UNSAID_SCHEMA, name });
+      this.#actions.leave();
+    });
+    input.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      close();
+      this.#actions.leave();
+    });
+    input.addEventListener("blur", () => input.value.trim() || close());
+    this.#adder.hidden = true;
+    this.#adder.after(form);
+    input.focus();
+  }
+
+  /** Open the editor of an attribute. @param {Attribute} attribute */
+  edit(attribute) {
+    if (!this.#mayChange) return;
+    let { name } = attribute;
+    const schema = schemaOf(attribute);
+    const save = () => {
+      const newName = nameInput.value.trim() || name;
+      this.#actions.setAttribute(name, { ...schema, name: newName });
+      name = newName;
+    };
+    const nameInput = /** @type {HTMLInputElement} */ (make("input", {
+      type: "text", value: name, autocomplete: "off", onchange: save,
+    }));
+    const form = make("form", { class: "inline", "aria-label": `Attribute ${name}`, onsubmit: (event) => {
+      event.preventDefault();
+      if (nameInput.value.trim() !== name) save();
+      this.closeEditor();
+    } },
+      labelled("Name", nameInput),
+      ...choicesFor(attribute).map(({ label, key, options }) => labelled(label, select(options, schema[key], (value) => {
+        schema[key] = value;
+        save();
+      }))),
+      make("button", { class: "danger", type: "button", textContent: "Remove", onclick: () => {
+        this.#actions.removeAttribute(name);
+        this.closeEditor();
+      } }),
+      make("button", { type: "submit", textContent: "Done" }),
+    );
+    form.addEventListener("keydown", (event) => event.key === "Escape" && this.closeEditor());
+    fill(this.#editor, form);
+    this.#editor.hidden = false;
+    nameInput.focus();
+    nameInput.select();
+  }
+
+  closeEditor() {
+    if (this.#editor.hidden) return;
+    this.#editor.hidden = true;
+    fill(this.#editor);
+    this.#actions.leave();
+  }
+
+  /** @param {Attribute} attribute @param {number} place @param {string | null} chosen */
+  #chip(attribute, place, chosen) {
+    const { name } = attribute;
+    const { multi, mandatory } = schemaInForce(attribute);
+    const isChosen = name === chosen;
+    const traits = [mandatory && "mandatory", multi && "several values"].filter(Boolean).join(", ");
+    return make("button", {
+      id: `attribute-${place + 1}`, class: `attribute colour-${colourOf(place)}`, type: "button", role: "radio",
+      "aria-checked": String(isChosen), tabIndex: isChosen || (chosen === null && place === 0) ? 0 : -1,
+      title: [traits, attribute.rule].filter(Boolean).join("; ") || "double click to change it",
+      onclick: () => this.#actions.choose(name), ondblclick: () => this.edit(attribute),
+    },
+      make("span", { class: "digit", textContent: digitOf(place) }), " ",
+      make("span", { class: "name", textContent: name }),
+      make("span", { "aria-hidden": true, textContent: `${mandatory ? "*" : ""}${multi ? "+" : ""}` }),
+    );
+  }
+
+  /** An attribute that is known from elsewhere, to be taken over by a click. @param {Offer} offer */
+  #offer({ name, source, pages, example }) {
+    return make("button", {
+      id: `offer-${name}`, class: "quiet", type: "button", textContent: `+ ${name}`,
+      title: `${source}, on ${pages} pages, such as “${example}”`,
+      onclick: () => this.#actions.setAttribute(name, { ...UNSAID_SCHEMA, name }),
+    });
+  }
+
+  /** Arrow keys move between the chips, once one has the focus. @param {KeyboardEvent} event */
+  #moveWithin(event) {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const chips = /** @type {HTMLElement[]} */ ([...this.#radios.children]);
+    const place = chips.indexOf(/** @type {HTMLElement} */ (document.activeElement));
+    const next = (place + step + chips.length) % chips.length;
+    chips[next].focus();
+    chips[next].click();
+  }
+}
+
+/** @param {Attribute} attribute */
+function choicesFor({ learned }) {
+  /** @param {boolean | null | undefined} value @param {string} yes @param {string} no */
+  const either = (value, yes, no) => [
+    { label: value === null || value === undefined ? "as learned" : `as learned (${value ? yes : no})`, value: null },
+    { label: yes, value: true }, { label: no, value: false },
+  ];
+  const learnedType = learned?.type ? `as learned (${learned.type})` : "as learned";
+  return [
+    { label: "Values", key: "multi", options: either(learned?.multi, "several", "one") },
+    { label: "Mandatory", key: "mandatory", options: either(learned?.mandatory, "yes", "no") },
+    { label: "Constant", key: "constant", options: either(learned?.constant, "yes", "changes") },
+    { label: "Type", key: "type", options: [{ label: learnedType, value: null }, ...TYPES.map((type) => ({ label: type, value: type }))] },
+  ];
+}
+
+/** @param {string} text @param {HTMLElement} control */
+const labelled = (text, control) => make("label", {}, text, control);
+
+/**
+ * @template T
+ * @param {{label: string, value: T}[]} options
+ * @param {T} chosen
+ * @param {(value: T) => void} onChoose
+ */
+function select(options, chosen, onChoose) {
+  const items = options.map(({ label, value }) => make("option", { textContent: label, selected: value === chosen }));
+  const element = /** @type {HTMLSelectElement} */ (make("select", {}, ...items));
+  element.addEventListener("change", () => onChoose(options[element.selectedIndex].value));
+  return element;
+}

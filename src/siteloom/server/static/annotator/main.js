@@ -1,0 +1,19 @@
+// Starts the annotator of the page it stands in.
+
+import { Api } from "./api.js";
+import { Workbench } from "./workbench.js";
+
+const root = /** @type {HTMLElement} */ (document.querySelector(".annotator"));
+const { cluster = "", me = "", role } = root.dataset;
+const asked = new URLSearchParams(location.search).get("page");
+const api = new Api(cluster);
+
+try {
+  const state = await api.workbench();
+  const visitor = { me, mayChange: role !== "viewer", page: asked === null ? null : Number(asked) };
+  await new Workbench(root, api, state, visitor).start();
+} catch (error) {
+  const problem = /** @type {HTMLElement} */ (root.querySelector("[data-part=problem]"));
+  problem.textContent = /** @type {Error} */ (error).message;
+  problem.hidden = false;
+}

@@ -1,0 +1,619 @@
+// The annotator: what the mouse, the keys and the server do to the state, and how it is shown.
+
+import { Bars } from "./bars.js";
+import { Chips } from "./chips.js";
+import {
+  cursorOn, fingerprint, isList, isOpen, nextOpen, openQuestions, pageAfter, placeOf, questionAfter, shownQuestion,
+} from "./cursor.js";
+import { shortened } from "./dom.js";
+import { Frame } from "./frame.js";
+import { actionOf, placeOfDigit } from "./keys.js";
+import { asDetail, asList, recordAround, unsaidRecords, withAllRecords } from "./lists.js";
+import { marksOf, outlineOf, Palette } from "./marks.js";
+import { Model } from "./model.js";
+import { Panel } from "./panel.js";
+import {
+  areTwins, cutAtWord, cutsOf, likelyMeaning, neighbour, nextMeaning, textOf,
+} from "./picking.js";
+import {
+  attributeOf, cellOf, isOffered, isSaid, isSamePick, isSamePlace, pageOf, placed, schemaInForce, schemaOf,
+} from "./state.js";
+
+/** @import {Api} from "./api.js" */
+/** @import {Change, Place, Question, Schema, State, Target, Value} from "./types.js" */
+
+export class Workbench {
+  #api;
+  #me;
+  #mayChange;
+  #part;
+  #model;
+  #cursor;
+  #bars;
+  #chips;
+  #panel;
+  #frame;
+  #palette = new Palette();
+  /** @type {Target | null} */
+  #target = null;
+  #isTargetWalkedTo = false;
+  /** @type {Element | null} where the person pointed last, for walking on from there */
+  #pointedLast = null;
+  /** Place of the chosen attribute: another one is there once it is renamed or removed. */
+  #chosenPlace = 0;
+  /**
+   * @type {{attribute: string, former: Value[], latter: Value[]} | null} two values given to one attribute that look like two records'
+   */
+  #twins = null;
+  #isLookingForKnown = false;
+
+  /**
+   * @param {HTMLElement} root
+   * @param {Api} api
+   * @param {State} state
+   * @param {{me: string, mayChange: boolean, page: number | null}} visitor
+   */
+  constructor(root, api, state, { me, mayChange, page }) {
+    this.#api = api;
+    this.#me = me;
+    this.#mayChange = mayChange;
+    this.#part = (/** @type {string} */ name) => /** @type {HTMLElement} */ (root.querySelector(`[data-part=${name}]`));
+    this.#bars = new Bars(this.#part);
+    this.#model = new Model(api, state, me, () => this.#render(), (sentence) => this.#say(sentence));
+    this.#cursor = cursorOn(page !== null && pageOf(state, page) ? page : state.pages[0].id);
+    this.#chips = new Chips(this.#part("chips"), this.#part("editor"), mayChange, {
+      choose: (name) => this.#choose(name),
+      setAttribute: (name, schema) => this.#setAttribute(name, schema),
+      removeAttribute: (name) => this.#change(`removed ${name}`, [{ kind: "removal", name }]),
+      leave: () => this.#part("page").focus(),
+    });
+    this.#panel = new Panel(root, {
+      goTo: (place) => this.#goTo(place),
+      goToPage: (id) => this.#goToPage(id),
+      accept: () => this.#acceptAsked(),
+      refuse: () => this.#refuse(),
+      takeFound: () => this.#takeFound(),
+      acceptAll: () => this.#acceptAll(),
+      nextQuestion: () => this.#goToQuestion(1),
+    });
+    this.#frame = new Frame(/** @type {HTMLIFrameElement} */ (root.querySelector("iframe")), {
+      onPoint: (element, text) => this.#point(element, text),
+      onClick: (element, text, isMore) => this.#click(element, text, isMore),
+      onSelect: (target, isDone, isMore) => this.#select(target, isDone, isMore),
+      onLeave: () => this.#isTargetWalkedTo || this.#aim(null),
+      onKey: (event) => this.#press(event),
+    });
+    this.#listen();
+  }
+
+  /** Show the first page, then what is known of it from elsewhere. */
+  async start() {
+    await this.#showPage();
+    if (!this.#model.state.attributes.length) this.#chips.add();
+    this.#api.follow((news) => this.#hear(news));
+    this.#isLookingForKnown = true;
+    this.#render();
+    try {
+      this.#model.receive(await this.#api.known());
+    } catch (error) {
+      this.#say(`Known values could not be looked up: ${/** @type {Error} */ (error).message}`);
+    }
+    this.#isLookingForKnown = false;
+    const hasBegun = this.#model.canUndo || this.#target !== null;
+    if (hasBegun) this.#render();
+    else this.#lookAtNext();
+  }
+
+  #listen() {
+    document.addEventListener("keydown", (event) => this.#press(event));
+    // A click on a button leaves the focus where it is, so that Enter goes on meaning what it meant.
+    document.addEventListener("mousedown", (event) => {
+      if (/** @type {Element} */ (event.target).closest("button")) event.preventDefault();
+    });
+    window.addEventListener("beforeunload", (event) => this.#model.waiting && event.preventDefault());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#render());
+    const buttons = {
+      undo: () => this.#undo(), absent: () => this.#absent(), help: () => this.#bars.help(),
+      list: () => this.#toggleList(), next: () => this.#step(1), previous: () => this.#step(-1),
+      finish: () => this.#finish(), drawer: () => this.#bars.toggleDrawer(),
+    };
+    for (const [name, action] of Object.entries(buttons)) this.#part(name).addEventListener("click", action);
+  }
+
+  // What keys ask for
+
+  /** @param {KeyboardEvent} event */
+  #press(event) {
+    const action = actionOf(event);
+    if (!action) return;
+    event.preventDefault();
+    const { key } = event;
+    const actions = {
+      choose: () => this.#choosePlace(placeOfDigit(key)),
+      previousAttribute: () => this.#chooseBeside(-1),
+      nextAttribute: () => this.#chooseBeside(1),
+      walk: () => this.#walk(key),
+      meaning: () => this.#target && this.#aim({ ...this.#target, pick: nextMeaning(this.#target) }, true),
+      cut: () => this.#cut(key === "[" ? "start" : "end", 1),
+      uncut: () => this.#cut(key === "{" ? "start" : "end", -1),
+      accept: () => this.#accept(),
+      more: () => this.#target && this.#assign(this.#target, true),
+      absent: () => this.#absent(),
+      undo: () => this.#undo(),
+      refuse: () => this.#refuse(),
+      takeFound: () => this.#takeFound(),
+      acceptAll: () => this.#acceptAll(),
+      nextQuestion: () => this.#goToQuestion(1),
+      previousQuestion: () => this.#goToQuestion(-1),
+      nextPage: () => this.#step(1),
+      previousPage: () => this.#step(-1),
+      toggleList: () => this.#toggleList(),
+      newRecord: () => this.#newRecord(),
+      hide: () => this.#hide(),
+      unhide: () => this.#frame.unhide(),
+      addAttribute: () => this.#chips.add(),
+      editAttribute: () => this.#editChosen(),
+      help: () => this.#bars.help(),
+      close: () => this.#close(),
+    };
+    actions[action]();
+  }
+
+  // Attributes
+
+  /** @param {string} name */
+  #choose(name) {
+    this.#cursor = { ...this.#cursor, attribute: name, exact: null, asked: null };
+    if (!this.#isTargetWalkedTo) {
+      this.#aim(null);
+      this.#revealPlace();
+    }
+    this.#render();
+  }
+
+  /** @param {number} place */
+  #choosePlace(place) {
+    const attribute = this.#model.state.attributes[place];
+    if (attribute) this.#choose(attribute.name);
+    else this.#say(`There is no attribute ${place + 1}; press + to add one.`);
+  }
+
+  /** @param {number} step */
+  #chooseBeside(step) {
+    const { attributes } = this.#model.state;
+    const place = attributes.findIndex(({ name }) => name === this.#cursor.attribute);
+    if (attributes.length) this.#choosePlace((place + step + attributes.length) % attributes.length);
+  }
+
+  /** @param {string} name @param {Schema & {name: string}} schema */
+  #setAttribute(name, schema) {
+    const former = attributeOf(this.#model.state, name);
+    const isTaken = schema.name !== name && attributeOf(this.#model.state, schema.name);
+    if (isTaken) return this.#say(`There is an attribute ${schema.name} already.`);
+    if (former && schema.name === name && isSameSchema(former, schema)) return this.#choose(name);
+    if (this.#cursor.attribute === name || !former) this.#cursor = { ...this.#cursor, attribute: schema.name, exact: null };
+    this.#change(former ? `changed ${schema.name}` : `added ${schema.name}`, [{ kind: "attribute", name, schema }]);
+  }
+
+  #editChosen() {
+    const attribute = attributeOf(this.#model.state, this.#cursor.attribute);
+    if (attribute) this.#chips.edit(attribute);
+  }
+
+  // Pointing and walking
+
+  /** Outline what is meant, or nothing. @param {Target | null} target @param {boolean} [isWalkedTo] */
+  #aim(target, isWalkedTo = false) {
+    this.#target = target;
+    this.#isTargetWalkedTo = target !== null && isWalkedTo;
+    this.#pointedLast = target?.element ?? this.#pointedLast;
+    this.#drawOutline();
+    this.#bars.hint(this.#cursor.attribute ?? "", this.#target);
+  }
+
+  /** @param {Element} element @param {Text | null} text @returns {Target} */
+  #targetAt(element, text) {
+    const attribute = attributeOf(this.#model.state, this.#cursor.attribute);
+    return { element, pick: likelyMeaning(element, attribute ? schemaInForce(attribute).type : null, text) };
+  }
+
+  /** @param {Element} element @param {Text | null} text */
+  #point(element, text) {
+    const target = this.#targetAt(element, text);
+    const former = this.#target;
+    if (former?.element !== element || (!this.#isTargetWalkedTo && !isSamePick(former.pick, target.pick))) this.#aim(target);
+  }
+
+  /** @param {Element} element @param {Text | null} text @param {boolean} isMore */
+  #click(element, text, isMore) {
+    const isOutlined = this.#target?.element === element && this.#isTargetWalkedTo;
+    this.#assign(isOutlined ? /** @type {Target} */ (this.#target) : this.#targetAt(element, text), isMore);
+  }
+
+  /** @param {Target} target @param {boolean} isDone @param {boolean} isMore */
+  #select(target, isDone, isMore) {
+    this.#aim(target);
+    if (isDone) this.#assign(target, isMore);
+  }
+
+  /** @param {string} key */
+  #walk(key) {
+    const next = this.#target ? neighbour(this.#target.element, key) : this.#startOfWalk();
+    if (!next) return;
+    this.#aim(this.#targetAt(next, null), true);
+    this.#frame.reveal(next);
+  }
+
+  /** Where walking begins: at the value of the chosen attribute, else where the person was, else at the top. */
+  #startOfWalk() {
+    const place = placeOf(this.#model.state, this.#cursor);
+    const pick = place && cellOf(this.#model.state, place).values[0]?.pick;
+    return (pick && this.#frame.element(pick.element)) ?? this.#pointedLast ?? (this.#frame.body && neighbour(this.#frame.body, "ArrowDown"));
+  }
+
+  /** @param {"start" | "end"} end @param {1 | -1} direction */
+  #cut(end, direction) {
+    if (this.#target) this.#aim({ ...this.#target, pick: cutAtWord(this.#target, end, direction) }, true);
+  }
+
+  #hide() {
+    if (!this.#target) return this.#say("Outline what is to be hidden first.");
+    this.#frame.hide(/** @type {HTMLElement} */ (this.#target.element));
+    this.#aim(null);
+    this.#say("Hidden; Shift h shows it again.");
+  }
+
+  // Saying what is where
+
+  /** @param {string} label what was done, for the person @param {Change[]} changes */
+  #change(label, changes) {
+    if (!this.#mayChange) return this.#say("You may look at this, but not change it.");
+    if (!changes.length) return;
+    this.#model.change(label, changes);
+    this.#say(`${label[0].toUpperCase()}${label.slice(1)}.`);
+  }
+
+  /** @param {string} label @param {Place} place @param {Value[] | null} values */
+  #sayValues(label, place, values) {
+    const { page, record, attribute } = place;
+    this.#change(label, [{ kind: "values", page, record, values: { [attribute]: values } }]);
+  }
+
+  /** @param {Target} target @param {boolean} isMore */
+  #assign(target, isMore) {
+    const { state } = this.#model;
+    const place = this.#placeFor(target.element);
+    if (!place) {
+      this.#say("Name an attribute first, then mark its value.");
+      return this.#chips.add();
+    }
+    const value = { text: textOf(target.element, target.pick), pick: target.pick, confidence: null };
+    if (isMore) return this.#assignMore(value, place);
+    const former = cellOf(state, place);
+    this.#twins = this.#twinsOf(place, former.state === "said" ? former.values : [], value);
+    this.#sayValues(`${place.attribute} is “${shortened(value.text, 40)}”`, place, [value]);
+    this.#stayAt(place);
+    if (this.#twins) this.#say("Does this page list several records? Then press l.");
+  }
+
+  /**
+   * The cell that a value belongs to; on a list page the record that is found around it tells.
+   * @param {Element} element
+   */
+  #placeFor(element) {
+    const { state } = this.#model;
+    const place = placeOf(state, this.#cursor);
+    const page = pageOf(state, this.#cursor.page);
+    if (!place || !page || place.record === null || this.#cursor.exact) return place;
+    const record = recordAround(page, (number) => this.#frame.element(number)?.contains(element) ?? false);
+    return record === null ? place : { ...place, record };
+  }
+
+  /** Add a value to those of a cell, or take it from them. @param {Value} value @param {Place} place */
+  #assignMore(value, place) {
+    const { state } = this.#model;
+    const isInList = place.record !== null && !this.#cursor.exact;
+    const at = isInList ? { ...place, record: Math.min(this.#cursor.record, place.record ?? 0) } : place;
+    const cell = cellOf(state, at);
+    const former = isOffered(cell) || cell.state === "said" ? placed(cell.values) : [];
+    const kept = former.filter(({ pick }) => !isSamePick(pick, value.pick));
+    const values = kept.length < former.length ? kept : [...former, value];
+    const attribute = attributeOf(state, at.attribute);
+    /** @type {Change[]} */
+    const changes = [{ kind: "values", page: at.page, record: at.record, values: { [at.attribute]: values } }];
+    if (values.length > 1 && attribute?.multi === false) {
+      changes.unshift({ kind: "attribute", name: at.attribute, schema: { ...schemaOf(attribute), multi: true, name: at.attribute } });
+    }
+    this.#change(`${at.attribute} has ${values.length} values here`, changes);
+    this.#stayAt(at);
+  }
+
+  /** @param {Place} place @param {Value[]} former @param {Value} latter */
+  #twinsOf(place, former, latter) {
+    if (place.record !== null || former.length !== 1) return null;
+    const [one, other] = [former[0], latter].map(({ pick }) => pick && this.#frame.element(pick.element));
+    return one && other && areTwins(one, other) ? { attribute: place.attribute, former, latter: [latter] } : null;
+  }
+
+  /** Values of the same record follow. @param {Place} place */
+  #stayAt(place) {
+    this.#cursor = { ...this.#cursor, record: place.record ?? 0, exact: null, asked: null };
+    this.#aim(null);
+    this.#render();
+  }
+
+  #accept() {
+    if (this.#target && this.#isTargetWalkedTo) return this.#assign(this.#target, false);
+    const { state } = this.#model;
+    const place = placeOf(state, this.#cursor);
+    const isAsked = this.#cursor.asked !== null && shownQuestion(state, this.#cursor)?.page === this.#cursor.page;
+    if (isAsked || (place && isOpen(state, this.#cursor, place))) return this.#acceptAsked();
+    if (isList(state, this.#cursor) && this.#acceptRecord()) return;
+    if (this.#target) return this.#assign(this.#target, false);
+    this.#goToQuestion(1);
+  }
+
+  /** Say yes to the shown question; if it is about another cell, look at that first. */
+  #acceptAsked() {
+    const { state } = this.#model;
+    const question = shownQuestion(state, this.#cursor);
+    const place = placeOf(state, this.#cursor);
+    if (question?.attribute === null && question.page === this.#cursor.page) return this.#acceptAll();
+    const asked = place && isOpen(state, this.#cursor, place) ? place : question;
+    if (!asked) return;
+    if (!place || !isSamePlace(asked, place)) return this.#goTo(asked);
+    const cell = cellOf(state, place);
+    if (isSaid(cell)) this.#dismiss(place);
+    else if (cell.state === "empty") this.#sayValues(`${place.attribute} is absent here`, place, []);
+    else if (!placed(cell.values).length) return this.#say("Mark it on the page: it is not known where it stands.");
+    else this.#sayValues(`${place.attribute} confirmed`, place, placed(cell.values));
+    this.#lookAtNext();
+  }
+
+  /** Say yes to the first found record that nobody spoke of. @returns {boolean} whether there was one */
+  #acceptRecord() {
+    const page = pageOf(this.#model.state, this.#cursor.page);
+    const [found] = page ? unsaidRecords(page) : [];
+    if (!page || !found) return false;
+    const record = page.records.length;
+    this.#change(`record ${record + 1} confirmed`, [{ kind: "values", page: page.id, record, values: found }]);
+    return true;
+  }
+
+  #acceptAll() {
+    const { state } = this.#model;
+    const page = pageOf(state, this.#cursor.page);
+    if (!page) return;
+    if (isList(state, this.#cursor)) {
+      return this.#change(`all ${page.found_records.length} records confirmed`, withAllRecords(page));
+    }
+    const offered = state.attributes
+      .map(({ name }) => ({ page: page.id, attribute: name, record: null }))
+      .filter((place) => isOffered(cellOf(state, place)) && isOpen(state, this.#cursor, place));
+    const values = offered
+      .map((place) => [place.attribute, placed(cellOf(state, place).values)])
+      .filter(([, picked]) => picked.length);
+    if (!values.length) return this.#say("There is no suggestion to confirm on this page.");
+    this.#change(`${values.length} suggestions confirmed`, [
+      { kind: "values", page: page.id, record: null, values: Object.fromEntries(values) },
+    ]);
+    this.#lookAtNext();
+  }
+
+  #refuse() {
+    const { state } = this.#model;
+    const here = placeOf(state, this.#cursor);
+    const place = here && isOpen(state, this.#cursor, here) ? here : shownQuestion(state, this.#cursor);
+    if (!place) return this.#say("There is nothing to refuse here.");
+    this.#goTo(place);
+    this.#dismiss(place);
+    if (place.attribute === null) return this.#say("Mark values in one more record, or in one that is not right.");
+    this.#say(`Mark the right value of ${place.attribute}, or press a if it is absent here.`);
+  }
+
+  /** Ask no more about something as it is now. @param {Place | Question} place */
+  #dismiss(place) {
+    const dismissed = new Set(this.#cursor.dismissed).add(fingerprint(this.#model.state, place));
+    this.#cursor = { ...this.#cursor, dismissed, asked: null };
+    this.#render();
+  }
+
+  #takeFound() {
+    const place = placeOf(this.#model.state, this.#cursor);
+    const found = place && cellOf(this.#model.state, place).finds;
+    if (!place || !found) return this.#say("The wrapper finds nothing else here.");
+    this.#sayValues(`${place.attribute} is what the wrapper finds`, place, placed(found));
+    this.#lookAtNext();
+  }
+
+  #absent() {
+    const place = placeOf(this.#model.state, this.#cursor);
+    if (!place) return this.#say("Choose an attribute first.");
+    this.#sayValues(`${place.attribute} is absent here`, place, []);
+    this.#cursor = { ...this.#cursor, record: place.record ?? 0 };
+    this.#lookAtNext();
+  }
+
+  #undo() {
+    const undone = this.#model.undo();
+    this.#twins = null;
+    this.#say(undone ? `Taken back: ${undone}.` : "There is nothing to take back.");
+  }
+
+  // Lists
+
+  #toggleList() {
+    const { state } = this.#model;
+    const page = pageOf(state, this.#cursor.page);
+    if (!page) return;
+    const wasList = isList(state, this.#cursor);
+    const changes = wasList ? asDetail(page) : asList(page, this.#twins);
+    this.#cursor = { ...this.#cursor, exact: null, record: this.#twins ? 1 : 0, lists: new Map(this.#cursor.lists).set(page.id, !wasList) };
+    this.#twins = null;
+    const label = wasList ? "this page has one record" : "this page lists several records";
+    if (changes.length) this.#change(label, changes);
+    else this.#say(`${label[0].toUpperCase()}${label.slice(1)}.`);
+  }
+
+  #newRecord() {
+    const { state } = this.#model;
+    const page = pageOf(state, this.#cursor.page);
+    if (!page || !isList(state, this.#cursor)) return this.#say("Press l first if this page lists several records.");
+    this.#cursor = { ...this.#cursor, record: page.records.length, exact: null };
+    this.#say(`The next value begins record ${page.records.length + 1}.`);
+  }
+
+  // Going about
+
+  /** @param {Place | Question} place */
+  async #goTo(place) {
+    if (place.page !== this.#cursor.page) await this.#goToPage(place.page);
+    const { page, attribute, record } = place;
+    const exact = attribute === null || record === null ? null : { page, attribute, record };
+    const asked = "kind" in place ? place : null;
+    this.#cursor = { ...this.#cursor, attribute: attribute ?? this.#cursor.attribute, exact, asked };
+    this.#aim(null);
+    this.#revealPlace();
+    this.#render();
+  }
+
+  /** @param {number} step */
+  #goToQuestion(step) {
+    const question = questionAfter(this.#model.state, this.#cursor, step);
+    if (question) this.#goTo(question);
+    else this.#say("There is no open question.");
+  }
+
+  /** @param {number} step */
+  #step(step) {
+    const page = pageAfter(this.#model.state, this.#cursor, step);
+    if (page) this.#goToPage(page.id);
+    else this.#say(step > 0 ? "This is the last page." : "This is the first page.");
+  }
+
+  /** @param {number} id */
+  async #goToPage(id) {
+    const page = pageOf(this.#model.state, id);
+    this.#cursor = { ...this.#cursor, page: id, exact: null, asked: null, record: Math.max(0, (page?.records.length ?? 0) - 1) };
+    this.#twins = null;
+    history.replaceState(null, "", `?page=${id}`);
+    await this.#showPage();
+  }
+
+  async #showPage() {
+    this.#target = null;
+    this.#pointedLast = null;
+    this.#render();
+    this.#part("page").setAttribute("aria-busy", "true");
+    try {
+      if (!(await this.#frame.show(this.#cursor.page))) return;
+    } catch (error) {
+      this.#say(/** @type {Error} */ (error).message);
+    }
+    this.#part("page").removeAttribute("aria-busy");
+    this.#lookAtNext();
+  }
+
+  /** Turn to the next cell of this page that asks for something; without one, stay. */
+  #lookAtNext() {
+    const { state } = this.#model;
+    const next = nextOpen(state, this.#cursor);
+    if (next && next.page === this.#cursor.page) {
+      this.#goTo(next);
+      return;
+    }
+    const attribute = this.#cursor.attribute ?? state.attributes[0]?.name ?? null;
+    this.#cursor = { ...this.#cursor, attribute };
+    this.#aim(null);
+    this.#render();
+  }
+
+  #revealPlace() {
+    const place = placeOf(this.#model.state, this.#cursor);
+    const pick = place && cellOf(this.#model.state, place).values[0]?.pick;
+    const element = pick && this.#frame.element(pick.element);
+    if (element) this.#frame.reveal(element);
+  }
+
+  // With others
+
+  /** @param {{revision: string, author: string | null}} news */
+  async #hear({ revision, author }) {
+    if (!this.#model.isNews(revision)) return;
+    if (author !== null && author !== this.#me) this.#bars.meet(author);
+    await this.#model.refresh().catch(() => this.#say("What others changed could not be fetched yet."));
+  }
+
+  async #finish() {
+    const button = /** @type {HTMLButtonElement} */ (this.#part("finish"));
+    button.disabled = true;
+    this.#say("Learning from all pages …");
+    try {
+      await this.#model.settled();
+      location.href = (await this.#api.finish()).url;
+    } catch (error) {
+      this.#say(/** @type {Error} */ (error).message);
+      button.disabled = false;
+    }
+  }
+
+  // Showing
+
+  #close() {
+    this.#chips.closeEditor();
+    this.#aim(null);
+    this.#cursor = { ...this.#cursor, exact: null, asked: null };
+    this.#twins = null;
+    this.#part("page").focus();
+    this.#render();
+  }
+
+  /** Tell what happened. @param {string} sentence */
+  #say(sentence) {
+    this.#bars.say(sentence);
+  }
+
+  #render() {
+    const { state } = this.#model;
+    const page = pageOf(state, this.#cursor.page) ?? state.pages[0];
+    this.#chooseAnew(state);
+    const question = shownQuestion(state, this.#cursor);
+    this.#chips.render(state.attributes, state.offers, this.#cursor.attribute);
+    this.#panel.render({
+      attributes: state.attributes,
+      pages: state.pages,
+      page,
+      chosen: this.#cursor.attribute,
+      isList: isList(state, this.#cursor),
+      unsaidRecords: unsaidRecords(page).length,
+      question,
+      questions: openQuestions(state, this.#cursor).length,
+      questioned: question && question.attribute !== null ? cellOf(state, /** @type {Place} */ (question)) : null,
+      problem: state.problem,
+      mayChange: this.#mayChange,
+      cutsOf: ({ pick }) => pick && cutsOf(this.#frame.element(pick.element), pick),
+    });
+    this.#bars.render(this.#model, page, isList(state, this.#cursor), this.#isLookingForKnown);
+    this.#bars.hint(this.#cursor.attribute ?? "", this.#target);
+    this.#frame.overlay?.draw(marksOf(state, this.#cursor, (number) => this.#frame.element(number), this.#palette));
+    this.#drawOutline();
+  }
+
+  /** Choose the attribute that stands where the chosen one was, if that is gone. @param {State} state */
+  #chooseAnew({ attributes }) {
+    const place = attributes.findIndex(({ name }) => name === this.#cursor.attribute);
+    if (place < 0) {
+      const name = (attributes[this.#chosenPlace] ?? attributes[0])?.name ?? null;
+      this.#cursor = { ...this.#cursor, attribute: name, exact: null, asked: null };
+    } else this.#chosenPlace = place;
+  }
+
+  #drawOutline() {
+    const elements = (/** @type {number} */ number) => this.#frame.element(number);
+    this.#frame.overlay?.point(outlineOf(this.#model.state, this.#cursor, this.#target, elements, this.#palette));
+  }
+}
+
+/** @param {Schema} a @param {Schema} b */
+const isSameSchema = (a, b) =>
+  a.multi === b.multi && a.mandatory === b.mandatory && a.constant === b.constant && a.type === b.type;

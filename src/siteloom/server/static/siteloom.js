@@ -1,0 +1,64 @@
+// What all pages share: requests to the API, and short messages at the edge of the screen.
+
+/** A request that the server refused; `detail` is its sentence, `body` all that it said. */
+export class Refused extends Error {
+  constructor(status, body) {
+    super(body?.detail ?? `The server answered with ${status}.`);
+    this.status = status;
+    this.body = body;
+  }
+}
+
+/** The JSON that the server answers to a request; `body` is sent as JSON. Throws Refused. */
+export async function send(method, path, body) {
+  const headers = { Accept: "application/json" };
+  const token = document.querySelector('meta[name="csrf-token"]')?.content;
+  if (token) headers["X-CSRF-Token"] = token;
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const response = await fetch(path, {
+    method,
+    headers,
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  const answer = response.status === 204 ? null : await response.json().catch(() => null);
+  if (!response.ok) throw new Refused(response.status, answer);
+  return answer;
+}
+
+const TOAST_SECONDS = 6;
+
+/** Show a message for a while; `kind` is "" or "error". */
+export function toast(message, kind = "") {
+  const element = document.createElement("p");
+  element.className = kind ? `toast ${kind}` : "toast";
+  element.textContent = message;
+  document.querySelector(".toasts").append(element);
+  setTimeout(() => element.remove(), TOAST_SECONDS * 1000);
+}
+
+// A button that was pressed shows that it was.
+document.addEventListener("submit", (event) => {
+  if (event.submitter instanceof HTMLButtonElement) event.submitter.setAttribute("aria-busy", "true");
+});
+
+/** Fill in a part of the page that takes the server a while: what its own page has as data-part. */
+async function include(place) {
+  place.setAttribute("aria-busy", "true");
+  try {
+    const response = await fetch(place.dataset.include);
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    const part = page.querySelector("[data-part]");
+    if (part) place.replaceChildren(...document.adoptNode(part).childNodes);
+  } finally {
+    place.setAttribute("aria-busy", "false");
+  }
+}
+
+const seen = new IntersectionObserver((entries) => {
+  for (const entry of entries) {
+    if (!entry.isIntersecting) continue;
+    seen.unobserve(entry.target);
+    include(entry.target);
+  }
+}, { rootMargin: "200px" });
+for (const place of document.querySelectorAll("[data-include]")) seen.observe(place);

@@ -1,0 +1,83 @@
+"""The web application as a browser meets it: a workspace, a server on this machine, a real browser."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.sync_api import Browser, ViewportSize, sync_playwright
+
+from siteloom.builtin import BuiltinPage
+from siteloom.config import StoreSettings, load_settings
+from siteloom.model import Page
+from siteloom.pages import PageSource, SourceItem
+from siteloom.pipeline import cluster_store, ingest
+from siteloom.server.app import create_app
+from siteloom.store import Store, open_store
+
+from ..builtin.sites import directory, guide, of_kind
+from ..server.serving import serving as served
+
+GUIDE = "larkmoor-guide.example"
+DIRECTORY = "tableatlas.example"
+LAPTOP: ViewportSize = {"width": 1280, "height": 800}
+PHONE: ViewportSize = {"width": 390, "height": 844}
+BROWSERS = ("chromium", "chromium-browser")
+
+
+class NoBrowser(Exception):
+    """There is no browser to test with."""
+
+
+def some_pages() -> list[BuiltinPage]:
+    """Pages of both built-in sites: few, but enough of each kind for templates."""
+    return [
+        *of_kind(guide(), "restaurant")[:24],
+        *of_kind(guide(), "event")[:10],
+        *of_kind(guide(), "list")[:8],
+        *of_kind(directory(), "restaurant")[:12],
+    ]
+
+
+def make_workspace(folder: Path, pages: Sequence[Page]) -> None:
+    """Put pages into a new workspace and find their templates."""
+    with closing(open_store(StoreSettings(workspace=str(folder)), create=True)) as store:
+        ingest(store, [_Pages(pages)])
+        cluster_store(store, "vertex")
+
+
+@dataclass(frozen=True)
+class _Pages:
+    """A source of pages that are at hand."""
+
+    pages: Sequence[Page]
+
+    def read(self) -> Iterator[SourceItem]:
+        yield from self.pages
+
+    def shards(self) -> Sequence[PageSource]:
+        return [self]
+
+
+@contextmanager
+def serving(store: Store) -> Iterator[str]:
+    """The address of the application for a store, which ends with the block."""
+    settings, _ = load_settings(store.folder, {}, {"store.workspace": str(store.folder)})
+    with served(create_app(store, settings)) as address:
+        yield address
+
+
+@contextmanager
+def running_browser() -> Iterator[Browser]:
+    """Debian's Chromium."""
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
+        raise NoBrowser("These tests need Chromium: run scripts/install-chromium, then run them again.")
+    with (
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=program, args=["--no-sandbox"]) as browser,
+    ):
+        yield browser

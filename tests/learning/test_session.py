@@ -1,0 +1,218 @@
+"""Learning again in a session gives what learning once gives, whatever was learned before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from siteloom import Example, Page
+from siteloom.builtin import guide_site
+from siteloom.dom import parse
+from siteloom.errors import ExampleError, SiteloomError, UsageError
+from siteloom.learning import Learned, LearningSession, learn_wrapper
+from siteloom.learning.table import LONGEST_TEXT
+from siteloom.model import Failure
+
+Values = Mapping[str, Sequence[str]]
+
+
+def check(session: LearningSession, examples: Sequence[Example]) -> Learned | None:
+    """Learn in a session and without one; None if the examples are no good, and then for the same reason."""
+    try:
+        alone = learn_wrapper(examples, session.pages)
+    except SiteloomError as error:
+        with pytest.raises(type(error)) as raised:
+            session.learn(examples)
+        assert str(raised.value) == str(error)
+        return None
+    learned = session.learn(examples)
+    assert learned == alone
+    for page in session.pages:
+        root = parse(page)
+        expected = () if isinstance(root, Failure) else tuple(alone.wrapper.records(root, page.url))
+        assert session.records(page.url) == expected
+    return learned
+
+
+# ---- pages with one record
+
+
+@cache
+def restaurants() -> tuple[tuple[Page, Mapping[str, tuple[str, ...]]], ...]:
+    found = [one for one in guide_site() if one.kind == "restaurant"]
+    return tuple((one.page, one.truth) for one in found[:60:10])
+
+
+class Click(NamedTuple):
+    """An attribute is said on a page, or unsaid."""
+
+    page: int
+    attribute: int
+    is_said: bool
+
+
+clicks = st.lists(
+    st.builds(Click, st.integers(0, 5), st.integers(0, 6), st.sampled_from([True, True, True, False])),
+    min_size=2,
+    max_size=5,
+)
+
+
+def said_after(said: dict[int, dict[str, tuple[str, ...]]], click: Click) -> list[Example]:
+    """The examples after a click, in the order in which the pages were first clicked on."""
+    _, truth = restaurants()[click.page]
+    name = list(truth)[click.attribute % len(truth)]
+    values = said.setdefault(click.page, {})
+    if click.is_said:
+        values[name] = truth[name]
+    else:
+        values.pop(name, None)
+    return [Example(restaurants()[number][0], dict(values)) for number, values in said.items() if values]
+
+
+@settings(max_examples=8, deadline=None)
+@given(clicks, st.booleans())
+def test_any_clicks_in_any_order(clicked: list[Click], is_prepared: bool) -> None:
+    session = LearningSession([page for page, _ in restaurants()])
+    if is_prepared:
+        session.prepare()
+    said: dict[int, dict[str, tuple[str, ...]]] = {}
+    for click in clicked:
+        check(session, said_after(said, click))
+
+
+def test_the_very_first_click_gives_suggestions_for_the_other_pages() -> None:
+    pages = [page for page, _ in restaurants()]
+    session = LearningSession(pages)
+    learned = check(session, [Example(pages[2], {"name": restaurants()[2][1]["name"]})])
+    assert learned is not None
+    found = [session.records(page.url)[0].values.get("name") for page in pages]
+    assert found == [truth["name"] for _, truth in restaurants()]
+
+
+def test_an_example_of_a_page_as_it_was_or_of_another_page() -> None:
+    (first, truth), (second, _), *_ = restaurants()
+    session = LearningSession([page for page, _ in restaurants()[:5]])
+    session.prepare()
+    elsewhere = restaurants()[5]
+    before = Page(second.url, first.html, charset=first.charset)
+    for examples in (
+        [Example(first, {"name": truth["name"]})],
+        [Example(first, {"name": truth["name"]}), Example(before, {"name": truth["name"]})],
+        [Example(elsewhere[0], {"name": elsewhere[1]["name"]}), Example(first, {"name": truth["name"]})],
+        [Example(first, {"name": truth["name"]}), Example(first, {"phone": truth["phone"]})],
+        [Example(first, {"name": truth["name"]})],
+    ):
+        assert check(session, examples) is not None
+
+
+def test_what_was_asked_for_before_is_no_target_now() -> None:
+    pages = [
+        Page.from_text(
+            f"http://a.example/{n}",
+            f"<h1>Thing {n}</h1><a href=/t/{n} title='T {n}'>more</a><p>size <b>{n}</b> cm</p><p>end</p>",
+        )
+        for n in range(1, 7)
+    ]
+    session = LearningSession(pages)
+    said: dict[str, list[str]] = {}
+    for name, value in (
+        ("name", "Thing 1"),
+        ("link", "/t/1"),
+        ("tip", "T 1"),
+        ("size", "size 1 cm"),
+        ("link", ""),
+        ("size", ""),
+        ("link", "/t/1"),
+    ):
+        said = {one: texts for one, texts in said.items() if one != name} | ({name: [value]} if value else {})
+        assert check(session, [Example(pages[0], said)]) is not None
+    assert session.records(pages[3].url)[0].values["link"] == ("/t/4",)
+
+
+@pytest.mark.parametrize("target", ["element", "attribute"])
+def test_values_too_long_to_be_learned_from_are_found_all_the_same(target: str) -> None:
+    def page(number: int, text: str) -> Page:
+        inside = (
+            f"<div class=x>{text}<b>!</b></div>"
+            if target == "element"
+            else f"<a class=x title='{text}'>y</a>"
+        )
+        return Page.from_text(f"http://a.example/{number}", f"<p>menu</p>{inside}<p>end</p>")
+
+    long = "word " * LONGEST_TEXT
+    pages = [page(1, "one"), page(2, "two"), page(3, "three"), page(4, long)]
+    session = LearningSession(pages)
+    value = "one!" if target == "element" else "one"
+    assert check(session, [Example(pages[0], {"text": [value]})]) is not None
+    (found,) = session.records(pages[3].url)[0].values["text"]
+    assert len(found) > LONGEST_TEXT
+
+
+def test_pages_that_cannot_be_read_have_no_records() -> None:
+    pages = [page for page, _ in restaurants()[:3]]
+    broken = Page("http://broken.example/", b"")
+    session = LearningSession([pages[0], broken, *pages[1:]])
+    assert isinstance(session.roots[broken.url], Failure)
+    assert list(session.roots) == [page.url for page in session.pages]
+    assert check(session, [Example(pages[0], {"name": restaurants()[0][1]["name"]})]) is not None
+    assert session.records(broken.url) == ()
+    with pytest.raises(ExampleError, match="cannot be read"):
+        session.learn([Example(broken, {"name": ["x"]})])
+
+
+def test_records_are_those_of_what_was_learned_last() -> None:
+    (page, truth), (other, _), *_ = restaurants()
+    session = LearningSession([page, other])
+    with pytest.raises(UsageError, match="learn one first"):
+        session.records(page.url)
+    session.learn([Example(page, {"name": truth["name"], "phone": truth["phone"]})])
+    assert set(session.records(page.url)[0].values) == {"name", "phone"}
+    session.learn([Example(page, {"name": truth["name"]})])
+    assert set(session.records(page.url)[0].values) == {"name"}
+    with pytest.raises(ExampleError):
+        session.learn([Example(page, {"name": []})])
+    assert set(session.records(page.url)[0].values) == {"name"}
+    with pytest.raises(UsageError, match="is none of those"):
+        session.records("http://nowhere.example/")
+
+
+# ---- lists
+
+
+@cache
+def lists() -> tuple[tuple[Page, tuple[Mapping[str, tuple[str, ...]], ...]], ...]:
+    found = [one for one in guide_site() if one.kind == "list"]
+    return tuple((one.page, one.records) for one in found[:4])
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 4)), min_size=2, max_size=5))
+def test_any_clicks_on_records(clicked: list[tuple[int, int, int]]) -> None:
+    session = LearningSession([page for page, _ in lists()])
+    said: dict[int, dict[int, dict[str, tuple[str, ...]]]] = {}
+    for number, record, attribute in clicked:
+        truth = lists()[number][1][record]
+        name = list(truth)[attribute % len(truth)]
+        said.setdefault(number, {}).setdefault(record, {})[name] = truth[name]
+        check(
+            session,
+            [Example(lists()[one][0], records=tuple(records.values())) for one, records in said.items()],
+        )
+
+
+def test_from_pages_to_lists_and_back() -> None:
+    session = LearningSession([page for page, _ in lists()])
+    session.prepare()
+    page, records = lists()[0]
+    as_list = [Example(page, records=[dict(list(one.items())[:2]) for one in records[:2]])]
+    name = next(iter(records[0]))
+    as_page = [Example(page, {name: records[0][name]})]
+    for examples in (as_page, as_list, as_page, as_list):
+        assert check(session, examples) is not None
+    assert len(session.records(page.url)) > 2

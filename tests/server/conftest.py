@@ -1,0 +1,92 @@
+"""An application on an empty store, a clock to turn, and accounts whose passwords cost little."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from shutil import copytree
+
+import pytest
+from fastapi import FastAPI
+
+from siteloom.config import Settings, StoreSettings
+from siteloom.server import create_app
+from siteloom.store import Passwords, Role, Store, open_store
+
+from ..store.helpers import day
+from .browsing import Browser
+
+CHEAP = Passwords(rounds=1, kibibytes=8, lanes=1)
+
+
+class Clock:
+    """A clock that stands still until it is turned."""
+
+    def __init__(self) -> None:
+        self.now = day(0)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def turn(self, **time: float) -> None:
+        self.now += timedelta(**time)
+
+
+class People:
+    """An application with whoever signs in to it."""
+
+    def __init__(self, app: FastAPI, store: Store) -> None:
+        self.app = app
+        self.store = store
+
+    def add(self, name: str, role: Role) -> None:
+        self.store.accounts.add(name, role, CHEAP.hashed(self.password(name)))
+
+    def password(self, name: str) -> str:
+        return f"the password of {name}"
+
+    def browser(self, name: str, role: Role) -> Browser:
+        """A browser in which an account is signed in, which is made if it is not there."""
+        if self.store.accounts.find(name) is None:
+            self.add(name, role)
+        browser = Browser(self.app)
+        assert browser.sign_in(name, self.password(name)).status_code == 303
+        return browser
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(scope="session")
+def empty_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace to copy, which is faster than to make its tables anew for each test."""
+    folder = tmp_path_factory.mktemp("server") / "workspace"
+    open_store(StoreSettings(str(folder)), create=True).close()
+    return folder
+
+
+@pytest.fixture
+def empty_store(tmp_path: Path, clock: Clock, empty_workspace: Path) -> Iterator[Store]:
+    copytree(empty_workspace, tmp_path / "workspace")
+    opened = open_store(StoreSettings(str(tmp_path / "workspace")), clock=clock)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def app(empty_store: Store) -> FastAPI:
+    application = create_app(empty_store, Settings())
+    application.state.services = replace(application.state.services, passwords=CHEAP)
+    return application
+
+
+@pytest.fixture
+def people(app: FastAPI, empty_store: Store) -> People:
+    """An application with an admin called ana."""
+    everyone = People(app, empty_store)
+    everyone.add("ana", "admin")
+    return everyone

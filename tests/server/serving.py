@@ -1,0 +1,47 @@
+"""The application on a real port, in a thread of the tests."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import httpx
+import uvicorn
+from fastapi import FastAPI
+
+from siteloom.store import Role, Store
+
+_SECONDS_TO_START = 30
+
+
+@contextmanager
+def serving(app: FastAPI) -> Iterator[str]:
+    """The address of an application that is served; it has shut down when the block has ended."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=5))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        deadline = time.monotonic() + _SECONDS_TO_START
+        while not server.started and thread.is_alive() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@contextmanager
+def program(address: str, store: Store, role: Role) -> Iterator[httpx.Client]:
+    """A program with the key of an account that has a role; the account is made if it is not there."""
+    needed: tuple[Role, ...] = ("admin", role)
+    for one in needed:  # the first account must be an admin
+        if store.accounts.find(f"the-{one}") is None:
+            store.accounts.add(f"the-{one}", one, "no one signs in with it")
+    key = store.accounts.add_key(f"the-{role}", "tests")
+    headers = {"Authorization": f"Bearer {key}"}
+    with closing(httpx.Client(base_url=address, headers=headers, timeout=30)) as client:
+        yield client

@@ -1,0 +1,347 @@
+"""Jobs through the server: real processes, told of as they go, ended in every way."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+import httpx
+import pytest
+
+from siteloom.builtin import guide_site
+from siteloom.config import Settings, StoreSettings
+from siteloom.model import Attribute, Cluster, Example
+from siteloom.pipeline import cluster_store
+from siteloom.server import create_app, job_runner
+from siteloom.server.job_runner import JobRunner
+from siteloom.server.streaming import Changes
+from siteloom.store import Job, Store, open_store
+from siteloom.wrapper import Wrapper
+
+from ..store.helpers import put
+from .job_examples import EXAMPLES
+from .serving import program, serving
+
+SECONDS = 60
+SITE = "larkmoor-guide.example"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(store=StoreSettings(workspace=str(tmp_path / "workspace")))
+
+
+@pytest.fixture
+def store(settings: Settings, empty_workspace: Path) -> Iterator[Store]:
+    copytree(empty_workspace, settings.store.workspace)
+    opened = open_store(settings.store)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def runner(store: Store, settings: Settings) -> Iterator[JobRunner]:
+    found = JobRunner(store, settings, Changes(), kinds=EXAMPLES)
+    found.start()
+    yield found
+    found.stop()
+
+
+def fill(store: Store, restaurants: int = 12) -> None:
+    pages = [page for page in guide_site() if page.kind == "restaurant"][:restaurants]
+    put(store, *(page.page for page in pages))
+
+
+def annotated_cluster(store: Store) -> Cluster:
+    """The largest cluster, three of whose pages are annotated."""
+    fill(store)
+    cluster_store(store, "vertex")
+    clusters, addresses = store.clusters()
+    largest = max(clusters, key=lambda found: found.size)
+    known = {page.page.url: page for page in guide_site()}
+    for member in largest.members[:3]:
+        page, truth = known[addresses[member].url].page, known[addresses[member].url].truth
+        store.save_example(addresses[member], Example(page, {"name": truth["name"]}), "ana")
+    return largest
+
+
+def wait_for(store: Store, job_id: int, is_so: Callable[[Job], bool] = lambda job: job.has_ended) -> Job:
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        job = store.jobs.get(job_id)
+        assert job is not None
+        if is_so(job):
+            return job
+        time.sleep(0.02)
+    raise TimeoutError(job)
+
+
+def has_progress(job: Job) -> bool:
+    return job.message != ""
+
+
+def events(client: httpx.Client, job_id: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The events of a job until the server ends them."""
+    with client.stream("GET", f"/api/jobs/{job_id}/events") as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        name = ""
+        for line in answer.iter_lines():
+            if line.startswith("event: "):
+                name = line.removeprefix("event: ")
+            elif line.startswith("data: "):
+                yield name, json.loads(line.removeprefix("data: "))
+
+
+def test_a_job_is_followed_to_its_end(store: Store, settings: Settings) -> None:
+    fill(store)
+    with serving(create_app(store, settings)) as address, program(address, store, "editor") as client:
+        started = client.post("/api/jobs", json={"kind": "cluster", "arguments": {"site": SITE}})
+        assert started.status_code == 202
+        job = started.json()
+        assert (job["kind"], job["author"], job["url"]) == ("cluster", "the-editor", f"/jobs/{job['id']}")
+        with ThreadPoolExecutor(2) as listeners:
+            first, second = listeners.map(lambda _: list(events(client, job["id"])), range(2))
+        for seen in (first, second):
+            names = [name for name, _ in seen]
+            assert names == ["progress"] * (len(names) - 1) + ["ended"]
+            assert seen[-1][1]["state"] == "done"
+        assert any(told["total"] == 12 for _, told in first)
+        assert first[-1][1]["done"] == 12
+        assert list(events(client, job["id"])) == first[-1:]
+        result = client.get(f"/api/jobs/{job['id']}").json()["result"]
+        assert result["pages"] == 12
+        assert result["templates"] == len(store.clusters()[0]) > 0
+        page = client.get(f"/jobs/{job['id']}").text
+        assert f'href="/sites/{SITE}"' in page
+        assert client.get("/jobs").text.count(f'href="/jobs/{job["id"]}"') == 1
+        assert "siteloom_job_seconds_count" in client.get("/metrics").text
+
+
+def test_what_is_annotated_is_learned_and_extracted(store: Store, settings: Settings) -> None:
+    cluster = annotated_cluster(store)
+    with serving(create_app(store, settings)) as address, program(address, store, "editor") as client:
+        job = client.post("/api/jobs", json={"kind": "finish", "arguments": {"cluster": cluster.id}}).json()
+        *_, (name, ended) = events(client, job["id"])
+        assert (name, ended["state"], ended["problem"]) == ("ended", "done", None)
+        result = ended["result"]
+        assert result["cluster_pages"] == result["with_record"] == cluster.size
+        assert result["records"] + result["failed"] == result["pages"] == 12
+        (wrapper,) = result["wrappers"]
+        assert (wrapper["name"], wrapper["version"], wrapper["lost"]) == (cluster.id, 1, [])
+        assert wrapper["attributes"] == {"name": 1}
+        assert result["filled"] == {cluster.id: {"name": 1}}
+        assert [run.verb for run in store.runs(2)] == ["extract", "learn"]
+        assert len(list(store.records(result["run"]))) == result["records"]
+        (check,) = store.newest_checks(cluster.id)
+        assert (check.kind, check.run_id) == ("output", result["run"])
+        page = client.get(f"/jobs/{job['id']}").text
+        assert f'href="/clusters/{cluster.id}">See the template' in page
+
+
+def test_learning_and_extracting_apart(store: Store, runner: JobRunner) -> None:
+    cluster = annotated_cluster(store)
+    store.save_cluster_schema(cluster.id, {"name": Attribute(multi=True)}, "ana", follows=0)
+    learn = runner.submit("learn", {"cluster": cluster.id}, "ana").id
+    extract = runner.submit("extract", {}, "ana").id
+    learned = wait_for(store, learn).result
+    assert isinstance(learned, dict)
+    assert (learned["cluster"], learned["site"]) == (cluster.id, SITE)
+    assert learned["wrappers"][0]["disagreements"] == []
+    wrapper = Wrapper.from_json(store.wrapper(cluster.id).text)
+    assert wrapper.attributes["name"].attribute.multi  # as was said, though no example has several
+    extracted = wait_for(store, extract).result
+    assert isinstance(extracted, dict)
+    assert (extracted["site"], extracted["pages"]) == (None, 12)
+    assert extracted["records"] >= cluster.size
+
+
+def test_a_job_that_does_not_listen_is_killed(
+    store: Store, runner: JobRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_runner, "_SECONDS_TO_END", 0.3)
+    job = runner.submit("stubborn", {}, "ana")
+    wait_for(store, job.id, has_progress)
+    runner.cancel(job.id)
+    assert wait_for(store, job.id).state == "cancelled"
+
+
+def test_jobs_come_one_after_the_other_and_may_be_cancelled(store: Store, runner: JobRunner) -> None:
+    first, second, third = (runner.submit(kind, {}, "ana").id for kind in ("endless", "quick", "quick"))
+    wait_for(store, first, has_progress)
+    assert [job.state for job in store.jobs.latest(9)] == ["waiting", "waiting", "running"]
+    runner.cancel(second)
+    assert wait_for(store, second).started_at is None
+    runner.cancel(first)
+    cancelled = wait_for(store, first)
+    assert (cancelled.state, cancelled.result) == ("cancelled", "It was cancelled.")
+    (run,) = store.runs(9)
+    assert (run.verb, run.status) == ("endless", "interrupted")
+    done = wait_for(store, third)
+    assert (done.state, done.done, done.total) == ("done", 1_000, 1_000)
+    for ended in (first, third, 10**9):
+        runner.cancel(ended)
+    assert [job.state for job in store.jobs.latest(9)] == ["done", "cancelled", "cancelled"]
+
+
+def test_what_goes_wrong_in_a_job_is_told_in_a_sentence(
+    store: Store, runner: JobRunner, caplog: pytest.LogCaptureFixture
+) -> None:
+    dying, mistaken, broken = (runner.submit(kind, {}, "ana").id for kind in ("dying", "mistaken", "broken"))
+    died = wait_for(store, dying)
+    assert (died.state, died.done, died.total) == ("failed", 3, 7)
+    assert (
+        died.result == "Its process was ended by SIGKILL: see whether there is memory enough, and try again."
+    )
+    assert wait_for(store, mistaken).result == "No page is annotated."
+    bug = wait_for(store, broken)
+    assert bug.result == "Unexpected error: ZeroDivisionError('a bug')."
+    assert "job_examples.py" in caplog.text
+
+
+def test_stopping_the_server_ends_its_jobs(store: Store, settings: Settings) -> None:
+    runner = JobRunner(store, settings, Changes(), kinds=EXAMPLES)
+    runner.start()
+    running, waiting = (runner.submit(kind, {}, "ana").id for kind in ("endless", "quick"))
+    wait_for(store, running, has_progress)
+    runner.stop()
+    runner.stop()
+    why = "The server was stopped meanwhile: start it again."
+    assert [(job.id, job.state, job.result) for job in store.jobs.latest(9)] == [
+        (waiting, "cancelled", why),
+        (running, "cancelled", why),
+    ]
+    assert [run.status for run in store.runs(9)] == ["interrupted"]
+
+
+def test_what_a_server_that_is_gone_left_is_lost(store: Store, settings: Settings) -> None:
+    job = store.jobs.add("cluster", {"site": None}, "ana")
+    store.jobs.start(job.id)
+    with serving(create_app(store, settings)) as address, program(address, store, "viewer") as client:
+        ((name, told),) = events(client, job.id)
+        assert (name, told["state"]) == ("ended", "lost")
+        assert "start it again" in told["problem"]
+        assert told["problem"] in client.get(f"/jobs/{job.id}").text
+
+
+def test_wrong_orders_are_refused_with_a_sentence(store: Store, settings: Settings) -> None:
+    fill(store, 3)
+    app = create_app(store, settings)
+    with serving(app) as address, program(address, store, "editor") as client:
+        for order, sentence in (
+            ({"kind": "dance"}, "There is no kind of job dance: there are cluster, learn, extract, finish."),
+            ({"kind": "learn"}, "A job of the kind learn needs cluster."),
+            ({"kind": "learn", "arguments": {"cluster": "a/1"}}, "There is no cluster a/1."),
+            ({"kind": "cluster", "arguments": {"site": "b.example"}}, "There is no site b.example."),
+            ({"kind": "cluster", "arguments": {"site": 7}}, "The site of a job must be a text."),
+            (
+                {"kind": "cluster", "arguments": {"cluster": "a/1"}},
+                "A job of the kind cluster takes site, but not cluster.",
+            ),
+        ):
+            answer = client.post("/api/jobs", json=order)
+            assert (answer.status_code, answer.json()) == (400, {"detail": sentence})
+        for path in ("/api/jobs/7", "/api/jobs/7/events", f"/api/jobs/{10**30}"):
+            answer = client.get(path)
+            assert answer.status_code == 404
+            assert answer.json()["detail"].startswith("There is no job ")
+        assert client.post("/api/jobs/7/cancel").status_code == 404
+        assert "There is no job 7." in client.get("/jobs/7").text
+        assert client.get("/jobs/seven").status_code == 404
+        assert client.get("/api/jobs").json() == []
+        assert client.get("/api/jobs?limit=0").status_code == 422
+        assert "No job was started yet" in client.get("/jobs").text
+
+
+def test_viewers_look_and_do_not_start(store: Store, settings: Settings) -> None:
+    fill(store, 3)
+    job = store.jobs.add("cluster", {"site": SITE}, "ana")
+    store.jobs.end(job.id, "failed", "Another process is writing to this workspace.")
+    with serving(create_app(store, settings)) as address, program(address, store, "viewer") as client:
+        assert client.post("/api/jobs", json={"kind": "cluster"}).status_code == 403
+        assert client.post(f"/api/jobs/{job.id}/cancel").status_code == 403
+        assert client.post("/jobs", data={"kind": "cluster"}).status_code == 403
+        assert [found["id"] for found in client.get("/api/jobs?state=failed").json()] == [job.id]
+        page = client.get(f"/jobs/{job.id}").text
+        assert "Another process is writing" in page
+        assert "Start it again" not in page
+        with program(address, store, "editor") as editor:
+            assert "Start it again" in editor.get(f"/jobs/{job.id}").text
+            assert "Start it again" not in editor.get("/jobs").text
+
+
+def test_jobs_are_started_and_cancelled_by_forms(store: Store, settings: Settings) -> None:
+    fill(store, 3)
+    with serving(create_app(store, settings)) as address, program(address, store, "editor") as client:
+        started = client.post("/jobs", data={"kind": "cluster", "site": SITE, "cluster": ""})
+        assert started.status_code == 303
+        job_id = int(started.headers["location"].removeprefix("/jobs/"))
+        cancelled = client.post(f"/jobs/{job_id}/cancel")
+        assert (cancelled.status_code, cancelled.headers["location"]) == (303, f"/jobs/{job_id}")
+        assert wait_for(store, job_id).state in ("cancelled", "done")
+        refused = client.post("/jobs", data={"kind": "learn"})
+        assert refused.status_code == 400
+        assert "A job of the kind learn needs cluster." in refused.text
+
+
+def test_a_page_of_a_job_under_way_shows_how_far_it_is(store: Store, settings: Settings) -> None:
+    job = store.jobs.add("cluster", {"site": SITE}, "ana")
+    app = create_app(store, settings)
+    with serving(app) as address, program(address, store, "editor") as client:
+        later = store.jobs.add("extract", {"site": None}, "ana")
+        store.jobs.start(later.id)
+        store.jobs.progress(later.id, 1_500, 3_000, "pages extracted")
+        page = client.get(f"/jobs/{later.id}").text
+        assert '<progress aria-label="Progress" max="3000" value="1500">' in page
+        assert "1\u202f500 of 3\u202f000 pages extracted" in page
+        assert f'data-job="{later.id}"' in page
+        assert f'action="/jobs/{later.id}/cancel"' in page
+        listed = client.get("/jobs?state=running").text
+        assert f'data-job="{later.id}"' in listed
+        assert f'href="/jobs/{job.id}"' not in listed
+        assert "all sites" in listed
+        assert client.get("/static/jobs.js").status_code == 200
+
+
+def test_the_process_of_a_job_ends_with_its_server(store: Store, settings: Settings) -> None:
+    code = (
+        "import sys\n"
+        "from siteloom.config import Settings, StoreSettings\n"
+        "from siteloom.server.job_runner import JobRunner\n"
+        "from siteloom.server.streaming import Changes\n"
+        "from siteloom.store import open_store\n"
+        "from tests.server.job_examples import EXAMPLES\n"
+        "if __name__ == '__main__':\n"
+        "    settings = Settings(store=StoreSettings(workspace=sys.argv[1]))\n"
+        "    runner = JobRunner(open_store(settings.store), settings, Changes(), kinds=EXAMPLES)\n"
+        "    runner.start()\n"
+        "    runner.submit('endless', {}, 'ana')\n"
+        "    runner._thread.join()\n"
+    )
+    script = Path(settings.store.workspace) / "server.py"
+    script.write_text(code)
+    root = str(Path(__file__).parents[2])
+    server = subprocess.Popen(
+        [sys.executable, str(script), settings.store.workspace], env={**os.environ, "PYTHONPATH": root}
+    )
+    try:
+        deadline = time.monotonic() + SECONDS
+        while not store.jobs.latest(1) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        (job,) = store.jobs.latest(1)
+        wait_for(store, job.id, has_progress)
+    finally:
+        server.send_signal(signal.SIGKILL)
+        server.wait()
+    deadline = time.monotonic() + SECONDS
+    while store.runs(1)[0].ended_at is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert store.runs(1)[0].status == "interrupted"
