@@ -39,7 +39,7 @@ class Annotator:
 
     @property
     def status(self) -> Locator:
-        return self.page.get_by_role("contentinfo").get_by_role("status")
+        return self.page.locator("[data-part=status]")
 
     @property
     def finish_button(self) -> Locator:

@@ -102,11 +102,11 @@ def test_the_same_by_keyboard(annotator: Annotator, workspace_store: Store) -> N
 
 def test_a_wrong_suggestion_is_corrected(annotator: Annotator) -> None:
     annotator.add("phone")
-    go_to_page_with(annotator, "price", "phone")
+    go_to_usual_page_with(annotator, "price", "phone")
     wrong = annotator.url()
     annotator.click("phone", nodes(annotator, "price"))
     annotator.go_to_next_page()
-    go_to_page_with(annotator, "price", "phone")
+    go_to_usual_page_with(annotator, "price", "phone")
     assert annotator.values("phone") == wanted(annotator, "price")
     annotator.question.get_by_role("button", name="no").click()
     expect(annotator.status).to_contain_text("Mark the right value of phone")
@@ -115,8 +115,9 @@ def test_a_wrong_suggestion_is_corrected(annotator: Annotator) -> None:
     # What was clicked by mistake is put right, too; what both pages then teach is right on others.
     annotator.go_to(wrong)
     annotator.click("phone", nodes(annotator, "phone"))
-    for _ in range(3):
+    for _ in range(2):
         annotator.go_to_next_page()
+        go_to_usual_page_with(annotator, "phone")
         assert annotator.values("phone") == wanted(annotator, "phone")
 
 
@@ -136,9 +137,10 @@ def test_what_was_done_is_taken_back(annotator: Annotator) -> None:
     assert annotator.values("name") == []
 
 
-def go_to_page_with(annotator: Annotator, *attributes: str) -> None:
-    """Go on until a page has values of all of these."""
-    while not all(wanted(annotator, attribute) for attribute in attributes):
+def go_to_usual_page_with(annotator: Annotator, *attributes: str) -> None:
+    """Go on until a page has values of all of these, and is laid out like most."""
+    usual = annotator.frame.locator("dl.facts")
+    while not (usual.count() and all(wanted(annotator, attribute) for attribute in attributes)):
         annotator.go_to_next_page()
 
 
@@ -157,7 +159,7 @@ def check_records(store: Store) -> None:
     (cluster,), addresses = store.clusters(TEMPLATE)
     pages = [addresses[member].url for member in cluster.members]
     assert len(pages) > 10
-    assert records.keys() == set(pages)
+    assert records.keys() >= set(pages)  # and pages of other clusters that are made likewise
     for url in pages:
         assert {name: records[url].get(name, []) for name in ATTRIBUTES} == {
             name: list(TRUTH[url][name]) for name in ATTRIBUTES

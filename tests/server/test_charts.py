@@ -90,6 +90,13 @@ def test_templates_that_differ_look_different() -> None:
     assert not numbers(drawn(outline(listing, "")), "table", "width")
 
 
+def test_a_table_with_tables_in_it_is_looked_into() -> None:
+    cell = "html/body/table/tr/td"
+    nested = paths("html/body/h1", cell, f"{cell}/h2", f"{cell}/table", f"{cell}/table/tr", f"{cell}/ul")
+    assert len(numbers(drawn(outline(nested, "")), "table", "width")) == 1
+    assert len(numbers(drawn(outline(nested, "")), "heading", "width")) == 2
+
+
 def test_what_is_not_seen_is_not_drawn() -> None:
     seen = paths("html/body", "html/body/p", "html/body/h1")
     unseen = paths("html/head", "html/head/title", "html/body/script")

@@ -112,7 +112,7 @@ _GAP = 3.0
 _LEAST_SIDE = 7.0  # what is smaller than that in the drawing is not looked into
 _MOST_DEPTH = 7
 
-_BANDS = frozenset("header footer nav tr form".split())  # what stands in these stands side by side
+_BANDS = frozenset("header footer nav tr".split())  # what stands in these stands side by side
 _BESIDE = frozenset(["aside"])  # what is next to these stands beside them
 _KINDS = {
     "heading": frozenset("h1 h2 h3 h4 h5 h6".split()),
@@ -132,12 +132,16 @@ _UNSEEN = frozenset("head script style link meta noscript template br hr base ti
 
 
 class _Block:
-    """An element of a template with what stands in it; `weight` counts the elements that there are in it."""
+    """An element of a template with what stands in it; `weight` counts the elements that there are in it.
+
+    A table with tables in it is for the layout.
+    """
 
     def __init__(self, tag: str) -> None:
         self.tag = tag
         self.weight = 1
         self.children: dict[str, _Block] = {}
+        self.is_layout = False
 
 
 class _Place(NamedTuple):
@@ -160,16 +164,21 @@ def _blocks(essential: Sequence[TemplatePath]) -> _Block:
         if path.text is not None or not _UNSEEN.isdisjoint(tags):
             continue
         block = root
+        tables: list[_Block] = []
         for tag in tags[1:]:
             block.weight += 1
             block = block.children.setdefault(tag, _Block(tag))
+            if tag == "table":
+                for outer in tables:
+                    outer.is_layout = True
+                tables.append(block)
     return root
 
 
 def _drawn_block(block: _Block, place: _Place, depth: int) -> list[svg.Element]:
-    while len(block.children) == 1 and block.tag not in _NAMED:
+    while len(block.children) == 1 and (block.is_layout or block.tag not in _NAMED):
         (block,) = block.children.values()
-    kind = next((kind for kind, tags in _KINDS.items() if block.tag in tags), "block")
+    kind = next((kind for kind, tags in _KINDS.items() if block.tag in tags and not block.is_layout), "block")
     children = list(block.children.values())
     is_small = min(place.width, place.height) < 2 * _LEAST_SIDE
     if not children or is_small or depth >= _MOST_DEPTH or kind in _WHOLE:

@@ -36,7 +36,6 @@ class ClusterSummary(NamedTuple):
 
     name: str
     site: str
-    mask: str
     importance: float
     url_patterns: tuple[str, ...]
     pages: int
@@ -116,7 +115,7 @@ def latest_clusters(
 def cluster_summaries(engine: Engine, site: str | None = None) -> list[ClusterSummary]:
     """The clusters that hold now in numbers, or those of a site, in the order in which they were found."""
     columns = schema.clusters.c
-    query = select(*_KNOWN_BY, columns.mask, columns.importance, columns.url_patterns)
+    query = select(*_KNOWN_BY, columns.importance, columns.url_patterns)
     if site is not None:
         query = query.where(columns.site == site)
     with engine.connect() as connection:
@@ -126,7 +125,6 @@ def cluster_summaries(engine: Engine, site: str | None = None) -> list[ClusterSu
         ClusterSummary(
             row.name,
             row.site,
-            row.mask,
             row.importance,
             tuple(row.url_patterns),
             counted.pages,

@@ -106,10 +106,11 @@ export class Chips {
       this.closeEditor();
     } },
       labelled("Name", nameInput),
-      ...choicesFor(attribute).map(({ label, key, options }) => labelled(label, select(options, schema[key], (value) => {
-        schema[key] = value;
-        save();
-      }))),
+      ...choicesFor(attribute).map(({ label, key, options }) =>
+        labelled(label, select(options, schema[key], (value) => {
+          schema[key] = value;
+          save();
+        }))),
       make("button", { class: "danger", type: "button", textContent: "Remove", onclick: () => {
         this.#actions.removeAttribute(name);
         this.closeEditor();
@@ -177,12 +178,13 @@ function choicesFor({ learned }) {
     { label: value === null || value === undefined ? "as learned" : `as learned (${value ? yes : no})`, value: null },
     { label: yes, value: true }, { label: no, value: false },
   ];
+  const types = TYPES.map((type) => ({ label: type, value: type }));
   const learnedType = learned?.type ? `as learned (${learned.type})` : "as learned";
   return [
     { label: "Values", key: "multi", options: either(learned?.multi, "several", "one") },
     { label: "Mandatory", key: "mandatory", options: either(learned?.mandatory, "yes", "no") },
     { label: "Constant", key: "constant", options: either(learned?.constant, "yes", "changes") },
-    { label: "Type", key: "type", options: [{ label: learnedType, value: null }, ...TYPES.map((type) => ({ label: type, value: type }))] },
+    { label: "Type", key: "type", options: [{ label: learnedType, value: null }, ...types] },
   ];
 }
 

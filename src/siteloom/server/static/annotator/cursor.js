@@ -41,8 +41,11 @@ export function placeOf(state, { exact, ...cursor }) {
   return { page: cursor.page, attribute: cursor.attribute, record };
 }
 
-/** What a dismissed suggestion is known by; one with other values is another suggestion.
- * @param {State} state @param {Place | Question} place */
+/**
+ * What a dismissed suggestion is known by; one with other values is another suggestion.
+ * @param {State} state
+ * @param {Place | Question} place
+ */
 export function fingerprint(state, place) {
   if (place.attribute === null) return JSON.stringify([place.page, pageOf(state, place.page)?.found_records]);
   const cell = cellOf(state, /** @type {Place} */ (place));
@@ -71,7 +74,8 @@ export const openQuestions = (state, cursor) =>
     (question.attribute === null || attributeOf(state, question.attribute)) && !isDismissed(state, cursor, question));
 
 /**
- * The question to show: the one the person went to, or the one at the cursor, else the first of this page, else the first of all.
+ * The question to show: the one the person went to, or the one at the cursor, else the first
+ * of this page, else the first of all.
  * @param {State} state @param {Cursor} cursor @returns {Question | null}
  */
 export function shownQuestion(state, cursor) {
@@ -83,8 +87,13 @@ export function shownQuestion(state, cursor) {
     ?? questions.find((question) => question.page === cursor.page) ?? questions[0] ?? null;
 }
 
-/** The question some steps after the shown one; the shown one itself if it is not where the cursor is.
- * @param {State} state @param {Cursor} cursor @param {number} step @returns {Question | null} */
+/**
+ * The question some steps after the shown one; the shown one itself if it is not where the cursor is.
+ * @param {State} state
+ * @param {Cursor} cursor
+ * @param {number} step
+ * @returns {Question | null}
+ */
 export function questionAfter(state, cursor, step) {
   const questions = openQuestions(state, cursor);
   const shown = shownQuestion(state, cursor);
@@ -94,8 +103,12 @@ export function questionAfter(state, cursor, step) {
   return questions[(questions.indexOf(shown) + step + questions.length) % questions.length];
 }
 
-/** The cell of the shown page to look at next: one that asks, else one that nobody spoke of.
- * @param {State} state @param {Cursor} cursor @returns {Place | Question | null} */
+/**
+ * The cell of the shown page to look at next: one that asks, else one that nobody spoke of.
+ * @param {State} state
+ * @param {Cursor} cursor
+ * @returns {Place | Question | null}
+ */
 export function nextOpen(state, cursor) {
   const question = openQuestions(state, cursor).find((each) => each.page === cursor.page);
   if (question || isList(state, cursor)) return question ?? null;

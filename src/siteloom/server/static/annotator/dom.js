@@ -46,5 +46,13 @@ export function shortened(text, longest) {
   return plain.length > longest ? `${plain.slice(0, longest - 1)}…` : plain;
 }
 
+/**
+ * A function that finds the parts of an element by their names.
+ * @param {ParentNode} root
+ * @returns {(name: string) => HTMLElement}
+ */
+export const partsOf = (root) => (name) =>
+  /** @type {HTMLElement} */ (root.querySelector(`[data-part=${name}]`));
+
 /** A part of the whole in percent. @param {number} share */
 export const percent = (share) => `${Math.round(share * 100)} %`;

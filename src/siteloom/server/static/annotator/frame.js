@@ -80,7 +80,8 @@ export class Frame {
    */
   reveal(element) {
     const { top, bottom } = element.getBoundingClientRect();
-    if (top < MARGIN || bottom > this.#frame.clientHeight) element.scrollIntoView({ block: "center", inline: "nearest" });
+    const isSeen = top >= MARGIN && bottom <= this.#frame.clientHeight;
+    if (!isSeen) element.scrollIntoView({ block: "center", inline: "nearest" });
     const { left } = element.getBoundingClientRect();
     if (left < MARGIN) this.#frame.contentWindow?.scrollBy(left - MARGIN, 0);
   }

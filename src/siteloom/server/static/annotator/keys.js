@@ -18,11 +18,20 @@ const GROUPS = [
       { action: "choose", keys: DIGITS, shown: ["1", "…", "9", "0"], help: "choose the attribute" },
       { action: "previousAttribute", keys: [","], shown: [","], help: "attribute before" },
       { action: "nextAttribute", keys: ["."], shown: ["."], help: "attribute after" },
-      { action: "walk", keys: ARROWS, shown: ["↑", "↓", "←", "→"], help: "outline the parent, first child, node before or after" },
-      { action: "meaning", keys: ["t"], shown: ["t"], help: "what of the node is meant: a text, all of it, href, src …" },
+      {
+        action: "walk", keys: ARROWS, shown: ["↑", "↓", "←", "→"],
+        help: "outline the parent, first child, node before or after",
+      },
+      {
+        action: "meaning", keys: ["t"], shown: ["t"],
+        help: "what of the node is meant: a text, all of it, href, src …",
+      },
       { action: "cut", keys: ["[", "]"], shown: ["[", "]"], help: "cut a word at the front or at the end" },
       { action: "uncut", keys: ["{", "}"], shown: ["{", "}"], help: "take a cut word back" },
-      { action: "accept", keys: ["Enter"], shown: ["Enter"], help: "assign the outlined node, or confirm what is asked" },
+      {
+        action: "accept", keys: ["Enter"], shown: ["Enter"],
+        help: "assign the outlined node, or confirm what is asked",
+      },
       { action: "more", keys: ["m"], shown: ["m", "Shift click"], help: "assign the node as one more value" },
       { action: "absent", keys: ["a"], shown: ["a"], help: "say that there is no value here" },
       { action: "undo", keys: ["z"], shown: ["z"], help: "take back the last change" },
@@ -32,8 +41,14 @@ const GROUPS = [
     title: "Answer",
     bindings: [
       { action: "refuse", keys: ["x"], shown: ["x"], help: "refuse the suggestion, then say what is right" },
-      { action: "takeFound", keys: ["u"], shown: ["u"], help: "use what the wrapper finds instead of what was said" },
-      { action: "acceptAll", keys: ["Shift+Enter"], shown: ["Shift", "Enter"], help: "confirm all suggestions of this page" },
+      {
+        action: "takeFound", keys: ["u"], shown: ["u"],
+        help: "use what the wrapper finds instead of what was said",
+      },
+      {
+        action: "acceptAll", keys: ["Shift+Enter"], shown: ["Shift", "Enter"],
+        help: "confirm all suggestions of this page",
+      },
       { action: "nextQuestion", keys: ["j"], shown: ["j"], help: "next question" },
       { action: "previousQuestion", keys: ["k"], shown: ["k"], help: "question before" },
     ],
@@ -45,7 +60,10 @@ const GROUPS = [
       { action: "previousPage", keys: ["p"], shown: ["p"], help: "page before" },
       { action: "toggleList", keys: ["l"], shown: ["l"], help: "this page lists several records (or not)" },
       { action: "newRecord", keys: ["r"], shown: ["r"], help: "begin a new record of the list" },
-      { action: "hide", keys: ["h"], shown: ["h"], help: "hide the outlined node: something below it is wanted" },
+      {
+        action: "hide", keys: ["h"], shown: ["h"],
+        help: "hide the outlined node: something below it is wanted",
+      },
       { action: "unhide", keys: ["H"], shown: ["Shift", "h"], help: "show it again" },
     ],
   },

@@ -1,6 +1,6 @@
 // Pages that list several records: which record a value belongs to, and how a page becomes a list.
 
-import { isSaid, isSamePick, saidIn } from "./state.js";
+import { isSaid, isSamePick, placed, saidIn } from "./state.js";
 
 /** @import {Cells, Change, Page, Value} from "./types.js" */
 
@@ -66,7 +66,9 @@ export function withAllRecords(page) {
  * @param {Page} page
  */
 export function unsaidRecords(page) {
-  return page.found_records.filter((found) => !page.records.some((cells) => shareValue(found, cells)));
+  return page.found_records
+    .filter((found) => !page.records.some((cells) => shareValue(found, cells)))
+    .map((found) => Object.fromEntries(Object.entries(found).map(([name, values]) => [name, placed(values)])));
 }
 
 /** @param {Record<string, Value[]>} found @param {Cells} cells */

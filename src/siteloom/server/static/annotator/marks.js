@@ -55,8 +55,15 @@ export function marksOf(state, cursor, elements, palette) {
   });
 }
 
-/** The outline of what is pointed at, else of what is asked. @param {State} state @param {Cursor} cursor @param {Target | null} target
- * @param {Elements} elements @param {Palette} palette @returns {Mark[]} */
+/**
+ * The outline of what is pointed at, else of what is asked.
+ * @param {State} state
+ * @param {Cursor} cursor
+ * @param {Target | null} target
+ * @param {Elements} elements
+ * @param {Palette} palette
+ * @returns {Mark[]}
+ */
 export function outlineOf(state, cursor, target, elements, palette) {
   const place = placeOf(state, cursor);
   const index = state.attributes.findIndex(({ name }) => name === cursor.attribute);

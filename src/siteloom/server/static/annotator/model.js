@@ -16,7 +16,8 @@ const RETRY_SECONDS = [1, 2, 4, 8, 15];
  */
 
 /**
- * @typedef {{label: string, inverses: Change[]}} Step what a person did, and the changes that take it back
+ * What a person did, the changes that take it back, and what else is then to be done.
+ * @typedef {{label: string, inverses: Change[], onUndo: () => void}} Step
  */
 
 export class Model {
@@ -74,12 +75,13 @@ export class Model {
 
   /**
    * Take in changes at once, and send them one after the other.
-   * @param {string} label
+   * @param {string} label what is done, for the person
    * @param {Change[]} changes
+   * @param {() => void} [onUndo]
    */
-  change(label, changes) {
+  change(label, changes, onUndo = () => {}) {
     /** @type {Step} */
-    const step = { label, inverses: [] };
+    const step = { label, inverses: [], onUndo };
     for (const change of changes) {
       step.inverses.unshift(...inverse(this.state, change));
       this.#enqueue(change, step);
@@ -93,6 +95,7 @@ export class Model {
     const last = this.#done.pop();
     if (!last) return null;
     for (const change of last.inverses) this.#enqueue(change, null);
+    last.onUndo();
     this.#advance();
     return last.label;
   }
@@ -175,7 +178,8 @@ export class Model {
 
   /** Later changes of the same cells have seen this one. @param {Change} change */
   #markSeen(change) {
-    this.#pending = this.#pending.map(({ change: later, step }) => ({ change: seenAfter(this.#server, change, later), step }));
+    this.#pending = this.#pending.map(({ change: later, step }) => (
+      { change: seenAfter(this.#server, change, later), step }));
   }
 
   /** @param {Change} change @param {Step | null} step @param {Refused} error */

@@ -1,7 +1,7 @@
 // The panel at the side: what is found on all sample pages, one question, the values of this page, the pages.
 
 import { colourOf } from "./chips.js";
-import { fill, make, percent, shortened } from "./dom.js";
+import { fill, make, partsOf, percent, shortened } from "./dom.js";
 import { digitOf } from "./keys.js";
 
 /** @import {Attribute, Cell, Page, Place, Question, Value} from "./types.js" */
@@ -45,7 +45,7 @@ export class Panel {
 
   /** @param {ParentNode} root @param {PanelActions} actions */
   constructor(root, actions) {
-    const part = (/** @type {string} */ name) => /** @type {HTMLElement} */ (root.querySelector(`[data-part=${name}]`));
+    const part = partsOf(root);
     this.#overview = part("overview");
     this.#question = part("question");
     this.#values = part("values");
@@ -104,8 +104,10 @@ export class Panel {
     const offered = attributes.filter(({ name }) => ["suggested", "known"].includes(page.cells[name]?.state));
     return [
       make("h3", { textContent: `Values of page ${page.number}` }),
-      make("table", {}, make("tbody", {}, ...attributes.map(({ name }, place) =>
-        this.#row(`value-${place + 1}`, { page: page.id, attribute: name, record: null }, place, page.cells[name], name === chosen, cutsOf)))),
+      make("table", {}, make("tbody", {}, ...attributes.map(({ name }, place) => {
+        const at = { page: page.id, attribute: name, record: null };
+        return this.#row(at, place, page.cells[name], name === chosen, cutsOf);
+      }))),
       mayChange && offered.length > 1 &&
         answer("accept-all", "Shift Enter", `all ${offered.length} are right`, this.#actions.acceptAll),
     ];
@@ -120,7 +122,7 @@ export class Panel {
       ...page.records.map((cells, record) => make("table", {},
         make("caption", { textContent: `Record ${record + 1}` }),
         make("tbody", {}, ...attributes.flatMap(({ name }, place) => (cells[name]
-          ? [this.#row(`value-${record + 1}-${place + 1}`, { page: page.id, attribute: name, record }, place, cells[name], false, cutsOf)]
+          ? [this.#row({ page: page.id, attribute: name, record }, place, cells[name], false, cutsOf)]
           : []))))),
       mayChange && unsaidRecords > 0 &&
         answer("accept-all", "Shift Enter", `all ${page.found_records.length} are right`, this.#actions.acceptAll),
@@ -128,17 +130,22 @@ export class Panel {
   }
 
   /**
-   * @param {string} id @param {Place} at @param {number} place @param {Cell | undefined} cell
-   * @param {boolean} isChosen @param {PanelView["cutsOf"]} cutsOf
+   * @param {Place} at
+   * @param {number} place place of the attribute
+   * @param {Cell | undefined} cell
+   * @param {boolean} isChosen
+   * @param {PanelView["cutsOf"]} cutsOf
    */
-  #row(id, at, place, cell, isChosen, cutsOf) {
-    const values = cell?.values ?? [];
-    const name = make("button", { id, class: "quiet", type: "button", onclick: () => this.#actions.goTo(at) }, badge(place), at.attribute);
+  #row(at, place, cell, isChosen, cutsOf) {
+    const id = ["value", ...(at.record === null ? [] : [at.record + 1]), place + 1].join("-");
+    const onclick = () => this.#actions.goTo(at);
+    const values = (cell?.values ?? []).map((value) => valueLine(value, cutsOf(value)));
     return make("tr", { class: isChosen ? "chosen" : "" },
-      make("th", { scope: "row" }, name),
+      make("th", { scope: "row" },
+        make("button", { id, class: "quiet", type: "button", onclick }, badge(place), at.attribute)),
       make("td", {},
-        ...(values.length ? values.map((value) => valueLine(value, cutsOf(value))) : [make("span", { class: "faint", textContent: nothingIn(cell) })]),
-        values.length > 0 && make("span", { class: "faint", textContent: sourceOf(cell) })));
+        ...values,
+        make("span", { class: "faint", textContent: values.length ? sourceOf(cell) : nothingIn(cell) })));
   }
 
   /** @param {Page} each @param {PanelView} view */
@@ -148,7 +155,9 @@ export class Panel {
         id: `page-${each.number}`, class: "quiet", type: "button", title: each.url,
         "aria-current": each.id === page.id ? "page" : null, onclick: () => this.#actions.goToPage(each.id),
       },
-        make("span", { class: "tick", textContent: each.is_settled ? "✓" : "", "aria-label": each.is_settled ? "settled" : null, role: each.is_settled ? "img" : null }),
+        each.is_settled
+          ? make("span", { class: "tick", role: "img", "aria-label": "settled", textContent: "✓" })
+          : make("span", { class: "tick" }),
         make("span", { class: "number", textContent: String(each.number) }), " ",
         make("span", { class: "title", textContent: shortened(each.title || each.url, LONGEST_VALUE) })));
   }
@@ -161,7 +170,8 @@ const noQuestion = ({ attributes }) => make("p", {
 });
 
 /** @param {number} place */
-const badge = (place) => make("span", { class: `digit colour-${colourOf(place)}`, "aria-hidden": true, textContent: digitOf(place) });
+const badge = (place) =>
+  make("span", { class: `digit colour-${colourOf(place)}`, "aria-hidden": true, textContent: digitOf(place) });
 
 /**
  * @param {string} id
@@ -171,7 +181,8 @@ const badge = (place) => make("span", { class: `digit colour-${colourOf(place)}`
  * @param {string} [kind]
  */
 const answer = (id, key, text, onclick, kind = "") =>
-  make("button", { id: `answer-${id}`, class: kind, type: "button", onclick }, make("kbd", { "aria-hidden": true, textContent: key }), text);
+  make("button", { id: `answer-${id}`, class: kind, type: "button", onclick },
+    make("kbd", { "aria-hidden": true, textContent: key }), text);
 
 /** @param {Value} value @param {{before: string, after: string} | null} cuts */
 const valueLine = ({ text }, cuts) => make("p", { class: "value" },

@@ -17,7 +17,7 @@ export function numberedElements(page) {
 }
 
 /** @param {Element} element */
-export const numberOf = (element) => Number(element.getAttribute(NUMBER));
+const numberOf = (element) => Number(element.getAttribute(NUMBER));
 
 /**
  * The nearest element with a number, from a node upwards.
@@ -30,7 +30,7 @@ export function numberedFrom(node) {
 }
 
 /** The text children of an element, as XPath counts them. @param {Element} element @returns {Text[]} */
-export const textsOf = (element) =>
+const textsOf = (element) =>
   /** @type {Text[]} */ ([...element.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE));
 
 /** @param {Node} node */
@@ -49,8 +49,9 @@ const pickOf = (element, part = {}) => (
  * @param {Element} element
  * @returns {Pick[]}
  */
-export function meaningsOf(element) {
-  const texts = textsOf(element).flatMap((text, index) => (isBlank(text) ? [] : [pickOf(element, { text: index + 1 })]));
+function meaningsOf(element) {
+  const texts = textsOf(element).flatMap((text, index) =>
+    (isBlank(text) ? [] : [pickOf(element, { text: index + 1 })]));
   const whole = isBlank(element) || (texts.length === 1 && !hasTextInside(element)) ? [] : [pickOf(element)];
   const attributes = VALUE_ATTRIBUTES.filter((name) => valueOfAttribute(element, name));
   const all = [...texts, ...whole, ...attributes.map((name) => pickOf(element, { attribute: name }))];

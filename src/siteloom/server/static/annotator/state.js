@@ -1,9 +1,8 @@
 // What is known of a cluster, and how a change alters it. Functions from values to values; nothing here
 // touches the page or the network.
 
-/**
- * @import {Attribute, Cell, Cells, Change, Page, Pick, Place, Question, RecordsChange, Schema, State, Value, ValuesChange} from "./types.js"
- */
+/** @import {Attribute, Cell, Cells, Change, Page, Pick, Place, Question} from "./types.js" */
+/** @import {RecordsChange, Schema, State, Value, ValuesChange} from "./types.js" */
 
 /** @type {Cell} */
 const NOTHING = {
@@ -91,8 +90,12 @@ export function schemaInForce(attribute) {
 /** @type {Schema} */
 export const UNSAID_SCHEMA = { multi: null, mandatory: null, constant: null, type: null };
 
-/** The state once a change is taken in, as far as can be told before the server answers.
- * @param {State} state @param {Change} change @returns {State} */
+/**
+ * The state once a change is taken in, as far as can be told before the server answers.
+ * @param {State} state
+ * @param {Change} change
+ * @returns {State}
+ */
 export function applied(state, change) {
   switch (change.kind) {
     case "values":

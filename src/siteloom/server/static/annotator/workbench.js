@@ -5,7 +5,7 @@ import { Chips } from "./chips.js";
 import {
   cursorOn, fingerprint, isList, isOpen, nextOpen, openQuestions, pageAfter, placeOf, questionAfter, shownQuestion,
 } from "./cursor.js";
-import { shortened } from "./dom.js";
+import { partsOf, shortened } from "./dom.js";
 import { Frame } from "./frame.js";
 import { actionOf, placeOfDigit } from "./keys.js";
 import { asDetail, asList, recordAround, unsaidRecords, withAllRecords } from "./lists.js";
@@ -20,6 +20,7 @@ import {
 } from "./state.js";
 
 /** @import {Api} from "./api.js" */
+/** @import {Cursor} from "./cursor.js" */
 /** @import {Change, Place, Question, Schema, State, Target, Value} from "./types.js" */
 
 export class Workbench {
@@ -42,7 +43,8 @@ export class Workbench {
   /** Place of the chosen attribute: another one is there once it is renamed or removed. */
   #chosenPlace = 0;
   /**
-   * @type {{attribute: string, former: Value[], latter: Value[]} | null} two values given to one attribute that look like two records'
+   * Two values given to one attribute, one after the other, that look like those of two records.
+   * @type {{attribute: string, former: Value[], latter: Value[]} | null}
    */
   #twins = null;
   #isLookingForKnown = false;
@@ -57,7 +59,7 @@ export class Workbench {
     this.#api = api;
     this.#me = me;
     this.#mayChange = mayChange;
-    this.#part = (/** @type {string} */ name) => /** @type {HTMLElement} */ (root.querySelector(`[data-part=${name}]`));
+    this.#part = partsOf(root);
     this.#bars = new Bars(this.#part);
     this.#model = new Model(api, state, me, () => this.#render(), (sentence) => this.#say(sentence));
     this.#cursor = cursorOn(page !== null && pageOf(state, page) ? page : state.pages[0].id);
@@ -163,7 +165,7 @@ export class Workbench {
 
   /** @param {string} name */
   #choose(name) {
-    this.#cursor = { ...this.#cursor, attribute: name, exact: null, asked: null };
+    this.#move({ attribute: name, exact: null, asked: null });
     if (!this.#isTargetWalkedTo) {
       this.#aim(null);
       this.#revealPlace();
@@ -191,7 +193,7 @@ export class Workbench {
     const isTaken = schema.name !== name && attributeOf(this.#model.state, schema.name);
     if (isTaken) return this.#say(`There is an attribute ${schema.name} already.`);
     if (former && schema.name === name && isSameSchema(former, schema)) return this.#choose(name);
-    if (this.#cursor.attribute === name || !former) this.#cursor = { ...this.#cursor, attribute: schema.name, exact: null };
+    if (this.#cursor.attribute === name || !former) this.#move({ attribute: schema.name, exact: null });
     this.#change(former ? `changed ${schema.name}` : `added ${schema.name}`, [{ kind: "attribute", name, schema }]);
   }
 
@@ -221,7 +223,8 @@ export class Workbench {
   #point(element, text) {
     const target = this.#targetAt(element, text);
     const former = this.#target;
-    if (former?.element !== element || (!this.#isTargetWalkedTo && !isSamePick(former.pick, target.pick))) this.#aim(target);
+    const isOther = former?.element !== element || (!this.#isTargetWalkedTo && !isSamePick(former.pick, target.pick));
+    if (isOther) this.#aim(target);
   }
 
   /** @param {Element} element @param {Text | null} text @param {boolean} isMore */
@@ -248,7 +251,9 @@ export class Workbench {
   #startOfWalk() {
     const place = placeOf(this.#model.state, this.#cursor);
     const pick = place && cellOf(this.#model.state, place).values[0]?.pick;
-    return (pick && this.#frame.element(pick.element)) ?? this.#pointedLast ?? (this.#frame.body && neighbour(this.#frame.body, "ArrowDown"));
+    const { body } = this.#frame;
+    const top = body && neighbour(body, "ArrowDown");
+    return (pick && this.#frame.element(pick.element)) ?? this.#pointedLast ?? top;
   }
 
   /** @param {"start" | "end"} end @param {1 | -1} direction */
@@ -322,7 +327,8 @@ export class Workbench {
     /** @type {Change[]} */
     const changes = [{ kind: "values", page: at.page, record: at.record, values: { [at.attribute]: values } }];
     if (values.length > 1 && attribute?.multi === false) {
-      changes.unshift({ kind: "attribute", name: at.attribute, schema: { ...schemaOf(attribute), multi: true, name: at.attribute } });
+      const { name } = attribute;
+      changes.unshift({ kind: "attribute", name, schema: { ...schemaOf(attribute), multi: true, name } });
     }
     this.#change(`${at.attribute} has ${values.length} values here`, changes);
     this.#stayAt(at);
@@ -337,7 +343,7 @@ export class Workbench {
 
   /** Values of the same record follow. @param {Place} place */
   #stayAt(place) {
-    this.#cursor = { ...this.#cursor, record: place.record ?? 0, exact: null, asked: null };
+    this.#move({ record: place.record ?? 0, exact: null, asked: null });
     this.#aim(null);
     this.#render();
   }
@@ -365,9 +371,22 @@ export class Workbench {
     const cell = cellOf(state, place);
     if (isSaid(cell)) this.#dismiss(place);
     else if (cell.state === "empty") this.#sayValues(`${place.attribute} is absent here`, place, []);
-    else if (!placed(cell.values).length) return this.#say("Mark it on the page: it is not known where it stands.");
-    else this.#sayValues(`${place.attribute} confirmed`, place, placed(cell.values));
+    else if (!this.#confirm(`${place.attribute} confirmed`, place, cell.values)) return;
     this.#lookAtNext();
+  }
+
+  /**
+   * Say values that were found.
+   * @param {string} label
+   * @param {Place} place
+   * @param {Value[]} values
+   * @returns {boolean} whether they could be said
+   */
+  #confirm(label, place, values) {
+    const canBeSaid = !values.length || placed(values).length > 0;
+    if (canBeSaid) this.#sayValues(label, place, placed(values));
+    else this.#say("Mark it on the page: it is not known where it stands.");
+    return canBeSaid;
   }
 
   /** Say yes to the first found record that nobody spoke of. @returns {boolean} whether there was one */
@@ -402,10 +421,12 @@ export class Workbench {
 
   #refuse() {
     const { state } = this.#model;
+    const pageBefore = this.#cursor.page;
     const here = placeOf(state, this.#cursor);
     const place = here && isOpen(state, this.#cursor, here) ? here : shownQuestion(state, this.#cursor);
     if (!place) return this.#say("There is nothing to refuse here.");
     this.#goTo(place);
+    if (place.page !== pageBefore) return;
     this.#dismiss(place);
     if (place.attribute === null) return this.#say("Mark values in one more record, or in one that is not right.");
     this.#say(`Mark the right value of ${place.attribute}, or press a if it is absent here.`);
@@ -413,24 +434,23 @@ export class Workbench {
 
   /** Ask no more about something as it is now. @param {Place | Question} place */
   #dismiss(place) {
-    const dismissed = new Set(this.#cursor.dismissed).add(fingerprint(this.#model.state, place));
-    this.#cursor = { ...this.#cursor, dismissed, asked: null };
-    this.#render();
+    const { dismissed } = this.#cursor;
+    this.#move({ dismissed: new Set(dismissed).add(fingerprint(this.#model.state, place)), asked: null });
+    this.#model.change("answered", [], () => this.#move({ dismissed }));
   }
 
   #takeFound() {
     const place = placeOf(this.#model.state, this.#cursor);
     const found = place && cellOf(this.#model.state, place).finds;
     if (!place || !found) return this.#say("The wrapper finds nothing else here.");
-    this.#sayValues(`${place.attribute} is what the wrapper finds`, place, placed(found));
-    this.#lookAtNext();
+    if (this.#confirm(`${place.attribute} is what the wrapper finds`, place, found)) this.#lookAtNext();
   }
 
   #absent() {
     const place = placeOf(this.#model.state, this.#cursor);
     if (!place) return this.#say("Choose an attribute first.");
     this.#sayValues(`${place.attribute} is absent here`, place, []);
-    this.#cursor = { ...this.#cursor, record: place.record ?? 0 };
+    this.#move({ record: place.record ?? 0 });
     this.#lookAtNext();
   }
 
@@ -448,7 +468,8 @@ export class Workbench {
     if (!page) return;
     const wasList = isList(state, this.#cursor);
     const changes = wasList ? asDetail(page) : asList(page, this.#twins);
-    this.#cursor = { ...this.#cursor, exact: null, record: this.#twins ? 1 : 0, lists: new Map(this.#cursor.lists).set(page.id, !wasList) };
+    const lists = new Map(this.#cursor.lists).set(page.id, !wasList);
+    this.#move({ exact: null, record: this.#twins ? 1 : 0, lists });
     this.#twins = null;
     const label = wasList ? "this page has one record" : "this page lists several records";
     if (changes.length) this.#change(label, changes);
@@ -459,11 +480,16 @@ export class Workbench {
     const { state } = this.#model;
     const page = pageOf(state, this.#cursor.page);
     if (!page || !isList(state, this.#cursor)) return this.#say("Press l first if this page lists several records.");
-    this.#cursor = { ...this.#cursor, record: page.records.length, exact: null };
+    this.#move({ record: page.records.length, exact: null });
     this.#say(`The next value begins record ${page.records.length + 1}.`);
   }
 
   // Going about
+
+  /** @param {Partial<Cursor>} changes */
+  #move(changes) {
+    this.#cursor = { ...this.#cursor, ...changes };
+  }
 
   /** @param {Place | Question} place */
   async #goTo(place) {
@@ -471,7 +497,7 @@ export class Workbench {
     const { page, attribute, record } = place;
     const exact = attribute === null || record === null ? null : { page, attribute, record };
     const asked = "kind" in place ? place : null;
-    this.#cursor = { ...this.#cursor, attribute: attribute ?? this.#cursor.attribute, exact, asked };
+    this.#move({ attribute: attribute ?? this.#cursor.attribute, exact, asked });
     this.#aim(null);
     this.#revealPlace();
     this.#render();
@@ -494,7 +520,8 @@ export class Workbench {
   /** @param {number} id */
   async #goToPage(id) {
     const page = pageOf(this.#model.state, id);
-    this.#cursor = { ...this.#cursor, page: id, exact: null, asked: null, record: Math.max(0, (page?.records.length ?? 0) - 1) };
+    const record = Math.max(0, (page?.records.length ?? 0) - 1);
+    this.#move({ page: id, exact: null, asked: null, record });
     this.#twins = null;
     history.replaceState(null, "", `?page=${id}`);
     await this.#showPage();
@@ -523,7 +550,7 @@ export class Workbench {
       return;
     }
     const attribute = this.#cursor.attribute ?? state.attributes[0]?.name ?? null;
-    this.#cursor = { ...this.#cursor, attribute };
+    this.#move({ attribute });
     this.#aim(null);
     this.#render();
   }
@@ -562,7 +589,7 @@ export class Workbench {
   #close() {
     this.#chips.closeEditor();
     this.#aim(null);
-    this.#cursor = { ...this.#cursor, exact: null, asked: null };
+    this.#move({ exact: null, asked: null });
     this.#twins = null;
     this.#part("page").focus();
     this.#render();
@@ -604,7 +631,7 @@ export class Workbench {
     const place = attributes.findIndex(({ name }) => name === this.#cursor.attribute);
     if (place < 0) {
       const name = (attributes[this.#chosenPlace] ?? attributes[0])?.name ?? null;
-      this.#cursor = { ...this.#cursor, attribute: name, exact: null, asked: null };
+      this.#move({ attribute: name, exact: null, asked: null });
     } else this.#chosenPlace = place;
   }
 
