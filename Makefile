@@ -11,13 +11,13 @@ DEV := build/venv-dev
 .PHONY: help demo test check bench eval screenshots wheel-check data clean
 
 help:
-	@echo "make demo    show what Siteloom does on built-in web sites"
-	@echo "make test    run every test, installing what they need"
-	@echo "make check   lint, types, import direction"
-	@echo "make bench   measure speed and memory on real pages"
-	@echo "make eval    measure accuracy on real pages"
+	@echo "make demo         show what Siteloom does on built-in web sites"
+	@echo "make test         run every test, installing what they need"
+	@echo "make check        lint, types, import direction"
+	@echo "make bench        measure speed and memory on real pages"
+	@echo "make eval         measure accuracy on real pages"
 	@echo "make screenshots  take pictures of every page of the web application"
-	@echo "make clean   remove all that these made"
+	@echo "make clean        remove all that these made"
 
 demo: $(DEMO)/.installed
 	@$(DEMO)/bin/siteloom demo

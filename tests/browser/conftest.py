@@ -21,6 +21,7 @@ from siteloom.config import StoreSettings
 from siteloom.store import Store, open_store
 
 from .serving import LAPTOP, NoBrowser, make_workspace, running_browser, serving, some_pages
+from .signing_in import add_account
 
 PATIENCE = 20_000  # milliseconds: machines that test have much else to do
 expect.set_options(timeout=PATIENCE)
@@ -41,6 +42,16 @@ def built_in_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("built-in") / ".siteloom"
     make_workspace(folder, [page.page for page in some_pages()])
     return folder
+
+
+@pytest.fixture(scope="session")
+def workspace_with_people(built_in_workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with accounts: Ada is an admin, Edith an editor, Vita a viewer."""
+    folder = tmp_path_factory.mktemp("people")
+    shutil.copytree(built_in_workspace, folder / ".siteloom")
+    for name, role in (("ada", "admin"), ("edith", "editor"), ("vita", "viewer")):
+        add_account(folder, name, role)
+    return folder / ".siteloom"
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from siteloom.store import Store
 
 from .annotator import Annotator
 from .serving import GUIDE, some_pages
-from .signing_in import add_account, sign_in
+from .signing_in import sign_in
 
 TEMPLATE = f"{GUIDE}/1"
 ATTRIBUTES = ("name", "phone", "cuisine")
@@ -21,10 +22,13 @@ _MINUTES = 120_000  # milliseconds, for learning and extracting on a machine tha
 
 
 @pytest.fixture
-def annotator(workspace: Path, page: Page) -> Annotator:
+def workspace(workspace_with_people: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(workspace_with_people, tmp_path / ".siteloom"))
+
+
+@pytest.fixture
+def annotator(page: Page) -> Annotator:
     """The annotator of a template of which nothing is known, as an editor gets there."""
-    add_account(workspace.parent, "ada", "admin")
-    add_account(workspace.parent, "edith", "editor")
     page.goto("/")
     sign_in(page, "edith")
     page.get_by_role("link", name=GUIDE, exact=True).click()

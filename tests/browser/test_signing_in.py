@@ -13,21 +13,12 @@ from siteloom.store import Store
 
 from .conftest import Overheard, Visiting
 from .serving import serving
-from .signing_in import PASSWORD, add_account, enter, sign_in
-
-
-@pytest.fixture(scope="session")
-def workspace_with_accounts(built_in_workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("accounts")
-    shutil.copytree(built_in_workspace, folder / ".siteloom")
-    for name, role in (("ada", "admin"), ("edith", "editor"), ("vita", "viewer")):
-        add_account(folder, name, role)
-    return folder / ".siteloom"
+from .signing_in import PASSWORD, enter, sign_in
 
 
 @pytest.fixture
-def workspace(workspace_with_accounts: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(workspace_with_accounts, tmp_path / ".siteloom"))
+def workspace(workspace_with_people: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(workspace_with_people, tmp_path / ".siteloom"))
 
 
 def test_signing_in_leads_to_the_page_that_was_asked_for(page: Page) -> None:

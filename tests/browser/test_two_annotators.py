@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,16 +11,19 @@ from playwright.sync_api import expect
 from .annotator import Annotator
 from .conftest import Overheard, Visiting
 from .serving import GUIDE, some_pages
-from .signing_in import add_account, sign_in
+from .signing_in import sign_in
 
 NAMES = {page.page.url: page.truth["name"] for page in some_pages() if page.kind == "restaurant"}
 
 
 @pytest.fixture
-def people(workspace: Path, visiting: Visiting) -> tuple[Annotator, Annotator]:
+def workspace(workspace_with_people: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(workspace_with_people, tmp_path / ".siteloom"))
+
+
+@pytest.fixture
+def people(visiting: Visiting) -> tuple[Annotator, Annotator]:
     """Ada and Edith, both before the first page of the same template."""
-    for name, role in (("ada", "admin"), ("edith", "editor")):
-        add_account(workspace.parent, name, role)
     ada, edith = (Annotator(visiting()) for _ in range(2))
     for annotator, name in ((ada, "ada"), (edith, "edith")):
         annotator.page.goto(f"/clusters/{GUIDE}/1/annotate")

@@ -285,4 +285,5 @@ def test_examples_that_were_given_by_value_are_shown(
     said = cell(sheet, 0, "name")
     assert (said.state, said.source) == ("said", "file")
     assert [value.text for value in said.values] == list(told["name"])
+    assert all(value.pick is not None for value in said.values)
     assert sheet.pages[1].cells["name"].state == "suggested"

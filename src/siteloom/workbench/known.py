@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from siteloom.annotating.sheet import Known
 from siteloom.errors import MissingExtra, SiteloomError
-from siteloom.learning.places import PlaceIndex
 from siteloom.pipeline import cluster_pages
 from siteloom.redundancy import bootstrap
 from siteloom.self_annotation import marked_pages
@@ -34,7 +33,6 @@ def known_values(store: Store, sample: SampleOfCluster) -> dict[int, Mapping[str
     themselves, then the seeds.
     """
     pages = sample.pages
-    indices = {page.id: PlaceIndex(page.root) for page in pages}
     sources = {
         "seeds": _from_seeds(store, sample),
         "embedded data": _from_markup(pages),
@@ -45,9 +43,8 @@ def known_values(store: Store, sample: SampleOfCluster) -> dict[int, Mapping[str
         found: dict[str, Known] = {}
         for source, texts in sources.items():
             for name, values in texts.get(page.id, {}).items():
-                placed = [(text, indices[page.id].find(text)) for text in values]
-                if placed and all(places for _, places in placed):
-                    shown = [page.value(text, places[0].node) for text, places in placed]
+                shown = [page.value(text, None) for text in values]
+                if shown and all(value.pick is not None for value in shown):
                     found[name] = Known(shown, source)
         known[page.id] = found
     return _frequent(known)

@@ -11,6 +11,7 @@ from siteloom.annotating.picks import Pick, numbered, pick_of, picked
 from siteloom.annotating.sheet import Value
 from siteloom.dom import normalize, parse
 from siteloom.errors import NotFound
+from siteloom.learning.places import PlaceIndex
 from siteloom.model import Failure
 from siteloom.pipeline import has_present_layout, sample_cluster
 
@@ -68,9 +69,16 @@ class SamplePage:
         return picked(self.elements, pick)
 
     def value(self, text: str, node: str | None, confidence: float | None = None) -> Value:
-        """A value of this page, as it is shown."""
+        """A value of this page, as it is shown; if its node is not known, where it most likely stands."""
+        if node is None:
+            node = next((place.node for place in self.places.find(text)), None)
         pick = None if node is None else pick_of(self.elements, self.numbers, node, text)
         return Value(text, pick, confidence)
+
+    @cached_property
+    def places(self) -> PlaceIndex:
+        """Where values stand on the page."""
+        return PlaceIndex(self.root)
 
 
 class SampleOfCluster(NamedTuple):

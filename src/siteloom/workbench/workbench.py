@@ -78,6 +78,7 @@ class Workbench:
         if not self._sample.pages:
             raise UsageError(f"None of the pages of {cluster} can be read, so there is nothing to annotate.")
         self._session = LearningSession([page.page for page in self.pages])
+        self._session.prepare()  # now, while people still look, and not at their first click
         self._ids = [page.id for page in self.pages]
         self._lock = RLock()
         self._learned_of: object = None

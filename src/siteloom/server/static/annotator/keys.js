@@ -38,6 +38,15 @@ const GROUPS = [
     ],
   },
   {
+    title: "Attributes",
+    bindings: [
+      { action: "addAttribute", keys: ["+"], shown: ["+"], help: "add an attribute" },
+      { action: "editAttribute", keys: ["e"], shown: ["e", "double click"], help: "change the attribute" },
+      { action: "help", keys: ["?"], shown: ["?"], help: "these keys" },
+      { action: "close", keys: ["Escape"], shown: ["Esc"], help: "close, leave the question or the outline" },
+    ],
+  },
+  {
     title: "Answer",
     bindings: [
       { action: "refuse", keys: ["x"], shown: ["x"], help: "refuse the suggestion, then say what is right" },
@@ -65,15 +74,6 @@ const GROUPS = [
         help: "hide the outlined node: something below it is wanted",
       },
       { action: "unhide", keys: ["H"], shown: ["Shift", "h"], help: "show it again" },
-    ],
-  },
-  {
-    title: "Attributes",
-    bindings: [
-      { action: "addAttribute", keys: ["+"], shown: ["+"], help: "add an attribute" },
-      { action: "editAttribute", keys: ["e"], shown: ["e", "double click"], help: "change the attribute" },
-      { action: "help", keys: ["?"], shown: ["?"], help: "these keys" },
-      { action: "close", keys: ["Escape"], shown: ["Esc"], help: "close, leave the question or the outline" },
     ],
   },
 ];
