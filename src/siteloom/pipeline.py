@@ -408,7 +408,7 @@ def _layout_of(store: Store, site: str, example: Example, before: Wrapper | None
 
 
 def has_present_layout(page: Page, newest: Page) -> bool:
-    """Whether a version of a page has the layout of the newest one; if that cannot be read, it says nothing."""
+    """Whether a version of a page has the layout of the newest one; one that cannot be read says nothing."""
     now = signature(newest.html)
     if now is None or isinstance(parse(newest), Failure):
         return True

@@ -85,7 +85,7 @@ def sample_stream(
 
 
 def covered_share(sample: Sample, seen: Collection[str]) -> tuple[float, float]:
-    """The share of weight that the pages of some URLs cover, and the share that the best of the others adds."""
+    """The share of weight that the pages of some URLs cover, and what the best of the others adds."""
     places = [place for place, url in enumerate(sample.urls) if url in seen]
     total = informativeness([paths for paths in sample.path_sets if paths is not None]).weight.sum()
     order = sample_order(sample.path_sets, 1, places)
