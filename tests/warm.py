@@ -41,7 +41,7 @@ def run_warm(
         status = _waiting_process().run(
             {
                 "arguments": list(arguments),
-                "folder": str(folder),
+                "folder": str(folder.absolute()),
                 "environment": dict(environment),
                 "streams": streams,
             }

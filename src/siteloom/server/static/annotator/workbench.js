@@ -293,6 +293,7 @@ export class Workbench {
       return this.#chips.add();
     }
     const value = { text: textOf(target.element, target.pick), pick: target.pick, confidence: null };
+    if (!value.text) return this.#say("Nothing can be read there: choose a place with some text.");
     if (isMore) return this.#assignMore(value, place);
     const former = cellOf(state, place);
     this.#twins = this.#twinsOf(place, former.state === "said" ? former.values : [], value);
