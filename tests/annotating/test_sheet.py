@@ -83,4 +83,6 @@ def test_it_is_enough_when_nothing_is_open_and_more_would_hardly_add(
     pages = [page(number, {}, is_settled=number <= settled) for number in range(1, 6)]
     told = coverage(pages, 0.9, gain, is_open=is_open)
     assert (told.is_enough, told.settled, told.pages) == (is_enough, settled, 5)
-    assert told.sentence.startswith(f"{settled} of 5 sample pages are settled and show 90% of what varies")
+    assert told.sentence.startswith(
+        f"{settled} of 5 sample pages are settled and show 90\N{NO-BREAK SPACE}% of what varies"
+    )

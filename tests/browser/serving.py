@@ -63,10 +63,10 @@ class _Pages:
 
 
 @contextmanager
-def serving(store: Store, port: int = 0) -> Iterator[str]:
-    """The address of the application for a store, which ends with the block; at any free port unless told."""
+def serving(store: Store) -> Iterator[str]:
+    """The address of the application for a store, which ends with the block."""
     settings, _ = load_settings(store.folder, {}, {"store.workspace": str(store.folder)})
-    with served(create_app(store, settings), port) as address:
+    with served(create_app(store, settings)) as address:
         yield address
 
 

@@ -82,7 +82,7 @@ def test_pages_that_were_annotated_in_the_workspace_count_as_seen(siteloom: Comm
     url, site = str(first["url"]), str(first["cluster"]).split("/")[0]
     store = open_store(StoreSettings(str(siteloom.folder / ".siteloom")))
     address = PageAddress(site, url)
-    store.save_example(address, Example(store.page(address)))
+    store.save_example(address, Example(store.page(address), {"name": []}))
     store.close()
     after = rows_of(siteloom, "-k", "2")
     assert url not in {row["url"] for row in after if row["cluster"] == first["cluster"]}

@@ -18,9 +18,9 @@ _SECONDS_TO_START = 30
 
 
 @contextmanager
-def serving(app: FastAPI, port: int = 0) -> Iterator[str]:
+def serving(app: FastAPI) -> Iterator[str]:
     """The address of an application that is served; it has shut down when the block has ended."""
-    with socket.create_server(("127.0.0.1", port)) as listener:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=5))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()

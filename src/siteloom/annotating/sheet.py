@@ -270,11 +270,15 @@ def coverage(pages: Sequence[SheetPage], covered: float, gain: float, *, is_open
     words = f"{settled} of {len(pages)} sample pages {'is' if settled == 1 else 'are'} settled"
     is_enough = settled >= min(_LEAST_SETTLED, len(pages)) and gain < _HARDLY_MORE and not is_open
     if settled:
-        words += f" and {'shows' if settled == 1 else 'show'} {covered:.0%} of what varies"
+        words += f" and {'shows' if settled == 1 else 'show'} {_percent(covered)} of what varies"
     if settled == len(pages):
         words += ": there is nothing more to annotate here."
     elif is_enough:
         words += ": more would hardly teach anything."
     else:
-        words += f"; the next would add {max(gain, 0):.0%}."
+        words += f"; the next would add {_percent(gain)}."
     return Coverage(settled, len(pages), covered, words, is_enough)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}\N{NO-BREAK SPACE}%"
