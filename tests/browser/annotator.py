@@ -21,6 +21,20 @@ node => {
 }
 """
 
+# Where part of a text of the archived page is seen in the window: left, right and middle.
+_PLACE_OF_TEXT = """
+([selector, part]) => {
+  const frame = document.querySelector("iframe[title='Archived page']");
+  const around = frame.contentDocument.querySelector(selector);
+  const text = [...around.childNodes].find(node => node.nodeType === Node.TEXT_NODE && node.data.includes(part));
+  const range = frame.contentDocument.createRange();
+  range.setStart(text, text.data.indexOf(part));
+  range.setEnd(text, text.data.indexOf(part) + part.length);
+  const [outer, inner] = [frame, range].map(each => each.getBoundingClientRect());
+  return [outer.left + inner.left, outer.left + inner.right, outer.top + (inner.top + inner.bottom) / 2];
+}
+"""
+
 
 class Annotator:
     """The annotator in a page of a browser."""
@@ -68,7 +82,11 @@ class Annotator:
 
     def values(self, attribute: str) -> list[str]:
         """What stands beside an attribute among the values of the page that is shown."""
-        return self._row(attribute).locator("q").all_inner_texts()
+        return self.row(attribute).locator("q").all_inner_texts()
+
+    def cut_off(self, attribute: str) -> list[str]:
+        """What stands before and after the parts of texts that are the values."""
+        return self.row(attribute).locator("del").all_text_contents()
 
     def remark(self, attribute: str) -> str:
         """What is said about an attribute on all sample pages."""
@@ -76,7 +94,8 @@ class Annotator:
         row = overview.get_by_role("row").filter(has=self.page.get_by_role("rowheader", name=attribute))
         return row.get_by_role("cell").last.inner_text()
 
-    def _row(self, attribute: str) -> Locator:
+    def row(self, attribute: str) -> Locator:
+        """An attribute among the values of the page that is shown."""
         values = self.page.get_by_role("region", name="Values of this page")
         name = self.page.get_by_role("button", name=attribute, exact=True)
         return values.get_by_role("row").filter(has=name)
@@ -105,6 +124,16 @@ class Annotator:
             node.click(modifiers=["Shift"] if number else [])
         self.wait()
 
+    def drag_over(self, selector: str, part: str) -> None:
+        """Drag the mouse over part of a text of the element that a selector finds."""
+        left, right, middle = self.page.evaluate(_PLACE_OF_TEXT, [selector, part])
+        mouse = self.page.mouse
+        mouse.move(left + 1, middle)
+        mouse.down()
+        mouse.move(right - 1, middle, steps=4)
+        mouse.up()
+        self.wait()
+
     def say_absent(self, attribute: str) -> None:
         self.chip(attribute).click()
         self.page.get_by_role("button", name="absent").click()
@@ -112,7 +141,7 @@ class Annotator:
 
     def confirm(self, attribute: str) -> None:
         """Say yes to what is suggested for an attribute."""
-        self._row(attribute).get_by_role("button").click()
+        self.row(attribute).get_by_role("button").click()
         self.question.get_by_role("button", name="yes").click()
         self.wait()
 

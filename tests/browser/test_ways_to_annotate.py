@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, expect
 from playwright.sync_api import Page as BrowserPage
+from playwright.sync_api import expect
 
 from siteloom.model import Page
+from siteloom.store import Store
 
 from ..cli.command import Command
 from .annotator import Annotator
-from .conftest import Overheard
 from .serving import GUIDE, make_workspace, some_pages
 
 SHOP = "plants.example"
@@ -49,3 +50,207 @@ def shop_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shop") / ".siteloom"
     make_workspace(folder, [Page.from_text(plant.url, plant.html()) for plant in PLANTS.values()])
     return folder
+
+
+@pytest.fixture
+def workspace(shop_folder: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(shop_folder, tmp_path / ".siteloom"))
+
+
+@pytest.fixture
+def annotator(page: BrowserPage) -> Annotator:
+    """The annotator of the shop, of which nothing is known."""
+    return at_template(page, SHOP)
+
+
+def at_template(page: BrowserPage, site: str, number: int = 1) -> Annotator:
+    page.goto(f"/clusters/{site}/{number}/annotate")
+    annotator = Annotator(page)
+    annotator.wait()
+    return annotator
+
+
+def shown(annotator: Annotator) -> Plant:
+    return PLANTS[annotator.url()]
+
+
+def go_on_until(annotator: Annotator, *, has_height: bool) -> None:
+    while (shown(annotator).height is not None) != has_height:
+        annotator.go_to_next_page()
+
+
+def test_part_of_a_text_is_dragged_over(annotator: Annotator) -> None:
+    annotator.add("price")
+    annotator.drag_over(".terms", shown(annotator).price)
+    assert annotator.values("price") == [shown(annotator).price]
+    assert annotator.cut_off("price") == ["Only ", " euros each, while stocks last."]
+    for _ in range(2):
+        annotator.go_to_next_page()
+        assert annotator.values("price") == [shown(annotator).price]
+        assert annotator.cut_off("price") == ["Only ", " euros each, while stocks last."]
+
+
+def test_several_values_are_marked_with_shift(annotator: Annotator) -> None:
+    annotator.add("colour")
+    while len(shown(annotator).colours) < 3:
+        annotator.go_to_next_page()
+    items = annotator.frame.locator(".colours li")
+    annotator.click("colour", items.all())
+    assert annotator.values("colour") == shown(annotator).colours
+    expect(annotator.chip("colour")).to_have_text("1 colour+")
+    # With Shift, a value that was one of them is taken away again.
+    items.nth(1).click(modifiers=["Shift"])
+    annotator.wait()
+    assert annotator.values("colour") == [shown(annotator).colours[0], shown(annotator).colours[2]]
+    items.nth(1).click(modifiers=["Shift"])
+    annotator.wait()
+    annotator.page.get_by_role("button", name="Page before").click()
+    annotator.wait()
+    assert annotator.values("colour") == shown(annotator).colours
+
+
+def test_one_key_says_that_there_is_no_value(annotator: Annotator) -> None:
+    annotator.add("height")
+    go_on_until(annotator, has_height=True)
+    annotator.click("height", [annotator.frame.locator("em")])
+    go_on_until(annotator, has_height=False)
+    assert annotator.values("height") == []
+    assert not annotator.is_settled()
+    annotator.press("a")
+    expect(annotator.row("height")).to_contain_text("absent, says")
+    assert annotator.is_settled()
+
+
+def test_arrow_keys_lead_to_parent_and_child(annotator: Annotator) -> None:
+    annotator.add("name")
+    hint = annotator.page.locator("[data-part=hint]")
+    annotator.frame.locator("h1 b").hover()
+    expect(hint).to_contain_text("(b)")
+    for key, told in (
+        ("ArrowUp", "(h1)"),
+        ("ArrowDown", "(b)"),
+        ("ArrowUp", "(h1)"),
+        ("ArrowRight", "(p.terms)"),
+    ):
+        annotator.press(key)
+        expect(hint).to_contain_text(told)
+    annotator.press("ArrowLeft", "Enter")
+    assert annotator.values("name") == [shown(annotator).name]
+
+
+def test_attributes_are_described_where_they_stand(annotator: Annotator) -> None:
+    annotator.add("name")
+    annotator.add("sum")
+    chip, editor = annotator.chip("name"), annotator.page.get_by_role("form", name="Attribute name")
+    chip.dblclick()
+    editor.get_by_label("Mandatory").select_option("yes")
+    expect(chip).to_have_text("1 name*")
+    editor.get_by_label("Values").select_option("several")
+    expect(chip).to_have_text("1 name*+")
+    editor.get_by_label("Type").select_option("text")
+    editor.get_by_label("Name").fill("title")
+    editor.get_by_role("button", name="Done").click()
+    expect(editor).to_be_hidden()
+    annotator.chip("sum").dblclick()
+    annotator.page.get_by_role("form", name="Attribute sum").get_by_role("button", name="Remove").click()
+    annotator.wait()
+    annotator.page.reload()
+    annotator.wait()
+    expect(annotator.page.get_by_role("radio")).to_have_text(["1 title*+"])
+    annotator.chip("title").dblclick()
+    editor = annotator.page.get_by_role("form", name="Attribute title")
+    for label, told in (
+        ("Mandatory", "yes"),
+        ("Values", "several"),
+        ("Type", "text"),
+        ("Constant", "as learned"),
+    ):
+        expect(editor.get_by_label(label).locator("option:checked")).to_have_text(told)
+
+
+def test_names_that_cannot_be_are_told_and_kept(annotator: Annotator) -> None:
+    annotator.add("name")
+    annotator.add("price")
+    editor = annotator.page.get_by_role("form", name="Attribute price")
+    field = editor.get_by_label("Name")
+    annotator.chip("price").dblclick()
+    for typed, told in (("name", "There is an attribute name already"), ("  ", "An attribute needs a name")):
+        field.fill(typed)
+        editor.get_by_role("button", name="Done").click()
+        expect(editor.get_by_role("alert")).to_contain_text(told)
+        expect(field).to_have_value(typed)
+    field.fill("cost")
+    field.press("Enter")
+    expect(editor).to_be_hidden()
+    expect(annotator.page.get_by_role("radio")).to_have_text(["1 name", "2 cost"])
+    # A new attribute cannot take the name of another, either.
+    annotator.page.get_by_role("button", name="+ attribute").click()
+    field = annotator.page.get_by_label("Name of the new attribute")
+    for typed, told in (("", "An attribute needs a name"), ("cost", "There is an attribute cost already")):
+        field.fill(typed)
+        field.press("Enter")
+        expect(annotator.page.get_by_role("alert").filter(has_text=told)).to_be_visible()
+        expect(field).to_have_value(typed)
+    annotator.add("colour")
+    expect(annotator.page.get_by_role("radio")).to_have_text(["1 name", "2 cost", "3 colour"])
+
+
+class TestKnown:
+    """Some records of the shop are known."""
+
+    @pytest.fixture
+    def workspace(self, workspace: Path) -> Path:
+        with (workspace.parent / "known.csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["name", "price"])
+            writer.writerows([plant.name, plant.price] for plant in PLANTS.values())
+        kept = Command(workspace.parent)("seeds", "known.csv")
+        assert kept.returncode == 0, kept.stderr
+        return workspace
+
+    def test_known_values_are_offered(self, annotator: Annotator) -> None:
+        offer = annotator.page.get_by_role("group", name="Known attributes").get_by_role(
+            "button", name="+ name"
+        )
+        offer.click()
+        expect(annotator.chip("name")).to_be_visible()
+        annotator.wait()
+        expect(annotator.row("name")).to_contain_text("seeds")
+        assert annotator.values("name") == [shown(annotator).name]
+        expect(offer).to_be_hidden()
+        annotator.confirm("name")
+        assert annotator.is_settled()
+
+
+class TestLists:
+    """The guide's lists of restaurants."""
+
+    @pytest.fixture
+    def workspace(self, built_in_workspace: Path, tmp_path: Path) -> Path:
+        return Path(shutil.copytree(built_in_workspace, tmp_path / ".siteloom"))
+
+    def test_two_marked_records_teach_a_list(self, page: BrowserPage, workspace_store: Store) -> None:
+        annotator = at_template(page, GUIDE, list_template(workspace_store))
+        annotator.add("name")
+        names = annotator.frame.locator(".card h3 a")
+        count = names.count()
+        page.get_by_role("button", name="list").click()
+        annotator.click("name", [names.nth(0)])
+        annotator.click("name", [names.nth(1)])
+        values = page.get_by_role("region", name="Values of this page")
+        expect(values).to_contain_text(f"{count} records found, 2 marked")
+        values.get_by_role("button", name=f"all {count} are right").click()
+        annotator.wait()
+        expect(values).to_contain_text(f"{count} records found, {count} marked")
+        assert values.locator("q").all_inner_texts() == names.all_inner_texts()
+        annotator.go_to_next_page()
+        found = annotator.frame.locator(".card h3 a").count()
+        expect(values).to_contain_text(f"{found} records found, 0 marked")
+
+
+def list_template(store: Store) -> int:
+    """The number of the template of the guide's lists."""
+    lists = {page.page.url for page in some_pages() if page.kind == "list"}
+    clusters, addresses = store.clusters(GUIDE)
+    (one,) = (each for each in clusters if all(addresses[member].url in lists for member in each.members))
+    return int(one.id.rpartition("/")[2])

@@ -57,6 +57,10 @@ _ELEMENT_COLUMNS = (
     *("position", "before", "first-text", "last-position"),
 )
 _COLUMN = {name: number for number, name in enumerate(_ELEMENT_COLUMNS)}
+WALKED_COLUMNS = len(_ELEMENT_COLUMNS) - 2
+"""So many columns of elements are known as soon as these begin."""
+
+TAG, CLASS, POSITION, BEFORE = (_COLUMN[name] for name in ("tag", "class", "position", "before"))
 _TEXT_COLUMN: dict[str, int] = {name: number for number, name in enumerate(TEXT_KINDS)}
 _TELLING_COLUMN = {name: _COLUMN[_ATTRIBUTE + name] for name in TELLING_ATTRIBUTES}
 _NO_ATTRIBUTES = (NONE,) * (2 + len(TELLING_ATTRIBUTES))
@@ -87,11 +91,13 @@ class _Numbers(dict[str, int]):
 
 
 class Words:
-    """Numbers for texts."""
+    """Numbers for texts; those given at the start are all different and have theirs in their order."""
 
-    def __init__(self) -> None:
+    def __init__(self, texts: Sequence[str] = ()) -> None:
         self._numbers = _Numbers()
+        self._numbers.update(zip(texts, range(len(texts)), strict=True))
         self.texts = self._numbers.texts
+        self.texts += texts
         self.number: Callable[[str], int] = self._numbers.__getitem__
         """The number of a text, a new one if it has none yet."""
 
@@ -217,6 +223,19 @@ class _InsideTexts:
             self._pieces.append(" ")
 
 
+class Walked(NamedTuple):
+    """Units one after the other, as a walk through them finds them."""
+
+    words: Words
+    first_elements: Ints  # of each unit
+    first_texts: Ints  # of each unit
+    elements: Ints  # by columns, all but first-text and last-position
+    parents: Ints
+    spans: Ints  # of each element its first text, and the end of those that it has
+    texts: Ints  # by columns: unit, parent, value, number in the parent
+    class_words: Mapping[int, list[int]]  # of each class that occurs
+
+
 class TableBuilder:
     """Takes in one unit after the other; trees are not kept.
 
@@ -261,6 +280,20 @@ class TableBuilder:
         self.units += 1
         return rows
 
+    @property
+    def walked(self) -> Walked:
+        """All units that were taken in so far."""
+        return Walked(
+            self.words,
+            np.array(self.first_elements, np.int32),
+            np.array(self.unit_starts, np.int32),
+            np.array(self.elements, np.int32).reshape(-1, WALKED_COLUMNS).T,
+            np.array(self.parents, np.int32),
+            np.array([self.span_starts, self.span_ends], np.int32),
+            np.array(self.texts, np.int32).reshape(-1, 4).T,
+            self.class_words,
+        )
+
     def _add_tree(self, root: Element, outside: _Open, rows: UnitRows) -> None:
         opened = [outside]
         above = outside
@@ -294,10 +327,12 @@ class TableBuilder:
         if parent.children is None:
             parent.children = {}
         parent.children[tag] = place = parent.children.get(tag, 0) + 1
+        # Whoever numbers the words of a part of a page must come to the same order: that of the columns.
+        tag_number = number(tag)
         names = self._named(attributes) if attributes else _NO_ATTRIBUTES
         position = number(f"{tag} {place}")  # no tag has a blank
         # Nothing may follow in the unit, but before the element there is a text all the same.
-        self.elements.extend((number(tag), *names, position, self._last_text))
+        self.elements.extend((tag_number, *names, position, self._last_text))
         self.parents.append(parent.row)
         self.span_starts.append(self.text_count)
         self.span_ends.append(self.text_count)
@@ -306,14 +341,20 @@ class TableBuilder:
         """The columns of an element that its HTML attributes give: id, class, and those that tell."""
         number = self.words.number
         names = [*_NO_ATTRIBUTES]
+        class_ = ""
+        telling = []
         for name, value in attributes:
             if name == "class":
-                names[1] = self._class_number(value)
+                class_ = value
             elif name == "id":
                 if value:
                     names[0] = number(value)
             elif name in _TELLING_COLUMN and value:
-                names[_TELLING_COLUMN[name] - 1] = number(" ".join(attribute_words(value)))
+                telling.append((_TELLING_COLUMN[name] - 1, value))
+        if class_:
+            names[1] = self._class_number(class_)
+        for column, value in sorted(telling):
+            names[column] = number(" ".join(attribute_words(value)))
         return names
 
     def _class_number(self, value: str) -> int:
@@ -338,17 +379,17 @@ class TableBuilder:
 
 
 class Table:
-    """All units that a builder took in, as arrays."""
+    """Units as arrays: all that a builder took in, or parts of these."""
 
-    def __init__(self, builder: TableBuilder) -> None:
-        words = builder.words
+    def __init__(self, found: TableBuilder | Walked) -> None:
+        walked = found if isinstance(found, Walked) else found.walked
+        words = walked.words
         self.words = words
-        self.units = builder.units
-        texts = np.array(builder.texts, np.int32).reshape(-1, 4).T
-        self.first_elements = np.array(builder.first_elements, np.int32)
-        self.first_texts = np.array(builder.unit_starts, np.int32)
-        self.text_unit, self.text_parent, self.text_value = texts[0].copy(), texts[1].copy(), texts[2].copy()
-        count = texts.shape[1]
+        self.units = len(walked.first_elements)
+        self.first_elements = walked.first_elements
+        self.first_texts = walked.first_texts
+        self.text_unit, self.text_parent, self.text_value = (column.copy() for column in walked.texts[:3])
+        count = walked.texts.shape[1]
         starts = self.first_texts
         prefixes = np.array(
             [words.number(prefix) if (prefix := _prefix(text)) else NONE for text in list(words.texts)],
@@ -356,29 +397,29 @@ class Table:
         )
         before = np.concatenate([[NONE], self.text_value[:-1]]).astype(np.int32)[:count]
         before[starts[starts < count]] = NONE
-        self.text_columns = np.stack([before, prefixes[self.text_value], texts[3]])
-        span_starts, span_ends = np.array([builder.span_starts, builder.span_ends], np.int32)
+        self.text_columns = np.stack([before, prefixes[self.text_value], walked.texts[3]])
+        span_starts, span_ends = walked.spans
         padded = np.append(self.text_value, NONE)
-        columns = np.array(builder.elements, np.int32).reshape(-1, len(_ELEMENT_COLUMNS) - 2).T
         self.elements = np.vstack(
             [
-                columns,
+                walked.elements,
                 np.where(span_ends > span_starts, padded[span_starts], NONE),
-                _last_positions(columns[_COLUMN["tag"]], builder),
+                _last_positions(walked),
             ]
         ).astype(np.int32)
         # Of what is not there, the first text comes after all others.
         self.text_starts = np.append(span_starts, count)
-        self.parents = np.append(np.array(builder.parents, np.int32), NONE)  # the parent of NONE is NONE
-        self.class_words = {NONE: [], **builder.class_words}
+        self.parents = np.append(walked.parents, np.int32(NONE))  # the parent of NONE is NONE
+        self.class_words = {NONE: [], **walked.class_words}
         self.classes_with: defaultdict[int, list[int]] = defaultdict(list)
-        for class_, found in builder.class_words.items():
-            for word in found:
+        for class_, its_words in walked.class_words.items():
+            for word in its_words:
                 self.classes_with[word].append(class_)
         self.insides: dict[str, _Said] = {}
         self.rows: dict[tuple[str, frozenset[str]], Rows] = {}  # of each target that was asked for
         self._shapes = np.empty(0, np.int32)
-        self.add_insides(builder.insides)
+        if not isinstance(found, Walked):
+            self.add_insides(found.insides)
 
     def add_insides(self, found: Mapping[str, Sequence[Inside]]) -> None:
         """Take in what HTML attributes say, or elements of a tag, in all units; rows come in their order."""
@@ -665,24 +706,25 @@ def _keys(table: Table, target: str, tags: Collection[str] | None) -> Collection
     return [key for key in table.insides if not key.startswith("@")] if tags is None else tags
 
 
-def _last_positions(tags: Ints, builder: TableBuilder) -> Ints:
+def _last_positions(walked: Walked) -> Ints:
     """For each element "tag 1" if it is the last child of its parent that has its tag, else NONE.
 
     Nothing is said of the others: what is not the last changes its place whenever the list grows.
     """
-    parents = np.array(builder.parents, np.int64)
+    words, tags = walked.words, walked.elements[_COLUMN["tag"]]
+    parents = walked.parents.astype(np.int64)
     count = len(parents)
     if not count:
         return np.empty(0, np.int32)
     # The topmost elements of a unit are children of one that is none of its own.
-    units = np.searchsorted(builder.first_elements, np.arange(count), side="right")
+    units = np.searchsorted(walked.first_elements, np.arange(count), side="right")
     parents = np.where(parents == NONE, -units, parents)
-    families = parents * len(builder.words.texts) + tags
+    families = parents * len(words.texts) + tags
     # Of several equal ones `unique` names the first: so it is asked from the end.
     last = count - 1 - np.unique(families[::-1], return_index=True)[1]
     found = np.full(count, NONE, np.int32)
     known, places = np.unique(tags[last], return_inverse=True)
-    texts = [builder.words.number(f"{builder.words.texts[tag]} 1") for tag in known.tolist()]
+    texts = [words.number(f"{words.texts[tag]} 1") for tag in known.tolist()]
     found[last] = np.array(texts, np.int32)[places]
     return found
 

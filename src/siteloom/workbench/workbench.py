@@ -12,6 +12,7 @@ from siteloom.annotating.sheet import (
     Sheet,
     SheetAttribute,
     SheetPage,
+    Value,
     cell,
     coverage,
     questions,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from siteloom.annotating.picks import Pick
-    from siteloom.annotating.sheet import Cell, Known, Value
+    from siteloom.annotating.sheet import Cell, Known
     from siteloom.annotating.statements import PageStatements, Statement, Statements
     from siteloom.model import Record
     from siteloom.store import Annotation, ClusterSchema, Store
@@ -394,8 +395,14 @@ def _sheet_page(
 def _cell(
     page: SamplePage, said: Statement | None, record: Record | None, name: str, known: Known | None
 ) -> Cell:
-    values = [page.value(*value) for value in said.values] if said is not None else []
-    return cell(said, values, None if record is None else _values(page, record, name), known)
+    finds = None if record is None else _values(page, record, name)
+    by_text = {value.text: value.pick for value in finds or ()}
+    values = [
+        # Of a text that stands on the page more than once, the one that rules find is more likely meant.
+        Value(text, by_text[text]) if node is None and text in by_text else page.value(text, node)
+        for text, node in (said.values if said is not None else ())
+    ]
+    return cell(said, values, finds, known)
 
 
 def _values(page: SamplePage, record: Record, name: str) -> list[Value]:

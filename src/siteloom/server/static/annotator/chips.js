@@ -13,12 +13,17 @@ const MOST_OFFERS = 6;
 
 const TYPES = ["text", "number", "price", "date", "url", "image", "rating"];
 
+/** Characters of a name, of which the server takes no more. */
+const LONGEST_NAME = 100;
+
 /** Number of the colour of the attribute at a place. @param {number} place */
 export const colourOf = (place) => (place % COLOURS) + 1;
 
 /**
  * @typedef {object} ChipActions
  * @property {(name: string) => void} choose
+ * @property {(name: string, former: string | null) => string | null} problemOfName why an attribute, which may
+ *   have another name now, cannot be called so
  * @property {(name: string, schema: Schema & {name: string}) => void} setAttribute
  * @property {(name: string) => void} removeAttribute
  * @property {() => void} leave the keys go back to the page
@@ -60,10 +65,10 @@ export class Chips {
   /** Ask for the name of a new attribute, in place. */
   add() {
     if (!this.#mayChange || this.#bar.querySelector("form")) return;
-    const input = /** @type {HTMLInputElement} */ (make("input", {
-      type: "text", "aria-label": "Name of the new attribute", placeholder: "name", autocomplete: "off", required: true,
-    }));
-    const form = make("form", { class: "adder" }, input);
+    const field = new NameField({ "aria-label": "Name of the new attribute", placeholder: "name" },
+      (name) => this.#actions.problemOfName(name, null));
+    const { input } = field;
+    const form = make("form", { class: "adder" }, input, field.told);
     const close = () => {
       if (this.#adder.hidden === false) return; // taking the form away blurs its field, which closes it again
       this.#adder.hidden = false;
@@ -71,9 +76,10 @@ export class Chips {
     };
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      const name = input.value.trim();
+      const name = field.read();
+      if (name === null) return;
       close();
-      if (name) this.#actions.setAttribute(name, { ...UNSAID_SCHEMA, name });
+      this.#actions.setAttribute(name, { ...UNSAID_SCHEMA, name });
       this.#actions.leave();
     });
     input.addEventListener("keydown", (event) => {
@@ -92,20 +98,21 @@ export class Chips {
     if (!this.#mayChange) return;
     let { name } = attribute;
     const schema = schemaOf(attribute);
+    const field = new NameField({ value: name, onchange: () => save() },
+      (newName) => this.#actions.problemOfName(newName, name));
     const save = () => {
-      const newName = nameInput.value.trim() || name;
+      const newName = field.read();
+      if (newName === null) return false;
       this.#actions.setAttribute(name, { ...schema, name: newName });
       name = newName;
+      return true;
     };
-    const nameInput = /** @type {HTMLInputElement} */ (make("input", {
-      type: "text", value: name, autocomplete: "off", onchange: save,
-    }));
     const form = make("form", { class: "inline", "aria-label": `Attribute ${name}`, onsubmit: (event) => {
       event.preventDefault();
-      if (nameInput.value.trim() !== name) save();
-      this.closeEditor();
+      if (save()) this.closeEditor();
     } },
-      labelled("Name", nameInput),
+      labelled("Name", field.input),
+      field.told,
       ...choicesFor(attribute).map(({ label, key, options }) =>
         labelled(label, select(options, schema[key], (value) => {
           schema[key] = value;
@@ -120,8 +127,8 @@ export class Chips {
     form.addEventListener("keydown", (event) => event.key === "Escape" && this.closeEditor());
     fill(this.#editor, form);
     this.#editor.hidden = false;
-    nameInput.focus();
-    nameInput.select();
+    field.input.focus();
+    field.input.select();
   }
 
   closeEditor() {
@@ -168,6 +175,29 @@ export class Chips {
     const next = (place + step + chips.length) % chips.length;
     chips[next].focus();
     chips[next].click();
+  }
+}
+
+/** A field for the name of an attribute, and what is wrong with what was typed there. */
+class NameField {
+  #problemOf;
+
+  /** @param {Record<string, any>} settings @param {(name: string) => string | null} problemOf */
+  constructor(settings, problemOf) {
+    this.#problemOf = problemOf;
+    this.input = /** @type {HTMLInputElement} */ (make("input", {
+      type: "text", autocomplete: "off", maxLength: LONGEST_NAME, ...settings,
+    }));
+    this.told = make("span", { class: "error", role: "alert" });
+  }
+
+  /** The name that was typed; null if it cannot be one, which is told. @returns {string | null} */
+  read() {
+    const name = this.input.value.trim().replace(/\s+/g, " ");
+    const problem = this.#problemOf(name);
+    this.told.textContent = problem ?? "";
+    this.input.setAttribute("aria-invalid", String(problem !== null));
+    return problem === null ? name : null;
   }
 }
 

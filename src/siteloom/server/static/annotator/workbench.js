@@ -65,6 +65,7 @@ export class Workbench {
     this.#cursor = cursorOn(page !== null && pageOf(state, page) ? page : state.pages[0].id);
     this.#chips = new Chips(this.#part("chips"), this.#part("editor"), mayChange, {
       choose: (name) => this.#choose(name),
+      problemOfName: (name, former) => problemOfName(this.#model.state, name, former),
       setAttribute: (name, schema) => this.#setAttribute(name, schema),
       removeAttribute: (name) => this.#change(`removed ${name}`, [{ kind: "removal", name }]),
       leave: () => this.#part("page").focus(),
@@ -190,8 +191,6 @@ export class Workbench {
   /** @param {string} name @param {Schema & {name: string}} schema */
   #setAttribute(name, schema) {
     const former = attributeOf(this.#model.state, name);
-    const isTaken = schema.name !== name && attributeOf(this.#model.state, schema.name);
-    if (isTaken) return this.#say(`There is an attribute ${schema.name} already.`);
     if (former && schema.name === name && isSameSchema(former, schema)) return this.#choose(name);
     if (this.#cursor.attribute === name || !former) this.#move({ attribute: schema.name, exact: null });
     this.#change(former ? `changed ${schema.name}` : `added ${schema.name}`, [{ kind: "attribute", name, schema }]);
@@ -640,6 +639,19 @@ export class Workbench {
     const elements = (/** @type {number} */ number) => this.#frame.element(number);
     this.#frame.overlay?.point(outlineOf(this.#model.state, this.#cursor, this.#target, elements, this.#palette));
   }
+}
+
+/**
+ * Why an attribute, which may have another name now, cannot be called so.
+ * @param {State} state
+ * @param {string} name
+ * @param {string | null} former
+ */
+function problemOfName(state, name, former) {
+  if (!name) return "An attribute needs a name, such as price.";
+  if (name.startsWith("_")) return "Names that begin with _ are kept for other things: choose another.";
+  const isTaken = name !== former && attributeOf(state, name);
+  return isTaken ? `There is an attribute ${name} already: choose another name.` : null;
 }
 
 /** @param {Schema} a @param {Schema} b */
