@@ -18,7 +18,18 @@ def value(text: str, confidence: float | None = None) -> Value:
 
 
 def page(number: int, cells: Mapping[str, Cell], *, is_settled: bool = False) -> SheetPage:
-    return SheetPage(100 + number, number, f"http://a.example/{number}", "v", "", 0.5, is_settled, [], cells)
+    return SheetPage(
+        id=100 + number,
+        number=number,
+        url=f"http://a.example/{number}",
+        version="v",
+        revision=0,
+        title="",
+        covered=0.5,
+        is_settled=is_settled,
+        authors=[],
+        cells=cells,
+    )
 
 
 def suggested(text: str, confidence: float = 0.99) -> Cell:

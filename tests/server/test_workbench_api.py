@@ -50,11 +50,17 @@ def element(browser: Browser, page: dict[str, Any], tag: str) -> int:
 
 
 def say(browser: Browser, page: dict[str, Any], values: object, **more: object) -> Any:
-    return browser.send("PUT", f"{API}/pages/{page['id']}/values", {"values": values, "seen": {}, **more})
+    body = {"values": values, "seen": {}, "version": page.get("version", ""), **more}
+    return browser.send("PUT", f"{API}/pages/{page['id']}/values", body)
+
+
+def describe(browser: Browser, attribute: str, **told: object) -> Any:
+    seen = browser.get(f"{API}/workbench").json()["schema_revision"]
+    return browser.send("PUT", f"{API}/attributes/{quote(attribute, safe='')}", {"seen": seen, **told})
 
 
 def test_a_click_is_kept_and_every_page_is_suggested_its_value(ana: Browser) -> None:
-    state = ana.send("PUT", f"{API}/attributes/name", {"mandatory": True}).json()
+    state = describe(ana, "name", mandatory=True).json()
     assert [one["name"] for one in state["attributes"]] == ["name"]
     first = state["pages"][0]
     pick = {"element": element(ana, first, "h1"), "text": 1}
@@ -73,7 +79,7 @@ def test_a_click_is_kept_and_every_page_is_suggested_its_value(ana: Browser) -> 
 
 
 def test_part_of_a_text_is_the_value(ana: Browser) -> None:
-    state = ana.send("PUT", f"{API}/attributes/price", {}).json()
+    state = describe(ana, "price").json()
     first = state["pages"][0]
     pick = {"element": element(ana, first, "b"), "text": 1, "start": 1, "end": 5}
     state = say(ana, first, {"price": [pick]}).json()
@@ -84,7 +90,7 @@ def test_part_of_a_text_is_the_value(ana: Browser) -> None:
 
 def test_who_was_overtaken_is_told_what_holds_now(shop: People, ana: Browser) -> None:
     ben = shop.browser("ben", "editor")
-    state = ana.send("PUT", f"{API}/attributes/name", {}).json()
+    state = describe(ana, "name").json()
     first = state["pages"][0]
     pick = {"element": element(ana, first, "h1"), "text": 1}
     assert say(ana, first, {"name": [pick]}, seen={"name": 0}).status_code == 200
@@ -98,7 +104,7 @@ def test_who_was_overtaken_is_told_what_holds_now(shop: People, ana: Browser) ->
 
 
 def test_what_is_wrong_is_told_in_a_sentence(ana: Browser) -> None:
-    state = ana.send("PUT", f"{API}/attributes/name", {}).json()
+    state = describe(ana, "name").json()
     first = state["pages"][0]
     for answer, status, sentence in (
         (ana.get("/api/clusters/shop.example/9/workbench"), 404, "There is no template shop.example/9"),
@@ -107,9 +113,9 @@ def test_what_is_wrong_is_told_in_a_sentence(ana: Browser) -> None:
         (say(ana, first, {"name": [{"element": 999}]}), 400, "The page has no element 999"),
         (say(ana, first, {"name": [{"element": 0, "text": 9}]}), 400, "has no text 9"),
         (say(ana, first, {"name": "Oak"}), 422, "values"),
-        (ana.send("PUT", f"{API}/attributes/%20", {}), 400, "An attribute needs a name"),
-        (ana.send("PUT", f"{API}/attributes/x", {"type": "colour"}), 422, "type"),
-        (ana.send("DELETE", f"{API}/attributes/colour"), 404, "There is no attribute colour"),
+        (describe(ana, " "), 400, "An attribute needs a name"),
+        (describe(ana, "x", type="colour"), 422, "type"),
+        (ana.send("DELETE", f"{API}/attributes/colour?seen=0.0"), 404, "There is no attribute colour"),
     ):
         assert answer.status_code == status, answer.text
         assert sentence in answer.json()["detail"]
@@ -120,23 +126,43 @@ def test_viewers_look_but_change_nothing(shop: People, ana: Browser) -> None:
     page = eve.get(f"{API}/workbench").json()["pages"][0]
     for answer in (
         say(eve, page, {"name": []}),
-        eve.send("PUT", f"{API}/attributes/name", {}),
-        eve.send("DELETE", f"{API}/attributes/name"),
+        eve.send("PUT", f"{API}/attributes/name", {"seen": 0}),
+        eve.send("DELETE", f"{API}/attributes/name?seen=0.0"),
         eve.send("POST", f"{API}/finish"),
     ):
         assert answer.status_code == 403
     assert ana.get(f"{API}/workbench").json()["attributes"] == []
 
 
-def test_names_of_attributes_may_be_anything(ana: Browser) -> None:
-    odd = 'a/b "c" <d> ü%'
-    assert ana.send("PUT", f"{API}/attributes/{quote(odd, safe='')}", {}).status_code == 200
-    state = ana.send("PUT", f"{API}/attributes/{quote(odd, safe='')}", {"name": "plain"}).json()
-    assert [one["name"] for one in state["attributes"]] == ["plain"]
+def test_names_of_attributes_may_be_odd(ana: Browser) -> None:
+    odd = 'a "c" <d> ü%?#'
+    assert describe(ana, odd).status_code == 200
+    assert [one["name"] for one in describe(ana, odd, name="plain").json()["attributes"]] == ["plain"]
+    for name in ("a/b", "_url", "x" * 101):
+        assert describe(ana, "plain", name=name).status_code == 400
+
+
+def test_who_changes_attributes_that_another_has_changed_is_told(shop: People, ana: Browser) -> None:
+    ben = shop.browser("ben", "editor")
+    describe(ana, "name", multi=True)
+    late = ben.send("PUT", f"{API}/attributes/name", {"seen": 0, "mandatory": True})
+    assert late.status_code == 409
+    (attribute,) = late.json()["state"]["attributes"]
+    assert attribute["multi"] is True
+    assert ben.send("DELETE", f"{API}/attributes/name?seen=0.0").status_code == 409
+    again = ana.send("PUT", f"{API}/attributes/name", {"seen": 0, "multi": True})  # the answer was lost
+    assert again.status_code == 200
+
+
+def test_a_click_on_a_page_that_was_shown_otherwise_is_not_kept(ana: Browser) -> None:
+    first = describe(ana, "name").json()["pages"][0]
+    answer = say(ana, {**first, "version": "0123"}, {"name": [{"element": 3, "text": 1}]})
+    assert answer.status_code == 409
+    assert answer.json()["state"]["pages"][0]["version"] == first["version"]
 
 
 def test_a_page_is_shown_in_the_version_that_was_annotated(shop: People, ana: Browser) -> None:
-    state = ana.send("PUT", f"{API}/attributes/name", {}).json()
+    state = describe(ana, "name").json()
     first = state["pages"][0]
     say(ana, first, {"name": [{"element": element(ana, first, "h1"), "text": 1}]})
     number = int(first["url"][-1])

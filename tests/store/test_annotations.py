@@ -7,10 +7,11 @@ from sqlalchemy import select, update
 
 from siteloom.errors import StoreError
 from siteloom.model import Attribute, Example, Page, Resource
-from siteloom.store import ClusterSchema, PageAddress, Store, schema
+from siteloom.store import Amendment, Annotation, ClusterSchema, PageAddress, Store, schema
 
 from .helpers import assert_sound, day, page, put
 
+CLUSTER = "a.example/1"
 ODD_TEXT = "a\0b \ud800 c\udfff \N{SNAKE} \x1b \u2028 'quoted' \\u0041 \\"
 
 
@@ -194,48 +195,82 @@ def test_pages_can_be_annotated_while_others_are_written(store: Store) -> None:
     assert names(store) == [(annotated.url, annotated.html, "150")]
 
 
+def amend(store: Store, of: Page, name: str | None, follows: Annotation | None, author: str = "ana") -> bool:
+    example = Example(of, {} if name is None else {"name": [name]})
+    return store.amend(CLUSTER, [Amendment(address(of), example, follows)], author, schema_follows=0)
+
+
 def test_an_amendment_follows_the_newest_annotation_or_is_refused(store: Store) -> None:
     given = page("http://a.example/1")
     put(store, given)
-    where = address(given)
-    (number,) = store.page_ids([where])
+    (number,) = store.page_ids([address(given)])
 
-    first = store.amend_example(where, Example(given, {"name": ["a"]}), "ana", follows=None)
-    assert first is not None
-    assert store.amend_example(where, Example(given, {"name": ["b"]}), "ben", follows=None) is None
+    assert amend(store, given, "a", None)
+    assert not amend(store, given, "b", None, "ben")
     (seen,) = store.annotations([number])
-    assert (seen.id, seen.author, seen.example["values"]) == (first, "ana", {"name": ["a"]})
-    second = store.amend_example(where, Example(given, {"name": ["b"]}), "ben", follows=seen)
-    assert second == store.newest_annotation([number])
+    assert (seen.author, seen.example["values"]) == ("ana", {"name": ["a"]})
+    assert amend(store, given, "b", seen, "ben")
+    assert store.annotations([number])[-1].id == store.newest_annotation([number])
     assert [example.values for example in store.examples()] == [{"name": ["b"]}]
-    assert store.amend_example(where, Example(given, {"name": ["c"]}), "ana", follows=seen) is None
+    assert not amend(store, given, "c", seen)
 
 
 def test_an_empty_amendment_takes_back_what_was_said(store: Store) -> None:
     given = page("http://a.example/1")
     put(store, given)
-    where = address(given)
     save(store, given, "a")
-    (before,) = store.annotations(store.page_ids([where]))
+    (before,) = store.annotations(store.page_ids([address(given)]))
 
-    store.amend_example(where, Example(given), "ana", follows=before)
+    assert amend(store, given, None, before)
 
     assert store.examples() == []
     assert store.annotated_pages() == []
     assert store.sites()[0].annotated == 0
-    assert len(store.annotations(store.page_ids([where]))) == 2
+    assert len(store.annotations(store.page_ids([address(given)]))) == 2
 
 
 def test_an_amendment_holds_although_its_clock_is_late(store: Store) -> None:
     given = page("http://a.example/1")
     put(store, given)
-    where = address(given)
-    store.save_example(where, Example(given, {"name": ["a"]}), at=day(400_000))
-    (before,) = store.annotations(store.page_ids([where]))
+    store.save_example(address(given), Example(given, {"name": ["a"]}), at=day(400_000))
+    (before,) = store.annotations(store.page_ids([address(given)]))
 
-    store.amend_example(where, Example(given, {"name": ["b"]}), "ana", follows=before)
+    assert amend(store, given, "b", before)
 
     assert [example.values for example in store.examples()] == [{"name": ["b"]}]
+
+
+def test_pages_and_schema_are_amended_together_or_not_at_all(store: Store) -> None:
+    one, other = page("http://a.example/1"), page("http://a.example/2")
+    put(store, one, other)
+    amendments = [Amendment(address(each), Example(each, {"name": ["a"]}), None) for each in (one, other)]
+    schema_now = {"name": Attribute()}
+    save(store, other, "b")  # meanwhile
+
+    assert not store.amend(CLUSTER, amendments, "ana", schema_follows=0, attributes=schema_now)
+    assert [(name, url) for url, _, name in names(store)] == [("b", other.url)]
+    assert store.cluster_schema(CLUSTER).revision == 0
+
+    (newest,) = store.annotations(store.page_ids([address(other)]))
+    amendments[1] = amendments[1]._replace(follows=newest)
+    assert store.amend(CLUSTER, amendments, "ana", schema_follows=0, attributes=schema_now)
+    assert {name for _, _, name in names(store)} == {"a"}
+    assert store.cluster_schema(CLUSTER) == ClusterSchema(1, schema_now)
+    # Of a schema that has been changed since, nothing is said.
+    (newest,) = store.annotations(store.page_ids([address(one)]))
+    assert not amend(store, one, "c", newest)
+
+
+def test_the_schema_of_a_cluster_is_kept_in_its_order_and_never_overwritten(store: Store) -> None:
+    assert store.cluster_schema(CLUSTER) == ClusterSchema(0, {})
+    first = {"price": Attribute(type="price"), "name": Attribute(mandatory=True)}
+    assert store.amend(CLUSTER, [], "ana", schema_follows=0, attributes=first)
+    assert not store.amend(CLUSTER, [], "ben", schema_follows=0, attributes={})
+    kept = store.cluster_schema(CLUSTER)
+    assert (kept.revision, list(kept.attributes.items())) == (1, list(first.items()))
+    assert store.amend(CLUSTER, [], "ben", schema_follows=1, attributes={"name": Attribute()})
+    assert store.cluster_schema(CLUSTER) == ClusterSchema(2, {"name": Attribute()})
+    assert store.cluster_schema("a.example/2").revision == 0
 
 
 def test_pages_are_known_by_numbers(store: Store) -> None:
@@ -251,15 +286,3 @@ def test_pages_are_known_by_numbers(store: Store) -> None:
         (addresses[1], one.html),
     ]
     assert store.page_by_id(max(numbers) + 1) is None
-
-
-def test_the_schema_of_a_cluster_is_kept_in_its_order_and_never_overwritten(store: Store) -> None:
-    assert store.cluster_schema("a.example/1") == ClusterSchema(0, {})
-    first = {"price": Attribute(type="price"), "name": Attribute(mandatory=True)}
-    assert store.save_cluster_schema("a.example/1", first, "ana", follows=0)
-    assert not store.save_cluster_schema("a.example/1", {}, "ben", follows=0)
-    kept = store.cluster_schema("a.example/1")
-    assert (kept.revision, list(kept.attributes.items())) == (1, list(first.items()))
-    assert store.save_cluster_schema("a.example/1", {"name": Attribute()}, "ben", follows=1)
-    assert store.cluster_schema("a.example/1") == ClusterSchema(2, {"name": Attribute()})
-    assert store.cluster_schema("a.example/2").revision == 0

@@ -96,9 +96,12 @@ def pick_of(elements: Sequence[Element], numbers: Mapping[Element, int], node: s
 def _whole(element: Element, pick: Pick) -> tuple[str, str]:
     """All of the text or attribute that a pick is about, as it stands there, and the path of its node."""
     if pick.attribute is not None:
-        value = element.get(pick.attribute)
         if pick.text is not None:
             raise UsageError("A value is taken from a text or from an attribute, not from both: send one.")
+        try:
+            value = element.get(pick.attribute)
+        except ValueError:  # nothing can be called so, like {
+            value = None
         if value is None:
             raise UsageError(f"The element {pick.element} has no {pick.attribute}: load the page again.")
         return value, f"{node_path(element)}/@{pick.attribute}"

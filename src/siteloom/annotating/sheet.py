@@ -70,6 +70,7 @@ class SheetPage:
     number: int
     url: str
     version: str
+    revision: int
     title: str
     covered: float
     is_settled: bool
@@ -159,6 +160,7 @@ class Sheet:
     site: str
     cluster_pages: int
     revision: str
+    schema_revision: int
     is_list: bool
     attributes: Sequence[SheetAttribute]
     offers: Sequence[Offer]
@@ -189,6 +191,7 @@ def _texts(values: Iterable[Value]) -> set[str]:
 
 def questions(pages: Sequence[SheetPage], attributes: Sequence[str]) -> list[Question]:
     """What to ask, the most worthwhile first: contradictions, gaps, doubts, then all that is suggested."""
+    is_list = any(page.records for page in pages)
     usual = {name for name in attributes if _share(pages, name) >= _USUAL}
     asked: list[tuple[int, Question]] = []
     for page in pages:
@@ -197,7 +200,11 @@ def questions(pages: Sequence[SheetPage], attributes: Sequence[str]) -> list[Que
             if kind is not None:
                 rank = _RANKS[kind] if kind != "empty" or name in usual else _RANKS["suggested"]
                 asked.append((rank, Question(page.id, name, None, kind, _words(page, name, found, kind))))
-        asked += [(rank, question) for rank, question in _list_questions(page)]
+        if is_list:
+            asked += _list_questions(page)
+            if not (page.records or page.found_records):
+                text = f"Page {page.number}: no records are found."
+                asked.append((_RANKS["empty"], Question(page.id, None, None, "empty", text)))
     asked.sort(key=lambda ranked: ranked[0])  # stable: pages and attributes keep their order
     return [question for _, question in asked]
 
@@ -243,8 +250,8 @@ def _list_questions(page: SheetPage) -> Iterable[tuple[int, Question]]:
             if found.differs:
                 text = _words(page, name, found, "differs")
                 yield _RANKS["differs"], Question(page.id, name, number, "differs", text)
-    if not page.is_settled and page.found_records:
-        count = len(page.found_records)
+    count = len(page.found_records)
+    if count and not page.is_settled:
         seen = "1 record is" if count == 1 else f"{count} records are"
         text = f"Page {page.number}: {seen} found. Are these all?"
         yield _RANKS["suggested"], Question(page.id, None, None, "suggested", text)

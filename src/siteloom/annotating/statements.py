@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from siteloom.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from siteloom.annotating.picks import Picked
@@ -55,6 +55,11 @@ class PageStatements(NamedTuple):
         """Every statement."""
         return [said for part in (self.values, *self.records) for said in part.values()]
 
+    @property
+    def as_list(self) -> PageStatements:
+        """The same of a page that is a list: what was said of it as a whole is said of its first record."""
+        return self if self.records or not self.values else PageStatements({}, (self.values,))
+
     def of(self, record: int | None) -> Statements:
         """What holds of the whole page or of one record; nothing yet of a record that no one told of."""
         if record is None:
@@ -63,41 +68,82 @@ class PageStatements(NamedTuple):
 
 
 def statements(versions: Iterable[Version]) -> PageStatements:
-    """What holds after all versions, the oldest first; who repeats a statement did not make it."""
+    """What holds after all versions, the oldest first.
+
+    Who repeats a statement did not make it, nor who gave its attribute another name, or counted its record
+    otherwise.
+    """
     found = PageStatements({}, ())
     for version in versions:
         example = version.example
         nodes = [*example.record_nodes, *({} for _ in example.records)]
-        found = PageStatements(
-            _continued(found.values, example.values, example.nodes, version),
-            tuple(
-                _continued(found.of(number), record, nodes[number], version)
-                for number, record in enumerate(example.records)
-            ),
+        parts = [
+            _stated(example.values, example.nodes),
+            *(_stated(record, nodes[number]) for number, record in enumerate(example.records)),
+        ]
+        earlier = _Earlier(found, names={name for part in parts for name in part})
+        values, *records = (
+            {
+                name: earlier.statement(number, name, said)
+                or Statement(said, version.author, version.at, version.revision)
+                for name, said in part.items()
+            }
+            for number, part in enumerate(parts)
         )
+        found = PageStatements(values, tuple(records))
     return found
 
 
-def _continued(
-    before: Statements,
-    values: Mapping[str, Sequence[str]],
-    nodes: Mapping[str, Sequence[str]],
-    version: Version,
-) -> Statements:
-    after: Statements = {}
+class _Earlier:
+    """What held before, to be found again; `names` are those of all attributes that are told of now."""
+
+    def __init__(self, before: PageStatements, names: Collection[str]) -> None:
+        self._parts = (before.values, *before.records)
+        self._by_name: dict[tuple[str, tuple[StatedValue, ...]], Statement] = {}
+        self._renamed: dict[tuple[StatedValue, ...], Statement] = {}
+        for part in self._parts:
+            for name, one in part.items():
+                if one.values:  # that something is absent could have been said of anything
+                    self._by_name.setdefault((name, one.values), one)
+                    if name not in names:
+                        self._renamed.setdefault(one.values, one)
+
+    def statement(self, part: int, name: str, said: tuple[StatedValue, ...]) -> Statement | None:
+        """The same statement as it was made before: at the same place, of another record, by another name."""
+        same = self._parts[part].get(name) if part < len(self._parts) else None
+        if same is not None and same.values == said:
+            return same
+        return self._by_name.get((name, said)) or self._renamed.get(said)
+
+
+def _stated(
+    values: Mapping[str, Sequence[str]], nodes: Mapping[str, Sequence[str]]
+) -> dict[str, tuple[StatedValue, ...]]:
+    stated = {}
     for name, texts in values.items():
         paths = list(nodes.get(name, ()))
-        said = tuple(
+        stated[name] = tuple(
             StatedValue(text, paths[number] if number < len(paths) else None)
             for number, text in enumerate(texts)
         )
-        known = before.get(name)
-        after[name] = (
-            known
-            if known is not None and known.values == said
-            else Statement(said, version.author, version.at, version.revision)
-        )
-    return after
+    return stated
+
+
+def as_list(example: Example) -> Example:
+    """An example of a page that is a list: what was said of the page as a whole is its first record.
+
+    A record of which nothing is known but what it lacks tells nothing.
+    """
+    records = [*example.records] or [example.values]
+    nodes = [*example.record_nodes] or [example.nodes if not example.records else {} for _ in records]
+    kept = [number for number, record in enumerate(records) if any(record.values())]
+    return replace(
+        example,
+        values={},
+        nodes={},
+        records=[records[number] for number in kept],
+        record_nodes=[nodes[number] for number in kept],
+    )
 
 
 def amended(example: Example, said: Mapping[str, Sequence[Picked] | None], record: int | None) -> Example:

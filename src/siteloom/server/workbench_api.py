@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Request
 from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse, Response
+from pydantic import Field
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 
@@ -31,26 +32,33 @@ class Said:
     """What someone says of attributes of a page, or of one of its records.
 
     A list of picks are the values of an attribute, an empty one says that it is absent, and null takes back
-    what was said of it. `seen` are the revisions of the cells that the person looked at.
+    what was said of it. `version` is that of the page that the picks were made on, and `seen` are the
+    revisions of the cells that the person looked at.
     """
 
+    version: str
     values: Mapping[str, Sequence[Pick] | None]
     seen: Mapping[str, int]
-    record: int | None = None
+    record: Annotated[int, Field(ge=0)] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SaidRecords:
-    """What someone says of all records of a list page; `seen` is the newest revision of its cells."""
+    """What someone says of all records of a list page; version and revision are those that they looked at."""
 
+    version: str
     records: Sequence[Mapping[str, Sequence[Pick]]]
     seen: int
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What someone says of an attribute: null is left to be inferred; another name renames it."""
+    """What someone says of an attribute: null is left to be inferred; another name renames it.
 
+    `seen` is the revision of the schema that they looked at.
+    """
+
+    seen: int
     name: str | None = None
     multi: bool | None = None
     mandatory: bool | None = None
@@ -75,7 +83,7 @@ class Started:
 
 
 @router.get("/{cluster:path}/workbench/known")
-def known(request: Request, cluster: str, _: Viewer) -> Sheet:
+def known(request: Request, cluster: str, _: Editor) -> Sheet:
     """The workbench, with suggestions from seeds, embedded data and earlier records."""
     bench = _bench(request, cluster)
     bench.look_up_known()
@@ -101,7 +109,9 @@ def say(
     return _changed(
         request,
         cluster,
-        lambda bench: bench.say(page_id, said.values, editor.name, record=said.record, seen=said.seen),
+        lambda bench: bench.say(
+            page_id, said.values, editor.name, version=said.version, record=said.record, seen=said.seen
+        ),
     )
 
 
@@ -113,25 +123,29 @@ def say_records(
     return _changed(
         request,
         cluster,
-        lambda bench: bench.say_records(page_id, said.records, editor.name, seen=said.seen),
+        lambda bench: bench.say_records(
+            page_id, said.records, editor.name, version=said.version, seen=said.seen
+        ),
     )
 
 
-@router.put("/{cluster:path}/attributes/{name:path}", response_model=Sheet)
+@router.put("/{cluster:path}/attributes/{name:path}", response_model=Sheet, responses=_OVERTAKEN)
 def describe(
     request: Request, cluster: str, name: str, told: Annotated[Described, Body()], editor: Editor
 ) -> Sheet | Response:
     """Say what is known of an attribute; it is made if there is none of the name."""
     attribute = Attribute(told.multi, told.mandatory, told.constant, told.type)
     return _changed(
-        request, cluster, lambda bench: bench.describe(name, attribute, editor.name, new_name=told.name)
+        request,
+        cluster,
+        lambda bench: bench.describe(name, attribute, editor.name, seen=told.seen, new_name=told.name),
     )
 
 
-@router.delete("/{cluster:path}/attributes/{name:path}", response_model=Sheet)
-def remove(request: Request, cluster: str, name: str, editor: Editor) -> Sheet | Response:
-    """Take an attribute away, with all that was said of it on the sample pages."""
-    return _changed(request, cluster, lambda bench: bench.remove(name, editor.name))
+@router.delete("/{cluster:path}/attributes/{name:path}", response_model=Sheet, responses=_OVERTAKEN)
+def remove(request: Request, cluster: str, name: str, seen: str, editor: Editor) -> Sheet | Response:
+    """Take an attribute away, with all that was said of it; `seen` is the revision of the workbench."""
+    return _changed(request, cluster, lambda bench: bench.remove(name, editor.name, seen=seen))
 
 
 @router.post("/{cluster:path}/finish", status_code=202)
@@ -151,7 +165,7 @@ async def events(request: Request, cluster: str, _: Viewer) -> Response:
         told = {"revision": bench.revision, "author": bench.last_author()}
         return StreamEvent("changed", json.dumps(told))
 
-    return event_stream(services_of(request).annotated, look)
+    return event_stream(request, services_of(request).annotated, look)
 
 
 def _bench(request: Request, cluster: str) -> Workbench:

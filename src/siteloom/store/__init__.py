@@ -10,10 +10,12 @@ from siteloom.store.accounts import (
     Role,
     new_session_key,
 )
+from siteloom.store.amendments import Amendment
 from siteloom.store.annotations import Annotation
 from siteloom.store.changes import CheckOutcome, StoredCheck, StoredRepair, StoredWatch
 from siteloom.store.cluster_schemas import ClusterSchema
-from siteloom.store.clusters import ClusterSummary, PageAddress
+from siteloom.store.cluster_summaries import ClusterSummary
+from siteloom.store.clusters import PageAddress
 from siteloom.store.growth import GrownSite, GrownState
 from siteloom.store.jobs import Job, JobEnd, Jobs, JobState
 from siteloom.store.passwords import Passwords
@@ -35,6 +37,7 @@ __all__ = [
     "WITHDRAWN",
     "Account",
     "Accounts",
+    "Amendment",
     "Annotation",
     "ApiKey",
     "BlockPart",

@@ -9,9 +9,7 @@ from sqlalchemy import and_, func, insert, or_, select
 from siteloom.errors import StoreError
 from siteloom.store import schema
 from siteloom.store.clusters import PageAddress
-from siteloom.store.conditional import insert_if
 from siteloom.store.keys import content_hash, url_key
-from siteloom.store.lock import wait_for_tables
 from siteloom.store.reading import Place, select_places
 from siteloom.store.text import storable
 from siteloom.store.writer import HTML
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy import ColumnElement, Engine, Select
+    from sqlalchemy import ColumnElement, Engine, ScalarSelect, Select
 
     from siteloom.model import Example
 
@@ -45,33 +43,21 @@ def save_annotation(
     engine: Engine, address: PageAddress, example: Example, author: str, at: datetime
 ) -> None:
     """Keep an example of a stored page beside those that the page already has."""
-    row = _row(engine, address, example, author, at)
+    row = annotation_row(engine, address, example, author, at)
     with engine.begin() as connection:
         connection.execute(insert(schema.annotations).values(**row))
 
 
-def amend_annotation(
-    engine: Engine, address: PageAddress, example: Example, author: str, at: datetime, *, follows: int | None
-) -> int | None:
-    """Keep an example if the newest annotation of its page is still the one that it follows, or none is.
-
-    Returns the id of the annotation, or None if someone else said something meanwhile.
-    """
-    row = _row(engine, address, example, author, at)
+def newest_annotation_of(url_id: int) -> ScalarSelect[int]:
+    """The id of the annotation of a page that holds."""
     columns = schema.annotations.c
-    newest = (
+    return (
         select(columns.id)
-        .where(columns.url_id == row["url_id"])
+        .where(columns.url_id == url_id)
         .order_by(columns.created_at.desc(), columns.id.desc())
         .limit(1)
         .scalar_subquery()
     )
-    is_newest = newest.is_(None) if follows is None else newest == follows
-    amend = insert_if(schema.annotations, row, is_newest)
-    with engine.begin() as connection:
-        wait_for_tables(connection)  # else two processes could both find the same annotation to be the newest
-        amended: int | None = connection.execute(amend.returning(columns.id)).scalar_one_or_none()
-        return amended
 
 
 def newest_annotations(engine: Engine, site: str | None = None) -> list[Annotation]:
@@ -144,7 +130,10 @@ def _select_annotations() -> Select[*tuple[Any, ...]]:
     )
 
 
-def _row(engine: Engine, address: PageAddress, example: Example, author: str, at: datetime) -> dict[str, Any]:
+def annotation_row(
+    engine: Engine, address: PageAddress, example: Example, author: str, at: datetime
+) -> dict[str, Any]:
+    """An example as a row, tied to the version of its page that it is of."""
     versions = schema.versions.c
     annotated = (
         select(versions.url_id, versions.id.label("version_id"))

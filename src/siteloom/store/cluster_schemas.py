@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import func, select
 
 from siteloom.model import Attribute
 from siteloom.store import schema
-from siteloom.store.conditional import insert_if
-from siteloom.store.lock import wait_for_tables
 from siteloom.store.text import storable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from sqlalchemy import Engine
+    from sqlalchemy import Engine, ScalarSelect
 
 
 class ClusterSchema(NamedTuple):
@@ -43,21 +41,22 @@ def cluster_schema(engine: Engine, cluster: str) -> ClusterSchema:
     return ClusterSchema(row.revision, {name: Attribute(**told) for name, told in row.content})
 
 
-def save_cluster_schema(
-    engine: Engine, cluster: str, attributes: Mapping[str, Attribute], author: str, at: datetime, follows: int
-) -> bool:
-    """Keep what is said of a cluster, if it is still what it follows; returns whether it was."""
+def newest_revision_of(cluster: str) -> ScalarSelect[int]:
+    """The revision that holds of a cluster; 0 if nothing was said of it."""
     columns = schema.cluster_schemas.c
     newest = select(func.coalesce(func.max(columns.revision), 0)).where(columns.cluster == cluster)
-    row = {
+    return newest.scalar_subquery()
+
+
+def schema_row(
+    cluster: str, revision: int, attributes: Mapping[str, Attribute], author: str, at: datetime
+) -> dict[str, Any]:
+    """What is said of a cluster as a row."""
+    return {
         "cluster": cluster,
-        "revision": follows + 1,
+        "revision": revision,
         # As pairs: databases may change the order of an object's keys.
         "content": [[name, asdict(attribute)] for name, attribute in attributes.items()],
         "author": storable(author),
         "at": at,
     }
-    keep = insert_if(schema.cluster_schemas, row, newest.scalar_subquery() == follows)
-    with engine.begin() as connection:
-        wait_for_tables(connection)  # else two processes could both find the same revision to be the newest
-        return connection.execute(keep.returning(columns.id)).scalar_one_or_none() is not None

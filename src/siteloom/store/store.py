@@ -15,8 +15,8 @@ from siteloom.errors import PackError
 from siteloom.model import Example, Failure, Resource
 from siteloom.store import schema
 from siteloom.store.accounts import Accounts
+from siteloom.store.amendments import Amendment, amend
 from siteloom.store.annotations import (
-    amend_annotation,
     annotated_pages,
     annotations_of,
     is_annotated,
@@ -24,6 +24,7 @@ from siteloom.store.annotations import (
     newest_annotations,
     save_annotation,
 )
+from siteloom.store.carried_schemas import carry_schemas
 from siteloom.store.changes import (
     all_watches,
     latest_checks,
@@ -39,10 +40,10 @@ from siteloom.store.changes import (
     watched_versions,
     wrappers_in_repair,
 )
-from siteloom.store.cluster_schemas import ClusterSchema, cluster_schema, save_cluster_schema
+from siteloom.store.cluster_schemas import ClusterSchema, cluster_schema
+from siteloom.store.cluster_summaries import cluster_summaries
 from siteloom.store.clusters import (
     PageAddress,
-    cluster_summaries,
     clusters_called,
     latest_clusters,
     latest_templates,
@@ -100,7 +101,7 @@ if TYPE_CHECKING:
     from siteloom.model import Attribute, Cluster, Page, Seed, Template
     from siteloom.store.annotations import Annotation
     from siteloom.store.changes import CheckOutcome, StoredCheck, StoredRepair, StoredWatch
-    from siteloom.store.clusters import ClusterSummary
+    from siteloom.store.cluster_summaries import ClusterSummary
     from siteloom.store.growth import GrownState
     from siteloom.store.records import Extraction, StoredRecord
     from siteloom.store.seeds import SeedCounts, SeedSource
@@ -171,6 +172,16 @@ class Store:
     def recording(self, verb: str, arguments: Mapping[str, object]) -> Iterator[RunRecorder]:
         """A recorded run that writes to the tables; no other process can write meanwhile."""
         with write_lock(self.folder), recorded_run(self.engine, self.clock, verb, arguments) as run:
+            yield run
+
+    @contextmanager
+    def clustering(self, arguments: Mapping[str, object]) -> Iterator[RunRecorder]:
+        """A recorded run that finds clusters; what was said of those before it goes to where their pages are.
+
+        Clusters are known by numbers, and those change.
+        """
+        with self.recording("cluster", arguments) as run:
+            run.on_good_end = lambda connection: carry_schemas(connection, run.id, self.clock())
             yield run
 
     @contextmanager
@@ -356,22 +367,22 @@ class Store:
             for annotation, document in zip(found, documents, strict=True)
         ]
 
-    def amend_example(
+    def amend(
         self,
-        address: PageAddress,
-        example: Example,
+        cluster: str,
+        amendments: Sequence[Amendment],
         author: str,
         *,
-        follows: Annotation | None,
-    ) -> int | None:
-        """Keep an example in the place of the annotation that it follows; one that is empty takes that back.
+        schema_follows: int,
+        attributes: Mapping[str, Attribute] | None = None,
+    ) -> bool:
+        """Keep what is said of pages of a cluster, and of its attributes if that changes, all or none.
 
-        Returns the id of the new annotation, or None, and keeps nothing, if the page has a newer one.
+        Returns False, and keeps nothing, if a page has a newer annotation than the one that is followed, or
+        the cluster a newer schema. An empty example takes back what was said of its page.
         """
         now = self.clock()
-        at = now if follows is None else max(now, follows.at)  # clocks of several machines differ
-        before = None if follows is None else follows.id
-        return amend_annotation(self.engine, address, example, author, at, follows=before)
+        return amend(self.engine, cluster, schema_follows, attributes, amendments, author, now)
 
     def annotations(self, page_ids: Sequence[int]) -> list[Annotation]:
         """All annotations of the pages of some numbers, the oldest first."""
@@ -384,15 +395,6 @@ class Store:
     def cluster_schema(self, cluster: str) -> ClusterSchema:
         """What people said of the attributes of a cluster's pages."""
         return cluster_schema(self.engine, cluster)
-
-    def save_cluster_schema(
-        self, cluster: str, attributes: Mapping[str, Attribute], author: str, *, follows: int
-    ) -> bool:
-        """Keep what was said of a cluster's attributes in the place of the revision that it follows.
-
-        Returns False, and keeps nothing, if there is a newer one.
-        """
-        return save_cluster_schema(self.engine, cluster, attributes, author, self.clock(), follows)
 
     def annotated_pages(self) -> list[PageAddress]:
         """The addresses of all pages that have an annotation; no page is read for it."""

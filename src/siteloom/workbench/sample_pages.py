@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.annotating.picks import Pick, numbered, pick_of, picked
 from siteloom.annotating.sheet import Value
-from siteloom.dom import normalize, parse
+from siteloom.dom import normalize
 from siteloom.errors import NotFound
 from siteloom.learning.places import PlaceIndex
+from siteloom.learning.session import LearningSession
 from siteloom.model import Failure
 from siteloom.pipeline import has_present_layout, sample_cluster
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 SAMPLE_PAGES = 10
 """Learning from ten pages leaves next to nothing to be learned from more (docs/evaluation/learning.md)."""
+
+# Besides those, so many that were annotated otherwise are shown; all are learned from again at each click.
+_MOST_ANNOTATED = 10
 
 
 @dataclass(frozen=True)
@@ -82,11 +86,12 @@ class SamplePage:
 
 
 class SampleOfCluster(NamedTuple):
-    """A cluster, the order of its pages by their worth, and the pages to annotate."""
+    """A cluster, the order of its pages by their worth, the pages to annotate, and what learns from them."""
 
     cluster: Cluster
     order: Sample
     pages: list[SamplePage]
+    session: LearningSession
 
 
 def sample_of(store: Store, name: str) -> SampleOfCluster:
@@ -101,17 +106,21 @@ def sample_of(store: Store, name: str) -> SampleOfCluster:
     is_member = set(by_url.values()).__contains__
     annotated = {address.url: 1.0 for address in store.annotated_pages() if is_member(address)}
     wanted = {**annotated, **covered}
-    chosen = [by_url[url] for url in (*covered, *(url for url in annotated if url not in covered))]
+    more = [url for url in annotated if url not in covered]
+    chosen = [by_url[url] for url in (*covered, *more[:_MOST_ANNOTATED])]
     ids = store.page_ids(chosen)
     newest = {annotation.url_id: annotation for annotation in store.annotations(ids)}
+    shown = [
+        _shown(store, address, newest.get(page_id)) for page_id, address in zip(ids, chosen, strict=True)
+    ]
+    session = LearningSession([page for page, _ in shown])
     pages: list[SamplePage] = []
-    for page_id, address in zip(ids, chosen, strict=True):
-        page, place = _shown(store, address, newest.get(page_id))
-        root = parse(page)
+    for page_id, address, (page, place) in zip(ids, chosen, shown, strict=True):
+        root = session.roots[page.url]
         if not isinstance(root, Failure):
             number = len(pages) + 1
             pages.append(SamplePage(page_id, number, address, page, place, root, wanted[address.url]))
-    return SampleOfCluster(cluster, order, pages)
+    return SampleOfCluster(cluster, order, pages, session)
 
 
 def _shown(store: Store, address: PageAddress, annotated: Annotation | None) -> tuple[Page, Place]:

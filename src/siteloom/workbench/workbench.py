@@ -18,16 +18,15 @@ from siteloom.annotating.sheet import (
     questions,
     remark,
 )
-from siteloom.annotating.statements import Version, amended, renamed, statements
+from siteloom.annotating.statements import Version, amended, as_list, renamed, statements
 from siteloom.errors import NotFound, Overtaken, SiteloomError, StoreBusy, UsageError
 from siteloom.learning import check_example
-from siteloom.learning.session import LearningSession
-from siteloom.model import Attribute, Example
+from siteloom.model import Attribute, Example, Record
 from siteloom.sampling import covered_share
+from siteloom.store import Amendment
 from siteloom.workbench.known import known_values
 from siteloom.workbench.sample_pages import page_of, sample_of
 from siteloom.wrapper.explain import rule_words
-from siteloom.wrapper.selection import records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,11 +34,10 @@ if TYPE_CHECKING:
     from siteloom.annotating.picks import Pick
     from siteloom.annotating.sheet import Cell, Known
     from siteloom.annotating.statements import PageStatements, Statement, Statements
-    from siteloom.model import Record
+    from siteloom.learning.session import ScopedRecord
     from siteloom.store import Annotation, ClusterSchema, Store
     from siteloom.workbench.sample_pages import SamplePage
     from siteloom.wrapper import Wrapper
-    from siteloom.wrapper.selection import Scope
 
 # So often a change is tried again that another's change of something else has overtaken.
 _ATTEMPTS = 20
@@ -53,17 +51,17 @@ class _Said(NamedTuple):
     newest: Annotation | None
     example: Example
 
+    @property
+    def as_list(self) -> _Said:
+        """The same of a page of a template of lists."""
+        return self._replace(statements=self.statements.as_list, example=as_list(self.example))
+
 
 class _Learned(NamedTuple):
     """What was learned from what was said: a wrapper, or why there is none."""
 
     wrapper: Wrapper | None
     problem: str | None
-
-
-class _FoundRecord(NamedTuple):
-    scope: Scope | None
-    record: Record
 
 
 class Workbench:
@@ -78,13 +76,14 @@ class Workbench:
         self._sample = sample_of(store, cluster)
         if not self._sample.pages:
             raise UsageError(f"None of the pages of {cluster} can be read, so there is nothing to annotate.")
-        self._session = LearningSession([page.page for page in self.pages])
+        self._session = self._sample.session
         self._session.prepare()  # now, while people still look, and not at their first click
         self._ids = [page.id for page in self.pages]
         self._lock = RLock()
         self._learned_of: object = None
         self._learned = _Learned(None, None)
         self._coverage: dict[frozenset[str], tuple[float, float]] = {}
+        self._known_lock = RLock()
         self._known: dict[int, Mapping[str, Known]] | None = None
 
     @property
@@ -95,8 +94,7 @@ class Workbench:
     @property
     def revision(self) -> str:
         """What changes whenever anyone changes anything."""
-        schema = self._store.cluster_schema(self._sample.cluster.id)
-        return _revision(self._store.newest_annotation(self._ids), schema)
+        return _revision(self._store.newest_annotation(self._ids), self._schema())
 
     def last_author(self) -> str | None:
         """Who annotated last."""
@@ -104,10 +102,10 @@ class Workbench:
         return max(annotations, key=lambda one: one.id).author if annotations else None
 
     def look_up_known(self) -> None:
-        """Find out what is known of the pages from seeds, embedded data and earlier records."""
-        known = known_values(self._store, self._sample)
-        with self._lock:
-            self._known = known
+        """Find out, once, what is known of the pages from seeds, embedded data and earlier records."""
+        with self._known_lock:
+            if self._known is None:
+                self._known = known_values(self._store, self._sample)
 
     def sheet(self) -> Sheet:
         """What there is now; learns if anything was said since it was last asked for."""
@@ -120,137 +118,172 @@ class Workbench:
         values: Mapping[str, Sequence[Pick] | None],
         author: str,
         *,
+        version: str,
         record: int | None = None,
         seen: Mapping[str, int],
     ) -> None:
         """Keep what someone says of attributes of a page: their values, none, or that nothing is said.
 
-        `seen` are the revisions of the cells that the person looked at: if another has changed one of these
-        meanwhile, nothing is kept.
+        `version` is that of the page that the person looked at, and `seen` are the revisions of its cells: if
+        the page is shown in another one by now, or someone else has changed one of these cells, nothing is
+        kept. To say the same again does no harm.
         """
-        page = page_of(self.pages, page_id)
-        names = self._attributes(self._store.cluster_schema(self._sample.cluster.id), self._all_said())
-        if unknown := [name for name in values if name not in names]:
-            raise NotFound(f"There is no attribute {unknown[0]} here: add it first.")
+        page = self._page(page_id, version)
         picked = {
             name: None if picks is None else [page.picked(pick) for pick in picks]
             for name, picks in values.items()
         }
-        if record is None:
-            told = {name: found for name, found in picked.items() if found}
-            if told:
-                check_example(amended(Example(page.page), told, None))
+        told = {name: found for name, found in picked.items() if found}
+        if record is None and told:
+            check_example(amended(Example(page.page), told, None))
 
         def change(said: _Said) -> Example:
-            now = said.statements.of(record)
-            for name in values:
-                _check_seen(name, now.get(name), seen.get(name))
-            return amended(said.example, picked, record)
+            after = amended(said.example, picked, record)
+            if after != said.example:
+                for name in values:
+                    _check_seen(name, said.statements.of(record).get(name), seen.get(name))
+            return after
 
-        self._amend(page, author, change)
+        self._amend(page, set(values), change, author)
 
     def say_records(
-        self, page_id: int, found: Sequence[Mapping[str, Sequence[Pick]]], author: str, *, seen: int
+        self,
+        page_id: int,
+        found: Sequence[Mapping[str, Sequence[Pick]]],
+        author: str,
+        *,
+        version: str,
+        seen: int,
     ) -> None:
         """Keep what someone says of all records of a list page, in the place of what was said of it before.
 
-        `seen` is the newest revision of any of its cells.
+        `seen` is the revision of the page that the person looked at.
         """
-        page = page_of(self.pages, page_id)
+        page = self._page(page_id, version)
+        example = Example(page.page)
+        for number, values in enumerate(found):
+            picked = {name: [page.picked(pick) for pick in picks] for name, picks in values.items()}
+            example = amended(example, picked, number)
 
         def change(said: _Said) -> Example:
-            newest = max((one.revision for one in said.statements.all), default=0)
-            if newest != seen:
+            if example != said.example and seen != _page_revision(said):
                 raise Overtaken("Someone else has changed this page meanwhile.")
-            example = Example(page.page)
-            for number, values in enumerate(found):
-                picked = {name: [page.picked(pick) for pick in picks] for name, picks in values.items()}
-                example = amended(example, picked, number)
             return example
 
-        self._amend(page, author, change)
+        self._amend(page, {name for values in found for name in values}, change, author)
 
-    def describe(self, name: str, told: Attribute, author: str, *, new_name: str | None = None) -> None:
-        """Keep what is known of an attribute, which is made if there is none of the name, or renamed."""
+    def describe(
+        self, name: str, told: Attribute, author: str, *, seen: int, new_name: str | None = None
+    ) -> None:
+        """Keep what is known of an attribute, which is made if there is none of the name, or renamed.
+
+        `seen` is the revision of the attributes that the person looked at.
+        """
         new_name = _checked_name(new_name or name)
 
-        def change(names: Mapping[str, Attribute]) -> dict[str, Attribute]:
+        def change(names: Mapping[str, Attribute], schema: ClusterSchema) -> dict[str, Attribute] | None:
+            is_renamed = new_name == name or name not in names
+            if is_renamed and names.get(new_name) == told and new_name in schema.attributes:
+                return None
+            if seen != schema.revision:
+                raise Overtaken("Someone else has changed the attributes meanwhile.")
             if new_name != name and new_name in names:
                 raise UsageError(f"There is an attribute {new_name} already: choose another name.")
-            if name not in names:
-                return {**names, new_name: told}
-            return {
-                (new_name if one == name else one): (told if one == name else of) for one, of in names.items()
+            changed = {
+                new_name if one == name else one: told if one == name else known
+                for one, known in names.items()
             }
+            return {**changed, new_name: told}
 
-        self._change_schema(change, author)
-        if new_name != name:
-            self._rename({name: new_name}, author)
+        self._change_attributes(change, {name: new_name}, author)
 
-    def remove(self, name: str, author: str) -> None:
-        """Take an attribute away, with all that was said of it on these pages."""
+    def remove(self, name: str, author: str, *, seen: str) -> None:
+        """Take an attribute away, with all that was said of it on these pages.
 
-        def change(names: Mapping[str, Attribute]) -> dict[str, Attribute]:
+        `seen` is the revision of the whole workbench that the person looked at.
+        """
+
+        def change(names: Mapping[str, Attribute], schema: ClusterSchema) -> dict[str, Attribute]:
             if name not in names:
                 raise NotFound(f"There is no attribute {name} here.")
-            return {one: of for one, of in names.items() if one != name}
+            if seen != _revision(self._store.newest_annotation(self._ids), schema):
+                raise Overtaken("Someone else has said something meanwhile that would be lost.")
+            return {one: known for one, known in names.items() if one != name}
 
-        self._change_schema(change, author)
-        self._rename({name: None}, author)
+        self._change_attributes(change, {name: None}, author)
 
-    def _change_schema(
-        self, change: Callable[[Mapping[str, Attribute]], Mapping[str, Attribute]], author: str
+    def _page(self, page_id: int, version: str) -> SamplePage:
+        page = page_of(self.pages, page_id)
+        if version != page.version:
+            raise Overtaken("This page is shown in another version by now: look at it again.")
+        return page
+
+    def _change_attributes(
+        self,
+        change: Callable[[Mapping[str, Attribute], ClusterSchema], Mapping[str, Attribute] | None],
+        names: Mapping[str, str | None],
+        author: str,
     ) -> None:
-        cluster = self._sample.cluster.id
+        """Change the attributes, and with them what was said under names that are others now, all or none."""
         for _ in range(_ATTEMPTS):
-            before = self._store.cluster_schema(cluster)
-            after = change(self._attributes(before, self._all_said()))
-            if self._store.save_cluster_schema(cluster, after, author, follows=before.revision):
+            schema, said = self._schema(), self._all_said()
+            after = change(_attributes(schema, said), schema)
+            if after is None:
+                return
+            amendments = [
+                Amendment(page.address, renamed(one.example, names), one.newest)
+                for page, one in zip(self.pages, said, strict=True)
+                if renamed(one.example, names) != one.example
+            ]
+            if self._store.amend(
+                self._sample.cluster.id,
+                amendments,
+                author,
+                schema_follows=schema.revision,
+                attributes=after,
+            ):
                 return
         raise StoreBusy("Others keep changing the attributes: try again in a moment.")
 
-    def _rename(self, names: Mapping[str, str | None], author: str) -> None:
-        for page in self.pages:
-            if any(name in part for name in names for part in _parts(self._said(page).statements)):
-                self._amend(page, author, lambda said: renamed(said.example, names))
-
-    def _amend(self, page: SamplePage, author: str, change: Callable[[_Said], Example]) -> None:
+    def _amend(
+        self, page: SamplePage, names: set[str], change: Callable[[_Said], Example], author: str
+    ) -> None:
         """Change what is said of a page; again, if another has said something else of it meanwhile."""
         for _ in range(_ATTEMPTS):
-            said = self._said(page)
-            if self._store.amend_example(page.address, change(said), author, follows=said.newest) is not None:
+            schema = self._schema()
+            if unknown := names - _attributes(schema, self._all_said()).keys():
+                raise NotFound(f"There is no attribute {min(unknown)} here: add it first.")
+            said = _said_of(page, self._store.annotations([page.id]))
+            after = change(said)
+            if after == said.example:
+                return
+            amendment = Amendment(page.address, after, said.newest)
+            cluster = self._sample.cluster.id
+            if self._store.amend(cluster, [amendment], author, schema_follows=schema.revision):
                 return
         raise StoreBusy("Others keep changing this page: try again in a moment.")
 
-    def _said(self, page: SamplePage) -> _Said:
-        return _said_of(page, self._store.annotations([page.id]))
+    def _schema(self) -> ClusterSchema:
+        return self._store.cluster_schema(self._sample.cluster.id)
 
     def _all_said(self) -> list[_Said]:
         annotations = self._store.annotations(self._ids)
         return [_said_of(page, annotations) for page in self.pages]
 
-    def _attributes(self, schema: ClusterSchema, said: Iterable[_Said]) -> dict[str, Attribute]:
-        """The attributes of the pages: those of the schema, then others that pages are annotated with."""
-        names = dict.fromkeys(name for one in said for part in _parts(one.statements) for name in part)
-        return {**schema.attributes, **{name: Attribute() for name in names if name not in schema.attributes}}
-
     def _sheet(self) -> Sheet:
         cluster = self._sample.cluster
-        schema = self._store.cluster_schema(cluster.id)
+        schema = self._schema()
         said = self._all_said()
-        revision = _revision(max((one.newest.id for one in said if one.newest), default=0), schema)
-        attributes = self._attributes(schema, said)
+        revision = _revision(max(map(_page_revision, said)), schema)
+        attributes = _attributes(schema, said)
+        is_list = any(one.statements.records for one in said)
+        if is_list:
+            said = [one.as_list for one in said]
         learned = self._learn(said, attributes, revision)
         known = self._known or {}
-        is_list = any(one.statements.records for one in said)
         pages = [
-            _sheet_page(
-                page,
-                one.statements,
-                list(attributes),
-                self._found(page, learned),
-                known.get(page.id, {}),
-                is_list=is_list,
+            _PageView(page, one, list(attributes), self._found(page, learned)).sheet_page(
+                known.get(page.id, {}), is_list=is_list
             )
             for page, one in zip(self.pages, said, strict=True)
         ]
@@ -260,17 +293,20 @@ class Workbench:
             self._coverage[settled] = covered_share(self._sample.order, settled)
         is_open = any(question.kind in ("differs", "empty", "doubtful") for question in asked)
         return Sheet(
-            cluster.id,
-            cluster.site,
-            cluster.size,
-            revision,
-            is_list,
-            [_sheet_attribute(name, told, learned.wrapper, pages) for name, told in attributes.items()],
-            _offers(known.values(), attributes),
-            pages,
-            asked,
-            coverage(pages, *self._coverage[settled], is_open=is_open),
-            learned.problem,
+            cluster=cluster.id,
+            site=cluster.site,
+            cluster_pages=cluster.size,
+            revision=revision,
+            schema_revision=schema.revision,
+            is_list=is_list,
+            attributes=[
+                _sheet_attribute(name, told, learned.wrapper, pages) for name, told in attributes.items()
+            ],
+            offers=_offers(known.values(), attributes),
+            pages=pages,
+            questions=asked,
+            coverage=coverage(pages, *self._coverage[settled], is_open=is_open),
+            problem=learned.problem,
         )
 
     def _learn(self, said: Sequence[_Said], attributes: Mapping[str, Attribute], revision: str) -> _Learned:
@@ -279,8 +315,8 @@ class Workbench:
         examples = [one.example for one in said if one.example.values or one.example.records]
         named = {name for one in said for part in _parts(one.statements) for name in part}
         wanted = {name: told for name, told in attributes.items() if name in named}
+        is_taught = any(statement.values for one in said for statement in one.statements.all)
         try:
-            is_taught = any(values for one in said for values in _texts(one.statements))
             wrapper = self._session.learn(examples, wanted).wrapper if is_taught else None
             self._learned = _Learned(wrapper, None)
         except SiteloomError as error:
@@ -288,18 +324,9 @@ class Workbench:
         self._learned_of = revision
         return self._learned
 
-    def _found(self, page: SamplePage, learned: _Learned) -> list[_FoundRecord] | None:
+    def _found(self, page: SamplePage, learned: _Learned) -> Sequence[ScopedRecord] | None:
         """What the wrapper finds on a page, with the part of the page that each record is."""
-        wrapper = learned.wrapper
-        if wrapper is None:
-            return None
-        if wrapper.record_rule is None:
-            return [_FoundRecord(None, record) for record in self._session.records(page.page.url)]
-        found = [
-            _FoundRecord(scope, wrapper.record_of(page.root, page.page.url, scope))
-            for scope in records(wrapper.record_rule, page.root)
-        ]
-        return [one for one in found if len(one.record.values) >= wrapper.record_rule.least]
+        return None if learned.wrapper is None else self._session.scoped_records(page.page.url)
 
 
 def _said_of(page: SamplePage, annotations: Iterable[Annotation]) -> _Said:
@@ -326,8 +353,18 @@ def _parts(said: PageStatements) -> tuple[Statements, ...]:
     return said.values, *said.records
 
 
-def _texts(said: PageStatements) -> list[tuple[object, ...]]:
-    return [statement.values for part in _parts(said) for statement in part.values()]
+def _attributes(schema: ClusterSchema, said: Iterable[_Said]) -> dict[str, Attribute]:
+    """The attributes of the pages: those of the schema, then others that pages are annotated with."""
+    names = dict.fromkeys(name for one in said for part in _parts(one.statements) for name in part)
+    return {**schema.attributes, **{name: Attribute() for name in names if name not in schema.attributes}}
+
+
+def _page_revision(said: _Said) -> int:
+    return said.newest.id if said.newest else 0
+
+
+def _revision(annotation: int, schema: ClusterSchema) -> str:
+    return f"{annotation}.{schema.revision}"
 
 
 def _check_seen(name: str, said: Statement | None, seen: int | None) -> None:
@@ -348,68 +385,104 @@ def _checked_name(name: str) -> str:
         raise UsageError(f"The name of an attribute has at most {_LONGEST_NAME} characters.")
     if name.startswith("_"):
         raise UsageError(f"The name {name} begins with _, which is kept for what records tell of themselves.")
+    if "/" in name or name in (".", ".."):
+        raise UsageError(f"The name {name} would be lost in addresses of the web: use words, and no slashes.")
     return name
 
 
-def _revision(annotation: int, schema: ClusterSchema) -> str:
-    return f"{annotation}.{schema.revision}"
+class _PageView:
+    """A sample page with all that is to be shown of it."""
 
+    def __init__(
+        self,
+        page: SamplePage,
+        said: _Said,
+        attributes: Sequence[str],
+        found: Sequence[ScopedRecord] | None,
+    ) -> None:
+        self._page = page
+        self._said = said
+        self._attributes = attributes
+        self._found = found
+        # The number of the found record that each topmost element of one belongs to.
+        self._record_tops = {
+            top: number
+            for number, one in enumerate(found or ())
+            if one.scope is not None
+            for top in one.scope.tops
+        }
 
-def _sheet_page(
-    page: SamplePage,
-    said: PageStatements,
-    attributes: Sequence[str],
-    found: Sequence[_FoundRecord] | None,
-    known: Mapping[str, Known],
-    *,
-    is_list: bool,
-) -> SheetPage:
-    whole = found[0].record if found and not is_list else None
-    cells = {
-        name: _cell(page, said.values.get(name), None if found is None else whole, name, known.get(name))
-        for name in ([] if is_list else attributes)
-    }
-    records_said = [
-        {name: _cell(page, record.get(name), None, name, None) for name in attributes}
-        for record in said.records
-    ]
-    listed = [one for one in found or () if one.scope is not None]
-    return SheetPage(
-        page.id,
-        page.number,
-        page.page.url,
-        page.version,
-        page.title,
-        page.covered,
-        bool(said.records)
-        if is_list
-        else bool(attributes) and all(found_cell.is_settled for found_cell in cells.values()),
-        sorted({statement.author for statement in said.all}),
-        cells,
-        records_said,
-        [{name: _values(page, one.record, name) for name in one.record.values} for one in listed],
-        [[page.numbers[top] for top in one.scope.tops] for one in listed if one.scope is not None],
-    )
+    def sheet_page(self, known: Mapping[str, Known], *, is_list: bool) -> SheetPage:
+        page, said = self._page, self._said.statements
+        found = self._found or ()
+        places = [self._found_record(record) for record in said.records]
+        cells: dict[str, Cell] = {}
+        if is_list:
+            is_settled = bool(said.records) and set(self._record_tops.values()) <= set(places)
+        else:
+            whole = found[0].record if found else None
+            cells = {
+                name: self._cell(name, said.values.get(name), whole, known.get(name))
+                for name in self._attributes
+            }
+            is_settled = bool(cells) and all(one.is_settled for one in cells.values())
+        listed = [one for one in found if one.scope is not None]
+        return SheetPage(
+            id=page.id,
+            number=page.number,
+            url=page.page.url,
+            version=page.version,
+            revision=_page_revision(self._said),
+            title=page.title,
+            covered=page.covered,
+            is_settled=is_settled,
+            authors=sorted({statement.author for statement in said.all}),
+            cells=cells,
+            records=[
+                self._record_cells(record, place) for record, place in zip(said.records, places, strict=True)
+            ],
+            found_records=[
+                {name: self._values(one.record, name) for name in one.record.values} for one in listed
+            ],
+            record_elements=[
+                [page.numbers[top] for top in one.scope.tops] for one in listed if one.scope is not None
+            ],
+        )
 
+    def _record_cells(self, record: Statements, place: int | None) -> dict[str, Cell]:
+        found = None
+        if self._found is not None:
+            found = Record(self._page.page.url, {}, {}, {}) if place is None else self._found[place].record
+        return {name: self._cell(name, record.get(name), found, None) for name in self._attributes}
 
-def _cell(
-    page: SamplePage, said: Statement | None, record: Record | None, name: str, known: Known | None
-) -> Cell:
-    finds = None if record is None else _values(page, record, name)
-    by_text = {value.text: value.pick for value in finds or ()}
-    values = [
-        # Of a text that stands on the page more than once, the one that rules find is more likely meant.
-        Value(text, by_text[text]) if node is None and text in by_text else page.value(text, node)
-        for text, node in (said.values if said is not None else ())
-    ]
-    return cell(said, values, finds, known)
+    def _found_record(self, record: Statements) -> int | None:
+        """The number of the found record in which a record that someone marked stands."""
+        for statement in record.values():
+            for text, node in statement.values:
+                pick = self._page.value(text, node).pick
+                element = None if pick is None else self._page.elements[pick.element]
+                while element is not None:
+                    if element in self._record_tops:
+                        return self._record_tops[element]
+                    element = element.getparent()
+        return None
 
+    def _cell(self, name: str, said: Statement | None, found: Record | None, known: Known | None) -> Cell:
+        finds = None if found is None else self._values(found, name)
+        by_text = {value.text: value.pick for value in finds or ()}
+        values = [
+            # Of a text that stands on the page more than once, the one that rules find is more likely meant.
+            Value(text, by_text[text]) if node is None and text in by_text else self._page.value(text, node)
+            for text, node in (said.values if said is not None else ())
+        ]
+        return cell(said, values, finds, known)
 
-def _values(page: SamplePage, record: Record, name: str) -> list[Value]:
-    return [
-        page.value(text, origin.node, round(origin.confidence, 3))
-        for text, origin in zip(record.values.get(name, ()), record.provenance.get(name, ()), strict=True)
-    ]
+    def _values(self, record: Record, name: str) -> list[Value]:
+        origins = record.provenance.get(name, ())
+        return [
+            self._page.value(text, origin.node, round(origin.confidence, 3))
+            for text, origin in zip(record.values.get(name, ()), origins, strict=True)
+        ]
 
 
 def _sheet_attribute(
@@ -419,17 +492,17 @@ def _sheet_attribute(
     cells = [part[name] for page in pages for part in (page.cells, *page.records) if name in part]
     listed = [record for page in pages for record in page.found_records]
     return SheetAttribute(
-        name,
-        told.multi,
-        told.mandatory,
-        told.constant,
-        told.type,
-        None if rules is None else Inferred(**asdict(rules.attribute)),
-        rule_words(rules.rules[0], multi=bool(rules.attribute.multi)) if rules and rules.rules else None,
-        sum(one.is_settled for one in cells),
-        sum(name in record for record in listed) if listed else sum(bool(one.values) for one in cells),
-        len(listed) or len(cells),
-        remark(pages, name),
+        name=name,
+        multi=told.multi,
+        mandatory=told.mandatory,
+        constant=told.constant,
+        type=told.type,
+        learned=None if rules is None else Inferred(**asdict(rules.attribute)),
+        rule=rule_words(rules.rules[0], multi=bool(rules.attribute.multi)) if rules and rules.rules else None,
+        settled=sum(one.is_settled for one in cells),
+        found=sum(name in record for record in listed) if listed else sum(bool(one.values) for one in cells),
+        pages=len(listed) or len(cells),
+        remark=remark(pages, name),
     )
 
 
