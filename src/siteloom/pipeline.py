@@ -140,7 +140,7 @@ def cluster_store(
     batches = [[name] for name in sites] if method in SITE_METHODS else [sites]
     addresses: list[PageAddress] = []
     parts: list[Clustering] = []
-    with store.recording("cluster", {"method": method, "site": site}) as run:
+    with store.clustering({"method": method, "site": site}) as run:
         run.counts.update(pages=0, clusters=0, unclustered=0, failed=0)
         for batch in batches:
             found, pages = _cluster_sites(store, batch, method, limits, run, on_page)

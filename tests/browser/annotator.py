@@ -26,7 +26,8 @@ _PLACE_OF_TEXT = """
 ([selector, part]) => {
   const frame = document.querySelector("iframe[title='Archived page']");
   const around = frame.contentDocument.querySelector(selector);
-  const text = [...around.childNodes].find(node => node.nodeType === Node.TEXT_NODE && node.data.includes(part));
+  const isText = node => node.nodeType === Node.TEXT_NODE;
+  const text = [...around.childNodes].find(node => isText(node) && node.data.includes(part));
   const range = frame.contentDocument.createRange();
   range.setStart(text, text.data.indexOf(part));
   range.setEnd(text, text.data.indexOf(part) + part.length);
@@ -127,11 +128,20 @@ class Annotator:
     def drag_over(self, selector: str, part: str) -> None:
         """Drag the mouse over part of a text of the element that a selector finds."""
         left, right, middle = self.page.evaluate(_PLACE_OF_TEXT, [selector, part])
-        mouse = self.page.mouse
-        mouse.move(left + 1, middle)
-        mouse.down()
-        mouse.move(right - 1, middle, steps=4)
-        mouse.up()
+        # Playwright's mouse would wait for scripts of the frame to tell it of the drag: there are none.
+        browser = self.page.context.new_cdp_session(self.page)
+        half = (left + right) / 2
+        steps = [
+            ("mousePressed", left + 1),
+            ("mouseMoved", half),
+            ("mouseMoved", right - 1),
+            ("mouseReleased", right - 1),
+        ]
+        self.page.mouse.move(left + 1, middle)
+        for kind, x in steps:
+            held = {"type": kind, "x": x, "y": middle, "button": "left", "buttons": 1, "clickCount": 1}
+            browser.send("Input.dispatchMouseEvent", held)
+        browser.detach()
         self.wait()
 
     def say_absent(self, attribute: str) -> None:

@@ -14,7 +14,7 @@ from siteloom import Example, Page
 from siteloom.builtin import guide_site
 from siteloom.dom import parse
 from siteloom.errors import ExampleError, SiteloomError, UsageError
-from siteloom.learning import Learned, LearningSession, learn_wrapper
+from siteloom.learning import Learned, LearningSession, learn_wrapper, units
 from siteloom.learning.table import LONGEST_TEXT
 from siteloom.model import Failure
 
@@ -220,3 +220,70 @@ def test_from_pages_to_lists_and_back() -> None:
     for examples in (as_page, as_list, as_page, as_list):
         assert check(session, examples) is not None
     assert len(session.records(page.url)) > 2
+
+
+def test_records_that_are_not_learned_from_are_found_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(units, "_MOST_UNITS", 3)
+    session = LearningSession([page for page, _ in lists()])
+    for number, names in ((0, 1), (0, 2), (2, 2), (0, 3)):
+        page, records = lists()[number]
+        said = [dict(list(one.items())[:names]) for one in records[:2]]
+        assert check(session, [Example(page, records=said)]) is not None
+        assert all(session.records(page.url) for page, _ in lists())
+
+
+def test_flat_records_that_look_different_from_each_other() -> None:
+    def page(number: int) -> Page:
+        rows = "".join(
+            f"<h3 class='{'new ' * (row % 2)}title'>Thing {number}{row}</h3>from <!-- c --> ${row}.90<p>size "
+            f"<b>{row}</b> cm</p><a href=/{number}/{row}>more</a> left: {number * row} "
+            for row in range(1, 6)
+        )
+        return Page.from_text(f"http://a.example/{number}", f"<p>menu</p><div>0{rows}</div><p>end</p>")
+
+    pages = [page(number) for number in range(1, 5)]
+    session = LearningSession(pages)
+    session.prepare()
+    said = [{"name": ["Thing 11"]}, {"name": ["Thing 12"]}]
+    for name, values in (
+        ("price", ["$1.90", "$2.90"]),
+        ("link", ["/1/1", "/1/2"]),
+        ("size", ["size 1 cm", "size 2 cm"]),
+    ):
+        said = [{**record, name: [value]} for record, value in zip(said, values, strict=True)]
+        assert check(session, [Example(pages[0], records=said)]) is not None
+    assert [record.values["link"] for record in session.records(pages[3].url)][:2] == [("/4/1",), ("/4/2",)]
+
+
+def test_what_becomes_a_label_is_no_value_any_more() -> None:
+    """What is found by rules that stay changes as well if another attribute makes a label of it."""
+
+    def page(n: int) -> Page:
+        filling = "".join(f"<i>{word} {n}</i>" for word in ("red", "blue", "grey", "pink")[: n % 5])
+        note = "<p class=x>Size</p>" if n > 3 else f"<p class=x>note {n}</p>{filling}<p>Size</p>"
+        return Page.from_text(f"http://a.example/{n}", f"<h1>T {n}</h1>{filling}{note}<i>{n} cm</i>{filling}")
+
+    pages = [page(n) for n in range(1, 13)]
+    session = LearningSession(pages)
+    note = Example(pages[0], {"note": ["note 1"]})
+    sizes = [Example(pages[n - 1], {"size": [f"{n} cm"]}) for n in (2, 4, 7, 8)]
+    found = []
+    for examples in ([note], [note, *sizes], [note]):
+        assert check(session, examples) is not None
+        found.append(session.records(pages[8].url)[0].values.get("note"))
+    assert found == [("Size",), None, ("Size",)]
+
+
+def test_records_come_with_the_parts_of_the_page_that_they_are() -> None:
+    page, records = lists()[0]
+    session = LearningSession([page])
+    name = next(iter(records[0]))
+    learned = session.learn([Example(page, records=[{name: one[name]} for one in records[:2]])])
+    root = session.roots[page.url]
+    assert not isinstance(root, Failure)
+    assert len(session.scoped_records(page.url)) > 2
+    for scope, record in session.scoped_records(page.url):
+        assert scope is not None
+        assert record == learned.wrapper.record_of(root, page.url, scope)
+    session.learn([Example(page, {name: records[0][name]})])
+    assert [scope for scope, _ in session.scoped_records(page.url)] == [None]

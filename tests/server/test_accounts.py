@@ -220,7 +220,7 @@ def test_what_is_wrong_with_a_new_account_stands_beside_it_and_what_was_typed_st
         assert add.xpath(".//option[@selected]/text()") == ["viewer"]
         assert add.xpath(".//input[@name='password']/@value") == []
     answer = ana.post("/settings/accounts", {"name": "bo", "role": "king", "password": LONG})
-    assert "Choose a role: viewer, editor, admin." in answer.text
+    assert "There is no such role: it is one of viewer, editor, admin." in answer.text
     assert [account.name for account in people.store.accounts.all()] == ["ana"]
 
 

@@ -49,6 +49,14 @@ def test_annotated_pages_count_once(shop: Store) -> None:
     assert [found.annotated for found in shop.cluster_summaries("shop.example")] == [2, 0]
 
 
+def test_a_page_whose_annotation_was_taken_back_is_not_annotated(shop: Store) -> None:
+    address = ADDRESSES[0]
+    found = shop.page(address)
+    shop.save_example(address, Example(found, {"name": ["text"]}))
+    shop.save_example(address, Example(found, {}))
+    assert [found.annotated for found in shop.cluster_summaries("shop.example")] == [0, 0]
+
+
 def test_only_what_was_found_last_counts(shop: Store) -> None:
     with shop.recording("cluster", {"site": "shop.example"}) as run:
         shop.save_clusters(run.id, [cluster("shop.example/9", 1, 3)], ADDRESSES)

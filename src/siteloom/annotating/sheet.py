@@ -260,7 +260,11 @@ def _list_questions(page: SheetPage) -> Iterable[tuple[int, Question]]:
 def remark(pages: Sequence[SheetPage], name: str) -> str | None:
     """The first thing that is not as it should be with an attribute."""
     for wanted, word in (("differs", "differs"), ("empty", "empty"), ("doubtful", "doubtful")):
-        numbers = [page.number for page in pages if name in page.cells and _kind(page.cells[name]) == wanted]
+        numbers = [
+            page.number
+            for page in pages
+            if any(name in part and _kind(part[name]) == wanted for part in (page.cells, *page.records))
+        ]
         if numbers:
             more = f" and {len(numbers) - 1} more" if len(numbers) > 1 else ""
             return f"page {numbers[0]} {word}{more}"

@@ -59,12 +59,13 @@ def run(
         import uvicorn
 
         from siteloom.server import app as application
+        from siteloom.store.lock import server_lock
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("siteloom"):
             raise
         raise MissingExtra("siteloom serve", "server") from error
     encryption = _encryption(certificate, key)
-    with shell.store() as store:
+    with shell.store() as store, server_lock(store.folder):
         address = _checked_address(shell, store, host, is_encrypted=bool(encryption))
         with closing(_listener(address, port)) as listener:
             place = _place(listener, is_encrypted=bool(encryption))

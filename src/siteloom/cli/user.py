@@ -15,7 +15,7 @@ from siteloom.output import Column, check_destination
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from siteloom.store import Account, Accounts, Role
+    from siteloom.store import Account, Accounts
 
 NAME = "user"
 
@@ -100,7 +100,9 @@ def _list(call: _Call) -> None:
 
 
 def _add(call: _Call) -> None:
-    role = _role(call.value) if call.value else None
+    from siteloom.store import role_called
+
+    role = role_called(call.value) if call.value else None
     if call.accounts.find(call.name) is not None:
         raise AccountError(
             f"There is an account {call.name} already: "
@@ -118,7 +120,9 @@ def _password(call: _Call) -> None:
 
 
 def _change_role(call: _Call) -> None:
-    account, role = call.account(), _role(call.value)
+    from siteloom.store import role_called
+
+    account, role = call.account(), role_called(call.value)
     call.accounts.set_role(account.name, role)
     call.shell.say(f"{account.name} is {role} now.")
 
@@ -135,15 +139,6 @@ def _key(call: _Call) -> None:
     key = call.accounts.add_key(call.account().name, call.value)
     call.shell.say("The key, which cannot be shown again:")
     typer.echo(key)
-
-
-def _role(text: str) -> Role:
-    from siteloom.store import ROLES
-
-    for role in ROLES:
-        if role == text:
-            return role
-    raise UsageError(f"{text} is no role: it is one of {', '.join(ROLES)}.")
 
 
 def _new_password() -> str:

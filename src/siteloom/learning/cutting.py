@@ -14,7 +14,6 @@ from siteloom.learning.table import (
     TAG,
     WALKED_COLUMNS,
     TableBuilder,
-    UnitRows,
     Walked,
     Words,
 )
@@ -22,9 +21,13 @@ from siteloom.learning.table import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from siteloom.dom import Element
-    from siteloom.learning.table import Ints
+    from siteloom.learning.table import Flags, Ints, UnitRows
     from siteloom.wrapper.selection import Scope
+
+    Turns = NDArray[np.int64]
 
 
 class Span(NamedTuple):
@@ -34,12 +37,31 @@ class Span(NamedTuple):
     texts: slice
 
 
-class _Walk(NamedTuple):
-    """A page that was walked through: the rows of its nodes, and these in the order of the rows."""
+class Nodes(NamedTuple):
+    """The nodes of a unit in document order: its elements, and its texts by parent and number.
 
-    rows: UnitRows
+    No pairs are made of these: to look over so many of them takes the garbage collector long.
+    """
+
     elements: list[Element]
-    texts: list[tuple[Element | None, int]]
+    text_parents: list[Element | None]
+    text_numbers: list[int]
+
+    @staticmethod
+    def of(rows: UnitRows) -> Nodes:
+        """The nodes that have these rows."""
+        return Nodes(
+            list(rows.elements),
+            [parent for parent, _ in rows.texts],
+            [number for _, number in rows.texts],
+        )
+
+
+class _Walk(NamedTuple):
+    """A page that was walked through: the rows of its elements, its nodes, and where it stands."""
+
+    rows: dict[Element, int]
+    nodes: Nodes
     span: Span
 
 
@@ -59,7 +81,7 @@ class WalkedPages:
             span = Span(
                 slice(first_element, len(self._builder.parents)), slice(first_text, self._builder.text_count)
             )
-            self._walks[root] = _Walk(rows, list(rows.elements), list(rows.texts), span)
+            self._walks[root] = _Walk(rows.elements, Nodes.of(rows), span)
             self._walked = None
 
     def span(self, root: Element, scope: Scope | None) -> Span:
@@ -67,7 +89,7 @@ class WalkedPages:
         walk = self._walks[root]
         if scope is None:
             return walk.span
-        rows, starts, ends = walk.rows.elements, self._builder.span_starts, self._builder.span_ends
+        rows, starts, ends = walk.rows, self._builder.span_starts, self._builder.span_ends
         first = rows[scope.start]
         parent = scope.start.getparent()
         if scope.end is None or parent is None:
@@ -78,13 +100,12 @@ class WalkedPages:
         last = rows[scope.end.after]  # up to the end of this one
         return Span(slice(first, self._end(last, walk)), slice(starts[first], ends[last]))
 
-    def nodes(self, root: Element, span: Span) -> tuple[list[Element], list[tuple[Element | None, int]]]:
-        """The elements and the texts of a unit, in the order of their rows."""
-        walk = self._walks[root]
-        return (
-            walk.elements[_shifted(span.elements, -walk.span.elements.start)],
-            walk.texts[_shifted(span.texts, -walk.span.texts.start)],
-        )
+    def nodes(self, root: Element, span: Span) -> Nodes:
+        """The nodes of a unit of a page."""
+        _, nodes, of_page = self._walks[root]
+        elements = _shifted(span.elements, -of_page.elements.start)
+        texts = _shifted(span.texts, -of_page.texts.start)
+        return Nodes(nodes.elements[elements], nodes.text_parents[texts], nodes.text_numbers[texts])
 
     def cut(self, spans: Sequence[Span]) -> Walked:
         """These units, as if nothing but them had been walked through."""
@@ -144,8 +165,8 @@ class _Numbering:
         first = np.full(len(words.texts) + 1, never, np.int64)  # the last is for NONE
         # One after the other, with room for the columns of an element and the words of its class.
         room = WALKED_COLUMNS + max(map(len, class_words.values()), default=0) + 1
-        turns = (np.arange(columns.shape[1]) + texts_before) * room
-        text_turns = np.arange(len(values))
+        turns = (np.arange(columns.shape[1], dtype=np.int64) + texts_before) * room
+        text_turns = np.arange(len(values), dtype=np.int64)
         text_turns = (text_turns + np.searchsorted(texts_before, text_turns, side="right")) * room
         _note_first(first, values, text_turns)
         for number, column in enumerate(columns):
@@ -173,7 +194,7 @@ class _Numbering:
         return self._new[numbers]
 
 
-def _note_first(first: Ints, numbers: Ints, turns: Ints) -> None:
+def _note_first(first: Turns, numbers: Ints, turns: Turns) -> None:
     """Note when numbers come for the first time, if that is earlier than what is noted; turns only rise."""
     found = np.full(len(first), np.iinfo(np.int64).max, np.int64)
     found[numbers[::-1]] = turns[::-1]  # of several for one place the last is kept
@@ -199,7 +220,7 @@ def _units(first: Ints, count: int) -> Ints:
     return np.repeat(np.arange(len(first), dtype=np.int32), lengths)
 
 
-def _own_parents(parents: Ints, units: Ints, shift: Ints, first: Ints) -> tuple[Ints, Ints]:
+def _own_parents(parents: Ints, units: Ints, shift: Ints, first: Ints) -> tuple[Ints, Flags]:
     """The parents of nodes where they stand now, NONE if they are outside of the unit, and which are so."""
     own = parents - shift[units]
     is_outside = own < first[units]

@@ -110,10 +110,11 @@ def record_rule(
     pages = [*roots, *others]
     found = [scope.start for root in pages for scope in records(first, root)]
     shapes = {looks.inner_paths(start) for start in starts}
+    own_starts = {*starts, *found}
     alike = [
         one
         for one in _neighbours(found)
-        if any(_similarity(looks.inner_paths(one), own) >= _ALIKE for own in shapes)
+        if one not in own_starts and any(_similarity(looks.inner_paths(one), own) >= _ALIKE for own in shapes)
     ]
     rule = RecordRule(_shared_features([*starts, *found, *alike], looks), runs_on, least=least)
     return replace(rule, fallback=_without_names(rule, pages, records))

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -20,31 +22,34 @@ from siteloom.dom import normalize
 from siteloom.errors import ExampleError, UsageError
 from siteloom.learning import search, vertex
 from siteloom.learning.attribute import Units, learn_attribute
+from siteloom.learning.cutting import WalkedPages
+from siteloom.learning.finds import KeptFinds
 from siteloom.learning.finishing import finished
 from siteloom.learning.labelled import forms
 from siteloom.learning.labelling import label
 from siteloom.learning.report import Judged
 from siteloom.learning.schema import given_schema
 from siteloom.learning.trees import Trees
-from siteloom.learning.units import SeenPage, Targets, UnitTable, page_units, seen_pages
+from siteloom.learning.units import Targets, cut_units, left_out, page_units, seen_pages, walked_units
 from siteloom.model import Attribute, Failure
 from siteloom.wrapper.language import AttributeRules, possible_shapes
 from siteloom.wrapper.wrapper import Wrapper
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from siteloom.dom import Element
     from siteloom.learning.attribute import RuleSet
-    from siteloom.learning.finishing import Learned
+    from siteloom.learning.finds import RecordOf
+    from siteloom.learning.finishing import Learned, Settled
     from siteloom.learning.labelled import Form, KnownValue
     from siteloom.learning.labelling import LabelledUnit
     from siteloom.learning.search import Covering, Problem
     from siteloom.learning.table import Flags, Table
-    from siteloom.learning.units import UnitKey
+    from siteloom.learning.units import PageUnits, SeenPage, UnitKey, UnitTable
     from siteloom.model import Example, Page, Record
-    from siteloom.wrapper.language import RecordRule
-    from siteloom.wrapper.selection import Scope
+    from siteloom.wrapper.language import RecordRule, Rule
+    from siteloom.wrapper.selection import Node, Scope
     from siteloom.wrapper.wrapper import KnownNodes
 
 Method = Literal["united", "vertex"]
@@ -60,6 +65,13 @@ _LEAST_LABEL_UNITS = 3
 _ANCHORS = frozenset({"text-before", "before", "first-text"})
 
 
+class ScopedRecord(NamedTuple):
+    """A record, and the part of a list page that it is; None is all of a page."""
+
+    scope: Scope | None
+    record: Record
+
+
 class _Question(NamedTuple):
     """All that the rules of an attribute hang on."""
 
@@ -72,18 +84,34 @@ class _Question(NamedTuple):
     known: tuple[tuple[int, tuple[KnownValue, ...]], ...]
 
 
-class _Kept(NamedTuple):
-    """A table, and what it was made of: units, with the texts behind them or without."""
+class _KeptTable:
+    """A table of units, the same as long as these are the same."""
 
-    of: tuple[object, ...]
-    units: UnitTable
+    def __init__(self, walked: WalkedPages) -> None:
+        self._walked = walked
+        self._pages: list[PageUnits] | None = None
+        self._units: UnitTable | None = None
+
+    def units(self, pages: list[PageUnits], targets: Targets) -> UnitTable:
+        """The units of these pages, of which rules can choose such targets."""
+        if self._units is None or self._pages != pages:
+            self._pages, self._units = pages, cut_units(pages, self._walked)
+        self._units.add(targets)
+        return self._units
+
+
+class _Tables(NamedTuple):
+    """Units in a table that is learned from, and the nodes of these and of all others that are known."""
+
+    learned_from: UnitTable
+    known: KnownNodes
 
 
 class _Last(NamedTuple):
-    """What was learned last: the wrapper, and the nodes that its rules mean."""
+    """What was learned last: the wrapper, and how it finds the record of a part of a page."""
 
     wrapper: Wrapper
-    known: KnownNodes
+    record_of: RecordOf
 
 
 class LearningSession:
@@ -96,10 +124,14 @@ class LearningSession:
     def __init__(self, pages: Iterable[Page], most_kept: float = math.inf) -> None:
         self.pages = tuple(pages)
         self._trees = Trees(most_kept)
-        self._kept: _Kept | None = None
+        walked = WalkedPages()
+        self._looked_at = _KeptTable(walked)
+        self._left_out = _KeptTable(walked)
+        self._finds = KeptFinds()
+        self._settled: Settled = {}
         self._rules_of: dict[str, tuple[_Question, RuleSet]] = {}
         self._last: _Last | None = None
-        self._records: dict[str, tuple[Record, ...]] = {}
+        self._records: dict[str, tuple[ScopedRecord, ...]] = {}
 
     @property
     def roots(self) -> dict[str, Element | Failure]:
@@ -111,7 +143,12 @@ class LearningSession:
 
         Where the records of list pages are is not known before.
         """
-        self._table(seen_pages((), self.pages), None, Targets(), None)
+        self._tables(seen_pages((), self.pages), None, Targets(), ())
+        for page in self.pages:
+            self._trees.signature(page)
+        # Of the others it takes no time that is felt, when something is said of them; and people begin here.
+        for _, root in islice(self._trees.parsed(self.pages), 1):
+            self._trees.places(root)
 
     def learn(self, examples: Sequence[Example], schema: Schema = None, method: Method = "united") -> Learned:
         """Learn a wrapper, and say what it does on the pages."""
@@ -130,7 +167,7 @@ class LearningSession:
         chosen = {name: forms(name, [one.labelled for one in labelled]) for name in names}
         targets = _targets(labelled, chosen)
         keys = _keys(labelled, seen)
-        table = self._table(seen, rule, targets, keys)
+        table, known = self._tables(seen, rule, targets, keys)
         example_values = {
             normalize(value.text)
             for one in labelled
@@ -163,28 +200,37 @@ class LearningSession:
             labels=_label_texts(units, learned.values()) - example_values,
             record_rule=rule,
         )
-        known = table.known_nodes(targets.tags)
+        record_of = self._record_of(draft, known)
         judged = [
             Judged(
                 one.labelled.url,
                 {name: tuple(value.text for value in values) for name, values in one.labelled.values.items()},
-                draft.record_of(one.root, one.labelled.url, one.scope, known),
+                record_of(one.root, one.labelled.url, one.scope),
             )
             for one in labelled
         ]
         found_on = [
-            (page, tuple(self._found(draft, root, page.url, known)))
+            (page, tuple(record for _, record in self._found(root, page.url, draft, record_of)))
             for page, root in self._trees.parsed(others)
         ]
         result = finished(
-            draft, judged, [example.page for example in examples], found_on, self._trees.signature
+            draft,
+            judged,
+            [example.page for example in examples],
+            found_on,
+            self._trees.signature,
+            self._settled,
         )
-        self._last = _Last(result.wrapper, known)
+        self._last = _Last(result.wrapper, self._record_of(result.wrapper, known))
         self._records = {}
         return result
 
     def records(self, url: str) -> tuple[Record, ...]:
         """What the wrapper that was learned last finds on a page; nothing on one that cannot be read."""
+        return tuple(record for _, record in self.scoped_records(url))
+
+    def scoped_records(self, url: str) -> tuple[ScopedRecord, ...]:
+        """The same, with the part of the page that each record is; None is all of it."""
         if self._last is None:
             raise UsageError("No wrapper was learned yet: learn one first.")
         if url not in self._records:
@@ -192,36 +238,47 @@ class LearningSession:
             if root is None:
                 raise UsageError(f"The page {url} is none of those that are learned from.")
             self._records[url] = (
-                ()
-                if isinstance(root, Failure)
-                else tuple(self._found(self._last.wrapper, root, url, self._last.known))
+                () if isinstance(root, Failure) else tuple(self._found(root, url, *self._last))
             )
         return self._records[url]
 
-    def _found(self, wrapper: Wrapper, root: Element, url: str, known: KnownNodes) -> Iterable[Record]:
-        """What `Wrapper.records` gives, with what is known of the page."""
+    def _found(
+        self, root: Element, url: str, wrapper: Wrapper, record_of: RecordOf
+    ) -> Iterator[ScopedRecord]:
+        """What `Wrapper.records` gives, with the parts of the page."""
         rule = wrapper.record_rule
-        scopes: Sequence[Scope | None] = [None] if rule is None else self._trees.scopes(rule, root)
-        return wrapper.records_in(root, url, scopes, known)
+        if rule is None:
+            yield ScopedRecord(None, record_of(root, url, None))
+            return
+        for scope in self._trees.scopes(rule, root):
+            record = record_of(root, url, scope)
+            if len(record.values) >= rule.least:
+                yield ScopedRecord(scope, record)
 
-    def _table(
+    def _record_of(self, wrapper: Wrapper, known: KnownNodes) -> RecordOf:
+        if self._trees.keeps_all:
+            return self._finds.record_of(wrapper, known)
+        return partial(wrapper.record_of, known=known)
+
+    def _tables(
         self,
         seen: Sequence[SeenPage],
         rule: RecordRule | None,
         targets: Targets,
-        needed: Sequence[UnitKey] | None,
-    ) -> UnitTable:
-        """The units of the pages in a table; the one there is, if it is of the same units."""
+        needed: Sequence[UnitKey],
+    ) -> _Tables:
+        """The units of the pages in tables; those there are, if they are of the same units."""
         found = page_units(seen, rule, self._trees)
-        with_tails = rule is not None and rule.runs_on
         if not self._trees.keeps_all:
-            return UnitTable(found, targets, with_tails=with_tails, needed=needed)
+            with_tails = rule is not None and rule.runs_on
+            table = walked_units(found, targets, needed, with_tails=with_tails)
+            return _Tables(table, table.known_nodes(targets.tags))
         pages = list(found)
-        of = (with_tails, *pages)
-        if self._kept is None or self._kept.of != of:
-            self._kept = _Kept(of, UnitTable(pages, targets, with_tails=with_tails))
-        self._kept.units.add(targets)
-        return self._kept.units
+        table = self._looked_at.units(pages, targets)
+        known = table.known_nodes(targets.tags)
+        if rule is not None and (others := left_out(seen, pages, rule, self._trees)):
+            known = _first_known(known, self._left_out.units(others, targets).known_nodes(targets.tags))
+        return _Tables(table, known)
 
     def _rules(
         self, name: str, forms: Sequence[Form], units: Units, is_multi: bool | None, method: Method
@@ -237,6 +294,16 @@ class LearningSession:
             before = question, learn_attribute(name, forms, units, is_multi, _COVER[method])
             self._rules_of[name] = before
         return before[1]
+
+
+def _first_known(one: KnownNodes, other: KnownNodes) -> KnownNodes:
+    """The nodes that one of two knows."""
+
+    def known(rule: Rule, root: Element, scope: Scope | None) -> list[Node] | None:
+        nodes = one(rule, root, scope)
+        return other(rule, root, scope) if nodes is None else nodes
+
+    return known
 
 
 def _targets(labelled: Iterable[LabelledUnit], chosen: Mapping[str, Sequence[Form]]) -> Targets:

@@ -392,7 +392,10 @@ class Table:
         count = walked.texts.shape[1]
         starts = self.first_texts
         prefixes = np.array(
-            [words.number(prefix) if (prefix := _prefix(text)) else NONE for text in list(words.texts)],
+            [
+                words.number(prefix) if ":" in text and (prefix := _prefix(text)) else NONE
+                for text in list(words.texts)
+            ],
             np.int32,
         )
         before = np.concatenate([[NONE], self.text_value[:-1]]).astype(np.int32)[:count]

@@ -10,6 +10,7 @@ from siteloom.learning.places import PlaceIndex
 from siteloom.learning.records import Looks
 from siteloom.model import Failure
 from siteloom.signature import signature
+from siteloom.wrapper.language import RecordRule
 from siteloom.wrapper.selection import records
 
 if TYPE_CHECKING:
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 
     from siteloom.dom import Element
     from siteloom.model import Page
-    from siteloom.wrapper.language import Feature, RecordRule
+    from siteloom.wrapper.language import Feature
     from siteloom.wrapper.selection import Scope
 
     PageKey = tuple[str, bytes, str | None]
-    ScopesKey = tuple[Element, tuple[Feature, ...], tuple[Feature, ...], bool]
+    ScopesKey = tuple[Element, tuple[Feature, ...], bool]
 
 
 def page_key(page: Page) -> PageKey:
@@ -75,9 +76,15 @@ class Trees:
         """The records of a list page."""
         if not self.keeps_all:
             return records(rule, root)
-        key = root, rule.features, rule.fallback, rule.runs_on
+        found = self._scopes_by(rule.features, root, runs_on=rule.runs_on)
+        if not found and rule.fallback:
+            found = self._scopes_by(rule.fallback, root, runs_on=rule.runs_on)
+        return found
+
+    def _scopes_by(self, features: tuple[Feature, ...], root: Element, *, runs_on: bool) -> list[Scope]:
+        key = root, features, runs_on
         if key not in self._scopes:
-            self._scopes[key] = records(rule, root)
+            self._scopes[key] = records(RecordRule(features, runs_on), root)
         return self._scopes[key]
 
     def signature(self, page: Page) -> bytes | None:

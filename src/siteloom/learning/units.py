@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
+from siteloom.learning.cutting import Nodes
 from siteloom.learning.known_nodes import NodesByTable
 from siteloom.learning.labelled import PlacedUnit
-from siteloom.learning.table import Table, TableBuilder, insides
+from siteloom.learning.table import Table, TableBuilder, UnitRows, insides
 from siteloom.learning.trees import page_key
 from siteloom.model import Failure
 from siteloom.spacing import evenly_spaced
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from siteloom.dom import Element
+    from siteloom.learning.cutting import Span, WalkedPages
     from siteloom.learning.labelled import Labelled
-    from siteloom.learning.table import Inside, UnitRows
+    from siteloom.learning.table import Inside
     from siteloom.learning.trees import Trees
     from siteloom.model import Example, Page
     from siteloom.wrapper.language import RecordRule
@@ -78,73 +81,156 @@ def seen_pages(examples: Sequence[Example], pages: Sequence[Page]) -> list[SeenP
     return [*foreign, *own]
 
 
+def left_out(
+    seen: Sequence[SeenPage], looked_at: Sequence[PageUnits], rule: RecordRule, trees: Trees
+) -> list[PageUnits]:
+    """The units of list pages that there was no time for."""
+    numbers = {page.number for page in looked_at}
+    found = ((number, trees.root(one.page)) for number, one in enumerate(seen) if number not in numbers)
+    return [
+        PageUnits(number, root, trees.scopes(rule, root))
+        for number, root in found
+        if not isinstance(root, Failure)
+    ]
+
+
 def page_units(seen: Sequence[SeenPage], rule: RecordRule | None, trees: Trees) -> Iterator[PageUnits]:
     """The units of pages: of those with examples all, of the others as many as there is time for."""
 
     def scopes(root: Element) -> Sequence[Scope | None]:
         return [None] if rule is None else trees.scopes(rule, root)
 
-    count = sum(
+    so_far = sum(
         len(scopes(root)) for _, root in trees.parsed(one.page for one in seen if one.example is not None)
     )
     for number, one in enumerate(seen):
-        if one.example is None and count >= _MOST_UNITS:
+        if one.example is None and so_far >= _MOST_UNITS:
             continue
         root = trees.root(one.page)
         if not isinstance(root, Failure):
             found = scopes(root)
-            count += len(found) if one.example is None else 0
+            so_far += len(found) if one.example is None else 0
             yield PageUnits(number, root, found)
 
 
 class UnitTable:
-    """The units of pages in one table, and where they stand in it.
-
-    Only of the units that are `needed` the nodes are known afterwards; without these, of all.
-    """
+    """The units of pages in one table, and where they stand in it."""
 
     def __init__(
-        self,
-        pages: Iterable[PageUnits],
-        targets: Targets,
-        *,
-        with_tails: bool,
-        needed: Collection[UnitKey] | None = None,
+        self, table: Table, keys: Mapping[UnitKey, int], tops: Mapping[int, Element], source: RowSource
     ) -> None:
-        builder = TableBuilder(targets.attributes, targets.tags)
-        self._rows: dict[int, UnitRows] = {}
-        self._units: dict[UnitKey, int] = {}
-        numbers: dict[Element, int] = {}
-        for page in pages:
-            for scope in page.scopes:
-                tops = [page.root] if scope is None else scope.tops
-                rows = builder.add(*tops, with_tails=with_tails)
-                key = page.number, None if scope is None else scope.start
-                if needed is None or key in needed:
-                    unit = builder.units - 1
-                    self._rows[unit] = rows
-                    self._units[key] = numbers[tops[0]] = unit
-        self.table = Table(builder)
-        self._nodes = NodesByTable(self.table, self._rows, numbers)
+        """`keys` and `tops`, by unit, are those of units whose nodes are known."""
+        self.table = table
+        self._keys = keys
+        self._source = source
+        self._nodes = NodesByTable(table, source.nodes, {top: unit for unit, top in tops.items()})
 
     def add(self, targets: Targets) -> None:
-        """Let rules choose from these as well."""
+        """Let rules choose from these as well; the nodes of all units must be known."""
         known = self.table.insides
         attributes = [name for name in sorted(targets.attributes) if f"@{name}" not in known]
         tags = targets.tags - known.keys()
         if not (attributes or tags):
             return
         found: defaultdict[str, list[Inside]] = defaultdict(list)
-        for rows in self._rows.values():
-            for key, said in insides(rows, attributes, tags).items():
+        for unit in range(self.table.units):
+            for key, said in insides(self._source.rows(unit), attributes, tags).items():
                 found[key] += said
         self.table.add_insides(found)
 
     def placed(self, key: UnitKey, labelled: Labelled) -> PlacedUnit:
         """What is known of a unit, where it stands."""
-        unit = self._units[key]
-        return PlacedUnit(unit, labelled, self._rows[unit])
+        unit = self._keys[key]
+        return PlacedUnit(unit, labelled, self._source.rows(unit))
 
     def known_nodes(self, tags: frozenset[str]) -> KnownNodes:
         """The nodes that rules mean which choose from elements of these tags."""
         return partial(self._nodes.find, tags)
+
+
+class RowSource(Protocol):
+    """Whoever knows the nodes of units, by their numbers."""
+
+    def rows(self, unit: int) -> UnitRows:
+        """The rows of the nodes of a unit."""
+        ...
+
+    def nodes(self, unit: int) -> Nodes:
+        """The nodes of a unit, in the order of their rows."""
+        ...
+
+
+class _WalkedRows(NamedTuple):
+    """Rows of units as they were found."""
+
+    found: Mapping[int, UnitRows]
+
+    def rows(self, unit: int) -> UnitRows:
+        return self.found[unit]
+
+    def nodes(self, unit: int) -> Nodes:
+        return Nodes.of(self.found[unit])
+
+
+def walked_units(
+    pages: Iterable[PageUnits], targets: Targets, needed: Collection[UnitKey], *, with_tails: bool
+) -> UnitTable:
+    """The units of pages in a table; only of those that are needed the nodes are known afterwards."""
+    builder = TableBuilder(targets.attributes, targets.tags)
+    found: dict[int, UnitRows] = {}
+    keys: dict[UnitKey, int] = {}
+    for page in pages:
+        for scope in page.scopes:
+            rows = builder.add(*_tops(page.root, scope), with_tails=with_tails)
+            key = _key(page, scope)
+            if key in needed:
+                keys[key] = builder.units - 1
+                found[builder.units - 1] = rows
+    tops = {unit: rows.tops[0] for unit, rows in found.items()}
+    return UnitTable(Table(builder), keys, tops, _WalkedRows(found))
+
+
+class _CutRows:
+    """Rows of units that were cut out of pages; they are put together when they are asked for."""
+
+    def __init__(
+        self, walked: WalkedPages, units: Sequence[tuple[Element, Scope | None]], spans: Sequence[Span]
+    ) -> None:
+        self._walked = walked
+        self._units = units
+        self._spans = spans
+        self.table: Table = Table(walked.cut(spans))
+
+    def rows(self, unit: int) -> UnitRows:
+        elements, parents, numbers = self.nodes(unit)
+        texts = zip(parents, numbers, strict=True)
+        return UnitRows(
+            tuple(_tops(*self._units[unit])),
+            dict(zip(elements, count(int(self.table.first_elements[unit])), strict=False)),
+            dict(zip(texts, count(int(self.table.first_texts[unit])), strict=False)),
+        )
+
+    def nodes(self, unit: int) -> Nodes:
+        return self._walked.nodes(self._units[unit][0], self._spans[unit])
+
+
+def cut_units(pages: Iterable[PageUnits], walked: WalkedPages) -> UnitTable:
+    """The units of pages in a table, where pages are walked through that were not before."""
+    keys: dict[UnitKey, int] = {}
+    units: list[tuple[Element, Scope | None]] = []
+    for page in pages:
+        walked.add(page.root)
+        for scope in page.scopes:
+            keys[_key(page, scope)] = len(units)
+            units.append((page.root, scope))
+    cut = _CutRows(walked, units, [walked.span(*unit) for unit in units])
+    tops = {unit: root if scope is None else scope.start for unit, (root, scope) in enumerate(units)}
+    return UnitTable(cut.table, keys, tops, cut)
+
+
+def _key(page: PageUnits, scope: Scope | None) -> UnitKey:
+    return page.number, None if scope is None else scope.start
+
+
+def _tops(root: Element, scope: Scope | None) -> list[Element]:
+    return [root] if scope is None else scope.tops

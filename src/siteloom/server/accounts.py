@@ -21,7 +21,7 @@ from siteloom.server.security import (
     session_key,
 )
 from siteloom.server.services import services_of
-from siteloom.store import ROLES, Account, Role, new_session_key
+from siteloom.store import ROLES, Account, new_session_key, role_called
 
 router = APIRouter(include_in_schema=False)
 
@@ -178,7 +178,7 @@ def add_account(
     services = services_of(request)
     try:
         kept = services.passwords.hashed(password)
-        added = services.store.accounts.add(name, _role(role), kept)
+        added = services.store.accounts.add(name, role_called(role), kept)
     except AccountError as error:
         typed = {"name": name, "role": role}
         return _accounts(request, visitor, error=error, typed=typed, status=422)
@@ -190,7 +190,7 @@ def change_role(request: Request, visitor: Admin, name: str, role: Text = "") ->
     """Give an account another role."""
     account = _account(request, name)
     try:
-        services_of(request).store.accounts.set_role(account.name, _role(role))
+        services_of(request).store.accounts.set_role(account.name, role_called(role))
     except AccountError as error:
         return _accounts(request, visitor, error=error, of=account.name, status=422)
     if account.name == visitor.name and role != "admin":
@@ -226,13 +226,6 @@ def _account(request: Request, name: str) -> Account:
     if account is None:
         raise HTTPException(404, f"There is no account {name}.")
     return account
-
-
-def _role(text: str) -> Role:
-    for role in ROLES:
-        if role == text:
-            return role
-    raise AccountError(f"Choose a role: {', '.join(ROLES)}.", "role")
 
 
 def _back(done: str, name: str) -> Response:

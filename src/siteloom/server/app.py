@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.concurrency import run_in_threadpool
 
@@ -20,10 +21,11 @@ from siteloom.server import (
     sites,
     workbench_api,
 )
+from siteloom.server.addresses import DESCRIPTION
 from siteloom.server.errors import handle_errors
 from siteloom.server.job_runner import JobRunner
 from siteloom.server.observing import Metrics, Observed
-from siteloom.server.security import protect
+from siteloom.server.security import Viewer, protect
 from siteloom.server.services import Services
 from siteloom.server.streaming import Changes
 from siteloom.workbench import Workbenches
@@ -46,6 +48,7 @@ def create_app(store: Store, settings: Settings) -> FastAPI:
         version=siteloom.__version__,
         docs_url=None,
         redoc_url=None,
+        openapi_url=None,  # it would be told to anyone: see _description
         lifespan=_with_running_jobs,
     )
     metrics = Metrics(store)
@@ -61,6 +64,7 @@ def create_app(store: Store, settings: Settings) -> FastAPI:
     app.add_middleware(Observed, metrics=metrics)
     handle_errors(app)
     app.mount("/static", _Static(packages=[("siteloom.server", "static")]), name="static")
+    app.add_api_route(DESCRIPTION, _description, include_in_schema=False)
     app.include_router(accounts.router)
     app.include_router(accounts_api.router)
     app.include_router(archive.router)
@@ -70,6 +74,11 @@ def create_app(store: Store, settings: Settings) -> FastAPI:
     app.include_router(observing.router)
     app.include_router(sites.router)  # last: its path of a cluster would take those of others
     return app
+
+
+def _description(request: Request, _: Viewer) -> JSONResponse:
+    """What programs can ask."""
+    return JSONResponse(request.app.openapi())
 
 
 @asynccontextmanager

@@ -8,20 +8,19 @@ answer to the latter says.
 from __future__ import annotations
 
 import re
-from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, HTTPException, Request
+from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import Response
 
 from siteloom.annotating.archived import archived_css, archived_doctype, archived_tree
 from siteloom.dom import decode, parse
 from siteloom.errors import NotFound
 from siteloom.model import Failure, Page, Resource
+from siteloom.server.addresses import LARGEST_ID
 from siteloom.server.security import Viewer
 from siteloom.server.services import services_of
-from siteloom.urls import site_of
 from siteloom.workbench import version_of
 
 if TYPE_CHECKING:
@@ -29,7 +28,32 @@ if TYPE_CHECKING:
 
     from siteloom.store import PageAddress, Store
 
-router = APIRouter(prefix="/pages", include_in_schema=False)
+_Written = TypeVar("_Written")
+
+router = APIRouter(prefix="/pages", tags=["annotating"])
+
+Version = Annotated[
+    str | None,
+    Query(
+        description="A version of the page, as the workbench names the one that its picks are about; "
+        "the newest if none is named."
+    ),
+]
+Remote = Annotated[
+    bool,
+    Query(
+        description="Whether what the archive does not have may be loaded from the web, "
+        "which tells its sites that someone looks at the page."
+    ),
+]
+
+
+def _answers(media_type: str, description: str) -> dict[int | str, dict[str, Any]]:
+    return {
+        200: {"content": {media_type: {"schema": {"type": "string"}}}, "description": description},
+        404: {"description": "The archive has no such page, version or resource."},
+    }
+
 
 _CSS = "text/css"
 _SHOWN_TYPES = {
@@ -49,37 +73,50 @@ _ALONE = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:;
 # Declarations of document types stand at the beginning.
 _HEAD_BYTES = 16_384
 
-_LARGEST_ID = 2**63 - 1  # that databases can hold
-
 _CHARSET = re.compile(rb'@charset "([^"]+)";')
 
 
-@router.get("/{page_id:int}/tree")
+@router.get(
+    "/{page_id:int}/tree",
+    response_class=Response,
+    responses=_answers("application/xhtml+xml", "The tree.")
+    | {422: {"description": "The page cannot be parsed, or this is no such request."}},
+)
 def tree(
-    request: Request, _visitor: Viewer, page_id: int, version: str | None = None, remote: bool = False
+    request: Request, _visitor: Viewer, page_id: int, version: Version = None, remote: Remote = False
 ) -> Response:
-    """The tree of a page as XHTML, its elements numbered; in its newest version unless another is named."""
-    services = services_of(request)
-    store = services.store
+    """The tree of a page as well-formed XHTML: what picks are made on.
+
+    Each element has its number in `data-siteloom`; its text children are as many as in the page, and stand
+    in the same order. Scripts are left out, links lead nowhere, and what elements said in `href`, `src` and
+    `content` is in `data-siteloom-href` and so on.
+    """
+    store = services_of(request).store
     address, page = _page(store, page_id, version)
-    root = parse(page, services.settings.parse)
+    root = parse(page)  # within the same limits as learning, so that all that is learned from can be shown
     if isinstance(root, Failure):
         why = f"{root.reason} ({root.detail})" if root.detail else root.reason
         raise HTTPException(422, f"The page {page.url} cannot be shown: {why}.")
-    shown = archived_tree(
-        root,
-        page.url,
-        resource=_resource_addresses(store, page_id, address.site, remote=remote),
-        remote=remote,
+    shown = _with_resources(
+        store,
+        page_id,
+        address.site,
+        remote,
+        lambda resource: archived_tree(root, page.url, resource=resource, remote=remote),
     )
     return Response(shown, media_type="application/xhtml+xml", headers={"Content-Security-Policy": _ALONE})
 
 
-@router.get("/{page_id:int}/frame")
+@router.get(
+    "/{page_id:int}/frame", response_class=Response, responses=_answers("text/html", "An empty document.")
+)
 def frame(
-    request: Request, _visitor: Viewer, page_id: int, version: str | None = None, remote: bool = False
+    request: Request, _visitor: Viewer, page_id: int, version: Version = None, remote: Remote = False
 ) -> Response:
-    """An empty document for the tree of a page, laid out in the way that the page asks for."""
+    """An empty document to put the tree of a page into, so that a browser lays it out as the page asks for.
+
+    Its headers let no script run in it, and nothing be loaded but what `remote` allows.
+    """
     _, page = _page(services_of(request).store, page_id, version)
     head = parse(Page(page.url, page.html[:_HEAD_BYTES], charset=page.charset))
     doctype = "" if isinstance(head, Failure) else archived_doctype(head)
@@ -90,9 +127,19 @@ def frame(
     )
 
 
-@router.get("/{page_id:int}/resource")
-def resource(request: Request, _visitor: Viewer, page_id: int, url: str, remote: bool = False) -> Response:
-    """A stylesheet or image of a page's site from the archive."""
+@router.get(
+    "/{page_id:int}/resource",
+    response_class=Response,
+    responses=_answers("*/*", "The stylesheet, image or font."),
+)
+def resource(
+    request: Request,
+    _visitor: Viewer,
+    page_id: int,
+    url: Annotated[str, Query(description="Its address on the web, in full.")],
+    remote: Remote = False,
+) -> Response:
+    """A stylesheet, image or font that a page loads, from the archive; the tree of the page leads here."""
     store = services_of(request).store
     address, _ = _page(store, page_id)
     found = store.resource(url, address.site) or store.resource(url)
@@ -101,10 +148,15 @@ def resource(request: Request, _visitor: Viewer, page_id: int, url: str, remote:
         raise NotFound(f"The archive has no stylesheet or image {url}.")
     body = found.body
     if media_type == _CSS:
-        addresses = _resource_addresses(store, page_id, address.site, remote=remote)
-        body = archived_css(_css_text(found), url, resource=addresses, remote=remote).encode(
-            "utf-8", "replace"
+        text = _css_text(found)
+        shown = _with_resources(
+            store,
+            page_id,
+            address.site,
+            remote,
+            lambda resource: archived_css(text, url, resource=resource, remote=remote),
         )
+        body = shown.encode("utf-8", "replace")
     return Response(
         body,
         media_type=media_type,
@@ -113,7 +165,7 @@ def resource(request: Request, _visitor: Viewer, page_id: int, url: str, remote:
 
 
 def _page(store: Store, page_id: int, version: str | None = None) -> tuple[PageAddress, Page]:
-    found = store.page_by_id(page_id) if page_id <= _LARGEST_ID else None
+    found = store.page_by_id(page_id) if page_id <= LARGEST_ID else None
     if found is None:
         raise NotFound(f"There is no page {page_id} in the archive.")
     address, newest = found
@@ -134,18 +186,26 @@ def _frame_policy(*, remote: bool) -> str:
     )
 
 
-def _resource_addresses(
-    store: Store, page_id: int, site: str, *, remote: bool
-) -> Callable[[str], str | None]:
-    """Where the archive's copies of what a page is made of are served."""
+def _with_resources(
+    store: Store,
+    page_id: int,
+    site: str,
+    remote: bool,
+    write: Callable[[Callable[[str], str | None]], _Written],
+) -> _Written:
+    """What is written with the addresses at which the archive's copies of what a page loads are served.
 
-    @cache
+    It is written once to see which are needed, for a page may load thousands, and again if there are any.
+    """
+    wanted: dict[str, None] = {}
+    written = write(wanted.setdefault)
+    kept = store.known_resources(list(wanted), site)
+
     def address(url: str) -> str | None:
-        has_it = store.has_resource(url, site) or (site_of(url) != site and store.has_resource(url))
         query = {"url": url} | ({"remote": "1"} if remote else {})
-        return f"/pages/{page_id}/resource?{urlencode(query)}" if has_it else None
+        return f"/pages/{page_id}/resource?{urlencode(query)}" if url in kept else None
 
-    return address
+    return write(address) if kept else written
 
 
 def _media_type(found: Resource) -> str:

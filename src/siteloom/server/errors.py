@@ -20,6 +20,7 @@ from siteloom.errors import (
     StoreError,
     TooManyFailures,
 )
+from siteloom.server.addresses import is_for_programs, path_in_log, path_of
 from siteloom.server.rendering import render
 from siteloom.server.security import SECURITY_HEADERS
 
@@ -44,7 +45,6 @@ _STATUSES: tuple[tuple[type[SiteloomError], int], ...] = (
     (NotFound, 404),
     (Overtaken, 409),
     (TooManyFailures, 429),
-    (AccountError, 400),
     (AccountError, 422),
     (StoreBusy, 409),
     (StoreError, 503),
@@ -86,7 +86,7 @@ def _failed(request: Request, error: Exception) -> Response:
 
 
 def _broken(request: Request, error: Exception) -> Response:
-    _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    _log.error("%s %s failed", request.method, path_in_log(request.scope), exc_info=error)
     # What answers here stands outside of all that adds headers.
     return _answer(request, 500, "Something went wrong inside the server.", SECURITY_HEADERS)
 
@@ -94,9 +94,9 @@ def _broken(request: Request, error: Exception) -> Response:
 def _plain_sentence(request: Request, status: int) -> str:
     match status:
         case 404:
-            return f"There is nothing at {request.url.path}."
+            return f"There is nothing at {path_of(request)}."
         case 405:
-            return f"{request.url.path} cannot be asked for with {request.method}."
+            return f"{path_of(request)} cannot be asked for with {request.method}."
         case _:
             return f"The server refuses this request: {HTTPStatus(status).phrase.lower()}."
 
@@ -104,7 +104,7 @@ def _plain_sentence(request: Request, status: int) -> str:
 def _answer(
     request: Request, status: int, sentence: str, headers: Mapping[str, str] | None = None
 ) -> Response:
-    if request.url.path.startswith("/api/"):
+    if is_for_programs(request):
         return JSONResponse({"detail": sentence}, status, headers)
     response = render(
         request,

@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from siteloom.alarms import raise_alarm
-from siteloom.errors import UsageError
+from siteloom.errors import NotFound, UsageError
 from siteloom.extraction import counted_by_name, filled_attributes
 from siteloom.extraction_runs import run_extraction, workspace_journal, workspace_plan
 from siteloom.pipeline import annotated_templates, cluster_store, learn_template
@@ -183,5 +183,5 @@ def checked_arguments(
         store.has_cluster(given) if name == "cluster" else given in {one.name for one in store.sites()}
     )
     if not is_known:
-        raise UsageError(f"There is no {name} {given}.")
+        raise NotFound(f"There is no {name} {given}.")
     return {name: given}

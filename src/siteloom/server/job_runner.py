@@ -19,7 +19,7 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from siteloom.errors import SiteloomError, StoreError
+from siteloom.errors import SiteloomError
 from siteloom.server.job_kinds import KINDS, checked_arguments
 from siteloom.store import open_store
 
@@ -166,6 +166,12 @@ class JobRunner:
             self._has_ended(job_id)
 
     def _run(self, job: Job) -> _Outcome:
+        try:
+            return self._run_in_process(job)
+        except Exception as error:  # noqa: BLE001 - told to the user, and in the log
+            return _unexpected(error)
+
+    def _run_in_process(self, job: Job) -> _Outcome:
         """Do a job in a process, and listen to that and to whoever wants it cancelled."""
         pipe, other_end = _PROCESSES.Pipe()
         run = self.kinds[job.kind].run
@@ -234,10 +240,10 @@ def _interrupt(process: SpawnProcess) -> None:
 
 @contextmanager
 def _logged() -> Iterator[None]:
-    """What the database or the system refuses must not end the thread: the next job may fare better."""
+    """What goes wrong must not end the thread: the next job may fare better."""
     try:
         yield
-    except (StoreError, OSError):
+    except Exception:  # noqa: BLE001 - whatever it is
         _log.exception("a job could not be started, or what became of it could not be kept")
 
 
@@ -273,7 +279,11 @@ def _outcome(
     except SiteloomError as error:
         return _Outcome("failed", str(error))
     except Exception as error:  # noqa: BLE001 - a bug, told to the user all the same
-        return _Outcome("failed", f"Unexpected error: {error!r}.", traceback.format_exc())
+        return _unexpected(error)
+
+
+def _unexpected(error: Exception) -> _Outcome:
+    return _Outcome("failed", f"Unexpected error: {error!r}.", traceback.format_exc())
 
 
 class _Reporter:

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 
+from siteloom.server.addresses import LARGEST_ID
 from siteloom.server.rendering import render
 from siteloom.server.security import Editor, Viewer
 from siteloom.server.services import services_of
@@ -21,7 +22,6 @@ router = APIRouter()
 
 _JOBS_SHOWN = 50
 _MOST_JOBS = 1_000
-_GREATEST_ID = 2**63 - 1  # that a database can look for
 
 
 class JobOrder(BaseModel):
@@ -106,7 +106,7 @@ async def follow_job(request: Request, job_id: int, _: Viewer) -> EventSourceRes
         name = "ended" if job.has_ended else "progress"
         return StreamEvent(name, JobView.of(job).model_dump_json(), is_last=job.has_ended)
 
-    return event_stream(services.jobs.changes, look)
+    return event_stream(request, services.jobs.changes, look)
 
 
 @router.get("/jobs", include_in_schema=False)
@@ -155,7 +155,7 @@ def cancel_from_form(request: Request, job_id: int, _: Editor) -> RedirectRespon
 
 
 def _found(request: Request, job_id: int) -> Job:
-    job = services_of(request).store.jobs.get(job_id) if job_id <= _GREATEST_ID else None
+    job = services_of(request).store.jobs.get(job_id) if job_id <= LARGEST_ID else None
     if job is None:
         raise HTTPException(404, f"There is no job {job_id}.")
     return job

@@ -19,6 +19,7 @@ from sqlalchemy import func, select
 
 import siteloom
 from siteloom.errors import StoreError
+from siteloom.server.addresses import path_in_log
 from siteloom.server.services import services_of
 from siteloom.store import schema
 
@@ -132,7 +133,7 @@ class Observed:
                 seconds = time.perf_counter() - began
                 status: int = message["status"]
                 self._metrics.observe_request(scope["method"], _route(scope), status, seconds)
-                _log.info("%s %s: %d in %.3f s", scope["method"], scope["path"], status, seconds)
+                _log.info("%s %s: %d in %.3f s", scope["method"], path_in_log(scope), status, seconds)
             await send(message)
 
         await self._app(scope, receive, send_observed)

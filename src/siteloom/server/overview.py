@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from siteloom.errors import NotFound
 from siteloom.extraction import counted_by_name, tally_from
+from siteloom.server.addresses import site_of_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -108,7 +109,7 @@ def site_detail(store: Store, name: str) -> SiteDetail:
 
 def template_summary(store: Store, cluster: str) -> TemplateSummary:
     """A template in numbers."""
-    site, _, _ = cluster.rpartition("/")
+    site = site_of_cluster(cluster)
     found = next((one for one in store.cluster_summaries(site) if one.name == cluster), None)
     if found is None:
         raise no_template(store, cluster)
@@ -117,7 +118,7 @@ def template_summary(store: Store, cluster: str) -> TemplateSummary:
 
 def no_template(store: Store, cluster: str) -> NotFound:
     """What is said of a template that there is not."""
-    site, _, _ = cluster.rpartition("/")
+    site = site_of_cluster(cluster)
     count = len(store.cluster_summaries(site))
     if not count:
         return NotFound(f"There is no template {cluster}: no site of that name was clustered.")

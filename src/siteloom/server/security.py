@@ -16,6 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from siteloom.server.addresses import is_for_programs, path_of
 from siteloom.server.services import services_of
 from siteloom.store import LOCAL, ROLES, SESSION_TIME, Role, new_session_key
 
@@ -39,6 +40,8 @@ _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _WATCHED = frozenset({"/health", "/metrics"})
 _SIGN_IN = "/sign-in"
 _FORM = "application/x-www-form-urlencoded"
+# How the headers begin by which proxies tell of those who ask them.
+_PASSED_ON = ("forwarded", "via", "x-forwarded-", "x-real-ip")
 # Forms and what the scripts of pages send are a thousandth of this; it is read whole before anyone is asked.
 _LARGEST_BODY = 2**20
 
@@ -94,6 +97,16 @@ def give_key(request: Request, key: str) -> None:
     request.state.new_key = key
 
 
+def is_still_welcome(request: Request) -> bool:
+    """Whether who sent a request would be let in now as then; to be asked while the answer goes on and on."""
+    let_in: Visitor | None = request.state.visitor
+    try:
+        now = _visitor(request, _bearer(request))
+    except HTTPException:
+        return False
+    return now is not None and let_in is not None and now.name == let_in.name
+
+
 def local_path(text: str) -> str:
     """Where to go after signing in: a path of this server as it was asked for, else its first page."""
     # Browsers take \ for / and leave out what cannot be seen.
@@ -103,7 +116,7 @@ def local_path(text: str) -> str:
 
 async def _guard(request: Request) -> None:
     """What is asked before any route does anything."""
-    path = request.url.path
+    path = path_of(request)
     if path in _WATCHED:
         return
     bearer = _bearer(request)
@@ -132,7 +145,7 @@ def _visitor(request: Request, bearer: str | None) -> Visitor | None:
     if not _is_at_this_machine(request):
         raise HTTPException(
             403,
-            "There are no accounts yet, so Siteloom answers only at localhost: "
+            "There are no accounts yet, so Siteloom answers only at localhost, and through no proxy: "
             "make the first one with siteloom user add NAME.",
         )
     return Visitor(LOCAL, "admin", csrf_token(request))
@@ -147,16 +160,19 @@ def _bearer(request: Request) -> str | None:
 
 
 def _is_at_this_machine(request: Request) -> bool:
-    """Whether the request came to an address of the machine itself, and under a name of such an address.
+    """Whether the request came from this machine to an address of its own, and under a name of such a one.
 
-    Else a page from elsewhere whose name leads here for once could read all that there is.
+    Else a page from elsewhere whose name leads here for once could read all that there is. What a proxy on
+    this machine passes on may be from anywhere.
     """
     try:
         named = urlsplit(f"//{request.headers.get('host', '')}").hostname
     except ValueError:
         return False
     came_to = (request.scope.get("server") or (named,))[0]  # none of a socket that is a file
-    return _is_loopback(named) and _is_loopback(came_to)
+    came_from = None if request.client is None else request.client.host
+    is_passed_on = any(name.startswith(_PASSED_ON) for name in request.headers)
+    return not is_passed_on and all(map(_is_loopback, (named, came_to, came_from)))
 
 
 def _is_loopback(host: str | None) -> bool:
@@ -201,7 +217,7 @@ def _token(key: str) -> str:
 
 
 def _ask_to_sign_in(request: Request) -> None:
-    if request.url.path.startswith("/api/"):
+    if is_for_programs(request):
         raise HTTPException(401, "Sign in, or send an API key as Authorization: Bearer KEY.", _BEARER)
     raise _SignInFirst
 
@@ -209,7 +225,7 @@ def _ask_to_sign_in(request: Request) -> None:
 def _to_sign_in(request: Request, _: Exception) -> Response:
     wanted = "/"
     if request.method == "GET":
-        path = request.scope.get("raw_path") or quote(request.url.path).encode()
+        path = request.scope.get("raw_path") or quote(path_of(request)).encode()
         wanted = path.decode("latin-1") + (f"?{request.url.query}" if request.url.query else "")
     return RedirectResponse(f"{_SIGN_IN}?next={quote(wanted, safe='/')}", 303)
 

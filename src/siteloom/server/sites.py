@@ -14,6 +14,7 @@ from fastapi.responses import HTMLResponse, Response
 from markupsafe import Markup
 
 from siteloom.server import charts
+from siteloom.server.addresses import site_of_cluster
 from siteloom.server.overview import (
     SiteDetail,
     SiteSummary,
@@ -49,12 +50,12 @@ TemplateOrder = Literal["pages", "importance", "state"]
 _STATES: tuple[TemplateState, ...] = ("broken", "learning", "new", "live")
 _NOT_FOUND: dict[int | str, dict[str, object]] = {404: {"description": "There is none of this name."}}
 
-A = Annotated[str, Query(description="The id of a cluster.")]
-B = Annotated[str, Query(description="The id of another cluster, of this site or another.")]
+OneCluster = Annotated[str, Query(description="The id of a cluster.")]
+OtherCluster = Annotated[str, Query(description="The id of another cluster, of this site or another.")]
 
 
 @router.get("/api/sites", tags=["sites"], summary="All sites in numbers")
-def api_sites(request: Request) -> list[SiteSummary]:
+def api_sites(request: Request, _: Viewer) -> list[SiteSummary]:
     """All sites of the workspace by name, each with what is best done next about it."""
     return site_summaries(services_of(request).store)
 
@@ -62,7 +63,7 @@ def api_sites(request: Request) -> list[SiteSummary]:
 @router.get(
     "/api/sites/{site:path}", tags=["sites"], summary="A site and its templates", responses=_NOT_FOUND
 )
-def api_site(request: Request, site: str) -> SiteDetail:
+def api_site(request: Request, _: Viewer, site: str) -> SiteDetail:
     """A site in numbers, and its templates, the largest first."""
     return site_detail(services_of(request).store, site)
 
@@ -73,7 +74,7 @@ def api_site(request: Request, site: str) -> SiteDetail:
     summary="The essential paths of a template",
     responses=_NOT_FOUND,
 )
-def api_paths(request: Request, cluster: str) -> list[PathSupport]:
+def api_paths(request: Request, _: Viewer, cluster: str) -> list[PathSupport]:
     """The paths and texts that most pages of a template have, in the order in which they stand there."""
     return path_supports(stored_template(services_of(request).store, cluster))
 
@@ -84,7 +85,7 @@ def api_paths(request: Request, cluster: str) -> list[PathSupport]:
     summary="The tag counts of a template",
     responses=_NOT_FOUND,
 )
-def api_tags(request: Request, cluster: str) -> list[TagCount]:
+def api_tags(request: Request, _: Viewer, cluster: str) -> list[TagCount]:
     """How often each tag stands on the pages of a template; up to a hundred of them are read for it."""
     services = services_of(request)
     return tag_counts(services.store, cluster, services.settings.parse)
@@ -96,20 +97,20 @@ def api_tags(request: Request, cluster: str) -> list[TagCount]:
     summary="The pages of a template to annotate first",
     responses=_NOT_FOUND,
 )
-def api_sample(request: Request, cluster: str) -> list[SamplePage]:
+def api_sample(request: Request, _: Viewer, cluster: str) -> list[SamplePage]:
     """The pages that together show most of what differs from page to page, the most useful first."""
     services = services_of(request)
     return sample_pages(services.store, cluster, services.settings.parse)
 
 
 @router.get("/api/clusters/{cluster:path}", tags=["templates"], summary="A template", responses=_NOT_FOUND)
-def api_cluster(request: Request, cluster: str) -> TemplateDetail:
+def api_cluster(request: Request, _: Viewer, cluster: str) -> TemplateDetail:
     """A template in numbers, with the text that its pages share."""
     return template_detail(services_of(request).store, cluster)
 
 
 @router.get("/api/compare", tags=["templates"], summary="Two templates side by side", responses=_NOT_FOUND)
-def api_compare(request: Request, a: A, b: B) -> Comparison:
+def api_compare(request: Request, _: Viewer, a: OneCluster, b: OtherCluster) -> Comparison:
     """Which paths and texts two templates share, and which only one of them has."""
     return compared(services_of(request).store, a, b)
 
@@ -117,7 +118,7 @@ def api_compare(request: Request, a: A, b: B) -> Comparison:
 @router.get(
     "/api/compare/tags", tags=["templates"], summary="The tags of two templates", responses=_NOT_FOUND
 )
-def api_compare_tags(request: Request, a: A, b: B) -> list[ComparedTag]:
+def api_compare_tags(request: Request, _: Viewer, a: OneCluster, b: OtherCluster) -> list[ComparedTag]:
     """How often each tag stands on a page of either template, the greatest differences first."""
     services = services_of(request)
     return compared_tags(services.store, a, b, services.settings.parse)
@@ -188,7 +189,7 @@ def site_page(
 @router.get("/clusters/{cluster:path}/tags", include_in_schema=False)
 def tags_page(request: Request, visitor: Viewer, cluster: str) -> HTMLResponse:
     """The tag counts of a template."""
-    counts = api_tags(request, cluster)
+    counts = api_tags(request, visitor, cluster)
     most = max((count.per_page for count in counts), default=1.0)
     rows = [
         (
@@ -198,7 +199,9 @@ def tags_page(request: Request, visitor: Viewer, cluster: str) -> HTMLResponse:
         )
         for count in counts
     ]
-    return render(request, "template_tags.html", visitor, cluster=cluster, site=_site_of(cluster), rows=rows)
+    return render(
+        request, "template_tags.html", visitor, cluster=cluster, site=site_of_cluster(cluster), rows=rows
+    )
 
 
 @router.get("/clusters/{cluster:path}/sample", include_in_schema=False)
@@ -206,10 +209,10 @@ def sample_page(request: Request, visitor: Viewer, cluster: str) -> HTMLResponse
     """The pages of a template to annotate first."""
     rows = [
         (page, charts.share_bar(page.covered, f"{share(page.covered)} of what varies is seen by then"))
-        for page in api_sample(request, cluster)
+        for page in api_sample(request, visitor, cluster)
     ]
     return render(
-        request, "template_sample.html", visitor, cluster=cluster, site=_site_of(cluster), rows=rows
+        request, "template_sample.html", visitor, cluster=cluster, site=site_of_cluster(cluster), rows=rows
     )
 
 
@@ -267,7 +270,7 @@ def compare_page(request: Request, visitor: Viewer, a: str = "", b: str = "") ->
 @router.get("/compare/tags", include_in_schema=False)
 def compare_tags_page(request: Request, visitor: Viewer, a: str, b: str) -> HTMLResponse:
     """The tags of two templates side by side."""
-    counts = api_compare_tags(request, a, b)
+    counts = api_compare_tags(request, visitor, a, b)
     most = max((max(count.a, count.b) for count in counts), default=1.0)
     rows = [
         (
@@ -311,7 +314,3 @@ def _parts_bar(parts: list[int], a: str, b: str) -> Markup:
         for number, colour in enumerate(("first", "shared", "second"))
     ]
     return charts.bar(drawn, "; ".join(told))
-
-
-def _site_of(cluster: str) -> str:
-    return cluster.rpartition("/")[0]

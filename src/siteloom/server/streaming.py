@@ -10,11 +10,17 @@ import anyio
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 
+from siteloom.server.security import is_still_welcome
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
+    from fastapi import Request
+
 # So long a stream has to end by itself when the server stops: it needs next to nothing.
 _SECONDS_TO_END = 1.0
+# So long someone who was shut out may listen on if nothing happens.
+_SECONDS_BETWEEN_CHECKS = 60.0
 
 
 class Changes:
@@ -48,13 +54,20 @@ class StreamEvent(NamedTuple):
     is_last: bool = False
 
 
-def event_stream(changes: Changes, look: Callable[[], StreamEvent | None]) -> EventSourceResponse:
+def event_stream(
+    request: Request, changes: Changes, look: Callable[[], StreamEvent | None]
+) -> EventSourceResponse:
     """A stream of what there is to see now and after each change that makes a difference.
 
-    It ends after the last event, when there is nothing to see any more, and when the server stops.
+    It ends after the last event, when there is nothing to see any more, when whoever listens has signed out
+    or may not ask any more, and when the server stops.
     """
+
+    def look_again() -> StreamEvent | None:
+        return look() if is_still_welcome(request) else None
+
     stopping = anyio.Event()
-    events = _events(changes, look, stopping)
+    events = _events(changes, look_again, stopping)
     return EventSourceResponse(events, shutdown_event=stopping, shutdown_grace_period=_SECONDS_TO_END)
 
 
@@ -77,10 +90,10 @@ async def _events(
 
 
 async def _first_of(*events: asyncio.Event | anyio.Event) -> None:
-    """Wait until one of the events is set."""
+    """Wait until one of the events is set, or it is time to look whether all is as it was."""
     waiting = [asyncio.ensure_future(event.wait()) for event in events]
     try:
-        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(waiting, timeout=_SECONDS_BETWEEN_CHECKS, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for one in waiting:
             one.cancel()

@@ -9,17 +9,16 @@ from pydantic import BaseModel, Field
 from siteloom.dom import parse
 from siteloom.model import Failure
 from siteloom.pipeline import cluster_pages, sample_cluster
+from siteloom.server.addresses import site_of_cluster
 from siteloom.server.overview import TemplateSummary, no_template, template_summary
 from siteloom.store import PageAddress
 from siteloom.template import tag_rows
+from siteloom.workbench.sample_pages import SAMPLE_PAGES
 
 if TYPE_CHECKING:
     from siteloom.config import ParseSettings
     from siteloom.model import Template, TemplatePath
     from siteloom.store import Store
-
-
-_SAMPLE_PAGES = 10  # as many as siteloom sample shows
 
 
 class PathSupport(BaseModel):
@@ -93,8 +92,7 @@ class Comparison(BaseModel):
 
 def stored_template(store: Store, cluster: str) -> Template:
     """What the pages of a cluster share."""
-    site, _, _ = cluster.rpartition("/")
-    template = store.templates(site, cluster).get(cluster)
+    template = store.templates(site_of_cluster(cluster), cluster).get(cluster)
     if template is None:
         raise no_template(store, cluster)
     return template
@@ -145,7 +143,7 @@ def sample_pages(store: Store, cluster: str, limits: ParseSettings) -> list[Samp
     clusters, addresses = store.clusters(cluster)
     if not clusters:
         raise no_template(store, cluster)
-    sample = sample_cluster(store, clusters[0], addresses, _SAMPLE_PAGES, limits=limits)
+    sample = sample_cluster(store, clusters[0], addresses, SAMPLE_PAGES, limits=limits)
     site = clusters[0].site
     chosen = [PageAddress(site, sample.urls[one.page]) for one in sample.order]
     annotated = set(store.annotated_pages())

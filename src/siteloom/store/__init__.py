@@ -9,6 +9,7 @@ from siteloom.store.accounts import (
     ApiKey,
     Role,
     new_session_key,
+    role_called,
 )
 from siteloom.store.amendments import Amendment
 from siteloom.store.annotations import Annotation
@@ -78,5 +79,6 @@ __all__ = [
     "UncountedVersion",
     "new_session_key",
     "open_store",
+    "role_called",
     "workspace_exists",
 ]

@@ -78,6 +78,14 @@ def account_name(text: str) -> str:
     return normalize("NFKC", normalize("NFKC", text).casefold()).strip()
 
 
+def role_called(name: str) -> Role:
+    """The role of a name."""
+    for role in ROLES:
+        if role == name:
+            return role
+    raise AccountError(f"There is no such role: it is one of {', '.join(ROLES)}.", "role")
+
+
 @dataclass(frozen=True, slots=True)
 class Accounts:
     """The accounts of a store. Nothing here waits for whoever writes pages or records."""

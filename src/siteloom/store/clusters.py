@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import distinct, func, insert, select
+from sqlalchemy import insert, select
 
 from siteloom.model import Cluster, Template, TemplatePath
 from siteloom.store import schema
@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine, Row, Select
 
-_KNOWN_BY = tuple(schema.clusters.c[name] for name in ("id", "name", "site", "run_id"))
-# Fewer than the parameters that SQLite takes in a statement.
-_KEYS_AT_A_TIME = 10_000
+KNOWN_BY = tuple(schema.clusters.c[name] for name in ("id", "name", "site", "run_id"))
+"""The columns that `in_force` needs of a cluster, and its name."""
+
+KEYS_AT_A_TIME = 10_000
+"""Fewer than the parameters that SQLite takes in a statement."""
 
 
 class PageAddress(NamedTuple):
@@ -26,21 +28,6 @@ class PageAddress(NamedTuple):
 
     site: str
     url: str
-
-
-class ClusterSummary(NamedTuple):
-    """A cluster in numbers; no page of it but the first and the last is named.
-
-    `annotated` is how many of the pages have an annotation.
-    """
-
-    name: str
-    site: str
-    importance: float
-    url_patterns: tuple[str, ...]
-    pages: int
-    annotated: int
-    ends: tuple[str, str]
 
 
 def save_clusters(
@@ -85,7 +72,7 @@ def latest_clusters(
     pages: list[PageAddress] = []
     clusters = []
     with engine.connect() as connection:
-        for row in _in_force(connection, rows.order_by(schema.clusters.c.site, schema.clusters.c.id)):
+        for row in in_force(connection, rows.order_by(schema.clusters.c.site, schema.clusters.c.id)):
             members = (
                 select(schema.sites.c.name, schema.urls.c.url)
                 .select_from(schema.cluster_pages)
@@ -112,110 +99,47 @@ def latest_clusters(
     return tuple(clusters), tuple(pages)
 
 
-def cluster_summaries(engine: Engine, site: str | None = None) -> list[ClusterSummary]:
-    """The clusters that hold now in numbers, or those of a site, in the order in which they were found."""
-    columns = schema.clusters.c
-    query = select(*_KNOWN_BY, columns.importance, columns.url_patterns)
-    if site is not None:
-        query = query.where(columns.site == site)
-    with engine.connect() as connection:
-        rows = _in_force(connection, query.order_by(columns.site, columns.id))
-        counts = _page_counts(connection, [row.id for row in rows])
-    return [
-        ClusterSummary(
-            row.name,
-            row.site,
-            row.importance,
-            tuple(row.url_patterns),
-            counted.pages,
-            counted.annotated,
-            (counted.first, counted.last),
-        )
-        for row in rows
-        if (counted := counts.get(row.id)) is not None
-    ]
-
-
-def _page_counts(connection: Connection, cluster_ids: Sequence[int]) -> dict[int, Row[*tuple[Any, ...]]]:
-    """How many pages some clusters have, how many of these are annotated, and the first and last of them."""
-    members, annotations = schema.cluster_pages.c, schema.annotations.c
-    first, last = schema.urls.alias("first"), schema.urls.alias("last")
-    found: dict[int, Row[*tuple[Any, ...]]] = {}
-    for start in range(0, len(cluster_ids), _KEYS_AT_A_TIME):
-        some = members.cluster_id.in_(cluster_ids[start : start + _KEYS_AT_A_TIME])
-        pages = (
-            select(
-                members.cluster_id,
-                func.count().label("pages"),
-                func.min(members.url_id).label("first"),
-                func.max(members.url_id).label("last"),
-            )
-            .where(some)
-            .group_by(members.cluster_id)
-            .subquery()
-        )
-        annotated = (
-            select(members.cluster_id, func.count(distinct(annotations.url_id)).label("pages"))
-            .join(schema.annotations, annotations.url_id == members.url_id)
-            .where(some)
-            .group_by(members.cluster_id)
-            .subquery()
-        )
-        query = (
-            select(
-                pages.c.cluster_id,
-                pages.c.pages,
-                func.coalesce(annotated.c.pages, 0).label("annotated"),
-                first.c.url.label("first"),
-                last.c.url.label("last"),
-            )
-            .join(first, first.c.id == pages.c.first)
-            .join(last, last.c.id == pages.c.last)
-            .outerjoin(annotated, annotated.c.cluster_id == pages.c.cluster_id)
-        )
-        found.update((row.cluster_id, row) for row in connection.execute(query))
-    return found
-
-
 def latest_templates(engine: Engine, site: str, name: str | None = None) -> dict[str, Template]:
     """The templates of a site's clusters that hold now, or of the one of a name, by the clusters' names."""
     columns = schema.clusters.c
-    query = select(*_KNOWN_BY, columns.template).where(columns.site == site)
+    query = select(*KNOWN_BY, columns.template).where(columns.site == site)
     if name is not None:
         query = query.where(columns.name == name)
     with engine.connect() as connection:
-        return {row.name: _template(row.template) for row in _in_force(connection, query)}
+        return {row.name: _template(row.template) for row in in_force(connection, query)}
 
 
 def clusters_called(connection: Connection, name: str) -> list[int]:
     """The ids of the clusters that hold now and have a name."""
-    query = select(*_KNOWN_BY).where(schema.clusters.c.name == name)
-    return [row.id for row in _in_force(connection, query)]
+    query = select(*KNOWN_BY).where(schema.clusters.c.name == name)
+    return [row.id for row in in_force(connection, query)]
 
 
 def cluster_names(connection: Connection, url_ids: Sequence[int]) -> dict[int, str]:
     """The names of the clusters that hold now, by the pages that are in one."""
     members = schema.cluster_pages
-    query = select(*_KNOWN_BY, members.c.url_id).join(members).where(members.c.url_id.in_(url_ids))
-    return {row.url_id: row.name for row in _in_force(connection, query)}
+    query = select(*KNOWN_BY, members.c.url_id).join(members).where(members.c.url_id.in_(url_ids))
+    return {row.url_id: row.name for row in in_force(connection, query)}
 
 
 def _template(content: dict[str, Any]) -> Template:
     return Template(tuple(TemplatePath(*path) for path in content["essential"]), content["pages"])
 
 
-def _in_force(connection: Connection, clusters: Select[*tuple[Any, ...]]) -> list[Row[*tuple[Any, ...]]]:
-    """Those of some clusters that hold now."""
-    in_force = runs_in_force(connection, "cluster")
-    rows = connection.execute(clusters.where(schema.clusters.c.run_id.in_(in_force.values())))
-    return [row for row in rows if row.run_id == in_force.get(row.site, in_force.get(None))]
+def in_force(
+    connection: Connection, clusters: Select[*tuple[Any, ...]], before: int | None = None
+) -> list[Row[*tuple[Any, ...]]]:
+    """Those of some clusters that hold now, or that held before a run."""
+    runs = runs_in_force(connection, "cluster", before)
+    rows = connection.execute(clusters.where(schema.clusters.c.run_id.in_(runs.values())))
+    return [row for row in rows if row.run_id == runs.get(row.site, runs.get(None))]
 
 
 def _url_ids(connection: Connection, pages: Sequence[PageAddress]) -> list[int]:
     keys = [url_key(page.site, page.url) for page in pages]
     urls = schema.urls.c
     found: dict[bytes, int] = {}
-    for start in range(0, len(keys), _KEYS_AT_A_TIME):
-        query = select(urls.key, urls.id).where(urls.key.in_(keys[start : start + _KEYS_AT_A_TIME]))
+    for start in range(0, len(keys), KEYS_AT_A_TIME):
+        query = select(urls.key, urls.id).where(urls.key.in_(keys[start : start + KEYS_AT_A_TIME]))
         found.update((key, url_id) for key, url_id in connection.execute(query))
     return [found[key] for key in keys]

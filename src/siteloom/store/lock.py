@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import IO, TYPE_CHECKING
 
 from sqlalchemy import func, select
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 _LOCK_FILE = "lock"
+_SERVER_LOCK_FILE = "server-lock"
 _POSTGRES_LOCK = int.from_bytes(b"siteloom")  # any number that no other program is likely to lock
 
 _held: set[IO[str]] = set()
@@ -45,11 +46,28 @@ def is_locked(workspace: Path) -> bool:
     return False
 
 
-@contextmanager
-def write_lock(workspace: Path) -> Iterator[None]:
+def write_lock(workspace: Path) -> AbstractContextManager[None]:
     """Hold the lock of a workspace's folder, or raise StoreBusy at once if another process does."""
+    return _lock(
+        workspace,
+        _LOCK_FILE,
+        "Another process (number {}) is writing to this workspace: try again when it ends.",
+    )
+
+
+def server_lock(workspace: Path) -> AbstractContextManager[None]:
+    """Be the one server of a workspace, or raise StoreBusy at once: each takes others' jobs for lost."""
+    return _lock(
+        workspace,
+        _SERVER_LOCK_FILE,
+        "Another server (process {}) has this workspace already: use that one, or stop it first.",
+    )
+
+
+@contextmanager
+def _lock(workspace: Path, file: str, refusal: str) -> Iterator[None]:
     try:
-        handle = (workspace / _LOCK_FILE).open("a+")
+        handle = (workspace / file).open("a+")
     except OSError as error:
         raise StoreError(f"The workspace {workspace} cannot be written: {error.strerror}.") from error
     with handle:
@@ -58,9 +76,7 @@ def write_lock(workspace: Path) -> Iterator[None]:
         except BlockingIOError:
             handle.seek(0)
             holder = handle.read().strip() or "unknown"
-            raise StoreBusy(
-                f"Another process (number {holder}) is writing to this workspace: try again when it ends."
-            ) from None
+            raise StoreBusy(refusal.format(holder)) from None
         handle.truncate(0)
         handle.write(str(os.getpid()))
         handle.flush()

@@ -11,6 +11,8 @@ from sqlalchemy import and_, or_, select
 from siteloom.errors import StoreError
 from siteloom.model import Page
 from siteloom.store import schema
+from siteloom.store.batches import batches
+from siteloom.store.clusters import KEYS_AT_A_TIME
 from siteloom.store.keys import url_key
 from siteloom.store.packs import Document, Pack
 from siteloom.store.writer import HTML
@@ -160,6 +162,21 @@ def page_address(engine: Engine, page_id: int) -> tuple[str, str] | None:
     with engine.connect() as connection:
         row = connection.execute(query.where(schema.urls.c.id == page_id)).one_or_none()
     return None if row is None else (row[0], row[1])
+
+
+def known_resources(engine: Engine, urls: Sequence[str], site: str) -> set[str]:
+    """Those of some URLs that are of stylesheets or images in a site, or in the site of the URL."""
+    keys = {url_key(home, url): url for url in urls for home in (site, site_of(url))}
+    is_resource = schema.versions.c.media_type != HTML
+    query = select(schema.urls.c.key).where(
+        select(schema.versions.c.id).where(schema.versions.c.url_id == schema.urls.c.id, is_resource).exists()
+    )
+    found: set[str] = set()
+    with engine.connect() as connection:
+        for some in batches(keys, KEYS_AT_A_TIME):
+            rows = connection.execute(query.where(schema.urls.c.key.in_(some)))
+            found.update(keys[key] for key in rows.scalars())
+    return found
 
 
 def select_places() -> Select[*tuple[Any, ...]]:

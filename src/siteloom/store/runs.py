@@ -35,12 +35,13 @@ class Run(NamedTuple):
 
 
 class RunRecorder:
-    """A run that is under way."""
+    """A run that is under way; `on_good_end` belongs to the transaction in which it comes to hold."""
 
     def __init__(self, engine: Engine, run_id: int) -> None:
         self.id = run_id
         self.counts: Counter[str] = Counter()
         self.failures_by_reason: Counter[str] = Counter()
+        self.on_good_end: Callable[[Connection], object] = lambda _: None
         self._engine = engine
         self._waiting: list[Failure] = []
 
@@ -76,13 +77,16 @@ def save_failures(connection: Connection, run_id: int, failures: Sequence[Failur
         connection.execute(insert(schema.failures), rows)
 
 
-def runs_in_force(connection: Connection, verb: str) -> dict[str | None, int]:
+def runs_in_force(connection: Connection, verb: str, before: int | None = None) -> dict[str | None, int]:
     """The newest good run of a verb for each site that has its own, and under None that for all others.
 
-    One for the whole workspace replaces all before it, one for a single site those for the site.
+    One for the whole workspace replaces all before it, one for a single site those for the site. With
+    `before`, it is as it was when the run of this number began.
     """
     columns = schema.runs.c
     query = select(columns.id, columns.arguments).where(columns.verb == verb, columns.status == "done")
+    if before is not None:
+        query = query.where(columns.id < before)
     found: dict[str | None, int] = {}
     for run_id, arguments in connection.execute(query.order_by(columns.id.desc())):
         site = arguments.get("site")
@@ -141,3 +145,5 @@ def run_to_its_end(engine: Engine, clock: Callable[[], datetime], run_id: int) -
             with engine.begin() as connection:
                 ended = update(schema.runs).where(schema.runs.c.id == run_id)
                 connection.execute(ended.values(ended_at=clock(), status=status, counts=dict(run.counts)))
+                if status == "done":
+                    run.on_good_end(connection)

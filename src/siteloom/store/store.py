@@ -60,6 +60,7 @@ from siteloom.store.reading import (
     Place,
     as_page,
     documents_at,
+    known_resources,
     newest_places,
     packed_shards,
     page_address,
@@ -671,10 +672,9 @@ class Store:
         documents = self._documents(query)
         return _resource(documents[-1]) if documents else None
 
-    def has_resource(self, url: str, site: str | None = None) -> bool:
-        """Whether there is a stylesheet or image of a URL, as `resource` would find it."""
-        query = select_places_of(url, site).where(schema.versions.c.media_type != HTML)
-        return bool(self._rows(query.limit(1)))
+    def known_resources(self, urls: Sequence[str], site: str) -> set[str]:
+        """Those of some URLs that are of stylesheets or images in a site, or in the site of the URL."""
+        return known_resources(self.engine, urls, site)
 
     def check(self) -> Iterator[Problem]:
         """Read every pack and compare it with the tables."""

@@ -11,8 +11,29 @@ export class Refused extends Error {
 
 /** The JSON that the server answers to a request; `body` is sent as JSON. Throws Refused. */
 export async function send(method, path, body) {
+  try {
+    return await request(method, path, body);
+  } catch (error) {
+    if (!(await hasNewToken(error))) throw error;
+    return request(method, path, body);
+  }
+}
+
+const tokenElement = () => document.querySelector('meta[name="csrf-token"]');
+
+/** Whether a request was refused for its token, because the person has signed in again elsewhere. */
+async function hasNewToken(error) {
+  if (error.status !== 401 && error.status !== 403) return false;
+  const { csrf } = await request("GET", "/api/me");
+  const element = tokenElement();
+  if (!element || element.content === csrf) return false;
+  element.content = csrf;
+  return true;
+}
+
+async function request(method, path, body) {
   const headers = { Accept: "application/json" };
-  const token = document.querySelector('meta[name="csrf-token"]')?.content;
+  const token = tokenElement()?.content;
   if (token) headers["X-CSRF-Token"] = token;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const response = await fetch(path, {

@@ -4,6 +4,9 @@ import { send } from "../siteloom.js";
 
 /** @import {Change, State, Value} from "./types.js" */
 
+/** Seconds after which the server is asked again for news that it refused to send. */
+const NEWS_SECONDS = 15;
+
 /** @param {Record<string, Value[] | null>} values */
 const picksOf = (values) =>
   Object.fromEntries(Object.entries(values).map(([name, each]) => [name, each && each.map(({ pick }) => pick)]));
@@ -33,17 +36,19 @@ export class Api {
   change(change) {
     switch (change.kind) {
       case "values": {
-        const body = { values: picksOf(change.values), record: change.record, seen: change.seen };
+        const { values, record, version, seen } = change;
+        const body = { values: picksOf(values), record, version, seen };
         return send("PUT", `${this.#cluster}/pages/${change.page}/values`, body);
       }
       case "records": {
-        const body = { records: change.records.map(picksOf), seen: change.seen };
+        const { records, version, seen } = change;
+        const body = { records: records.map(picksOf), version, seen };
         return send("PUT", `${this.#cluster}/pages/${change.page}/records`, body);
       }
       case "attribute":
-        return send("PUT", this.#attribute(change.name), change.schema);
+        return send("PUT", this.#attribute(change.name), { ...change.schema, seen: change.seen });
       case "removal":
-        return send("DELETE", this.#attribute(change.name));
+        return send("DELETE", `${this.#attribute(change.name)}?seen=${change.seen}`);
     }
   }
 
@@ -59,6 +64,10 @@ export class Api {
   follow(onChanged) {
     const events = new EventSource(`${this.#cluster}/events`);
     events.addEventListener("changed", (event) => onChanged(JSON.parse(event.data)));
+    events.addEventListener("error", () => {
+      // Browsers try again by themselves, but not if the person was signed out.
+      if (events.readyState === EventSource.CLOSED) setTimeout(() => this.follow(onChanged), NEWS_SECONDS * 1000);
+    });
   }
 
   /** @param {string} name */

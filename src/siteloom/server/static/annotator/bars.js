@@ -38,14 +38,16 @@ export class Bars {
    * @param {Page} page the page that is shown
    * @param {boolean} isList
    * @param {boolean} isLookingForKnown
+   * @param {boolean} isRemote whether pictures are loaded from the web
    */
-  render(model, page, isList, isLookingForKnown) {
+  render(model, page, isList, isLookingForKnown, isRemote) {
     const { state } = model;
     this.#part("position").textContent = positionOf(state, page);
     this.#part("coverage").textContent = state.coverage.sentence;
     this.#part("finish").classList.toggle("primary", state.coverage.is_enough);
     this.#part("empty").hidden = state.attributes.length > 0;
     this.#part("list").setAttribute("aria-pressed", String(isList));
+    this.#part("remote").setAttribute("aria-pressed", String(isRemote));
     /** @type {HTMLButtonElement} */ (this.#part("undo")).disabled = !model.canUndo;
     this.#part("busy").textContent = busyText(model) || (isLookingForKnown ? "looking for known values …" : "");
     this.#part("others").textContent = this.#othersText();
@@ -98,6 +100,7 @@ export class Bars {
     fill(
       part,
       make("span", { textContent: problem.sentence }),
+      problem.mustSignIn && make("a", { href: "/sign-in", target: "_blank", textContent: "Sign in again" }),
       problem.canRetry && button("retry", "Retry", () => model.retry()),
       problem.canInsist && button("insist", "Use mine", () => model.insist()),
       !problem.canRetry && button("dismiss", "Leave it", () => model.dismiss()),

@@ -4,7 +4,7 @@ import { fill, make } from "./dom.js";
 import { digitOf } from "./keys.js";
 import { schemaInForce, schemaOf, UNSAID_SCHEMA } from "./state.js";
 
-/** @import {Attribute, Offer, Schema} from "./types.js" */
+/** @import {Attribute, NamedSchema, Offer, Schema} from "./types.js" */
 
 const COLOURS = 9;
 
@@ -24,7 +24,7 @@ export const colourOf = (place) => (place % COLOURS) + 1;
  * @property {(name: string) => void} choose
  * @property {(name: string, former: string | null) => string | null} problemOfName why an attribute, which may
  *   have another name now, cannot be called so
- * @property {(name: string, schema: Schema & {name: string}) => void} setAttribute
+ * @property {(name: string, schema: NamedSchema) => void} setAttribute
  * @property {(name: string) => void} removeAttribute
  * @property {() => void} leave the keys go back to the page
  */
@@ -37,6 +37,8 @@ export class Chips {
   #radios = make("div", { class: "radios", role: "radiogroup", "aria-label": "Attributes" });
   #offers = make("div", { class: "offers", role: "group", "aria-label": "Known attributes" });
   #adder;
+  /** Name of the attribute in the editor. */
+  #edited = "";
 
   /**
    * @param {HTMLElement} bar
@@ -64,8 +66,26 @@ export class Chips {
 
   /** Ask for the name of a new attribute, in place. */
   add() {
-    if (!this.#mayChange || this.#bar.querySelector("form")) return;
-    const field = new NameField({ "aria-label": "Name of the new attribute", placeholder: "name" },
+    this.#openAdder("")?.focus();
+  }
+
+  /**
+   * Show again what was typed of an attribute and not kept. The focus stays, for the person has gone on.
+   * @param {Attribute | undefined} attribute what it is now, if there is one
+   * @param {NamedSchema} typed
+   */
+  showAgain(attribute, typed) {
+    const field = this.#editor.querySelector("input");
+    if (field && this.#edited !== typed.name) return; // another one is being changed
+    if (attribute) this.#openEditor(attribute, { ...typed, name: field?.value ?? typed.name });
+    else this.#openAdder(typed.name);
+  }
+
+  /** @param {string} typed @returns {HTMLInputElement | null} the field for the name; null if it is open already */
+  #openAdder(typed) {
+    if (!this.#mayChange || this.#bar.querySelector("form")) return null;
+    const field = new NameField(
+      { "aria-label": "Name of the new attribute", placeholder: "name", value: typed },
       (name) => this.#actions.problemOfName(name, null));
     const { input } = field;
     const form = make("form", { class: "adder" }, input, field.told);
@@ -90,24 +110,36 @@ export class Chips {
     input.addEventListener("blur", () => input.value.trim() || close());
     this.#adder.hidden = true;
     this.#adder.after(form);
-    input.focus();
+    return input;
   }
 
   /** Open the editor of an attribute. @param {Attribute} attribute */
   edit(attribute) {
     if (!this.#mayChange) return;
-    let { name } = attribute;
-    const schema = schemaOf(attribute);
-    const field = new NameField({ value: name, onchange: () => save() },
-      (newName) => this.#actions.problemOfName(newName, name));
+    const input = this.#openEditor(attribute, attribute);
+    input.focus();
+    input.select();
+  }
+
+  /**
+   * @param {Attribute} attribute
+   * @param {NamedSchema} typed what the editor shows of it
+   * @returns {HTMLInputElement} the field for the name
+   */
+  #openEditor(attribute, typed) {
+    this.#edited = attribute.name;
+    const schema = schemaOf(typed);
+    const field = new NameField({ id: "attribute-name", value: typed.name, onchange: () => save() },
+      (name) => this.#actions.problemOfName(name, this.#edited));
     const save = () => {
-      const newName = field.read();
-      if (newName === null) return false;
-      this.#actions.setAttribute(name, { ...schema, name: newName });
-      name = newName;
+      const name = field.read();
+      if (name === null) return false;
+      const former = this.#edited;
+      this.#edited = name;
+      this.#actions.setAttribute(former, { ...schema, name });
       return true;
     };
-    const form = make("form", { class: "inline", "aria-label": `Attribute ${name}`, onsubmit: (event) => {
+    const form = make("form", { class: "inline", "aria-label": `Attribute ${this.#edited}`, onsubmit: (event) => {
       event.preventDefault();
       if (save()) this.closeEditor();
     } },
@@ -119,7 +151,7 @@ export class Chips {
           save();
         }))),
       make("button", { class: "danger", type: "button", textContent: "Remove", onclick: () => {
-        this.#actions.removeAttribute(name);
+        this.#actions.removeAttribute(this.#edited);
         this.closeEditor();
       } }),
       make("button", { type: "submit", textContent: "Done" }),
@@ -127,8 +159,7 @@ export class Chips {
     form.addEventListener("keydown", (event) => event.key === "Escape" && this.closeEditor());
     fill(this.#editor, form);
     this.#editor.hidden = false;
-    field.input.focus();
-    field.input.select();
+    return field.input;
   }
 
   closeEditor() {

@@ -3,7 +3,7 @@
 import { Overlay } from "./overlay.js";
 import { meaningOfSelection, numberedElements, numberedFrom } from "./picking.js";
 
-/** @import {Target} from "./types.js" */
+/** @import {Page, Target} from "./types.js" */
 
 /** Pixels that a pointer moves with its button down before it counts as a drag. */
 const DRAG_DISTANCE = 4;
@@ -55,15 +55,20 @@ export class Frame {
   }
 
   /**
-   * Show a page. @param {number} page
+   * Show the version of a page that what is said of it is about.
+   * @param {Page} page
+   * @param {boolean} isRemote whether what the archive lacks may be loaded from the web
    * @returns {Promise<boolean>} false if another page was asked for meanwhile
    */
-  async show(page) {
+  async show({ id, version }, isRemote) {
     this.#shown += 1;
     const turn = this.#shown;
     this.#overlay = null;
     this.#elements = new Map();
-    const [text] = await Promise.all([fetchTree(page), this.#load(`/pages/${page}/frame`)]);
+    const query = new URLSearchParams({ version, ...(isRemote ? { remote: "1" } : {}) });
+    const [text] = await Promise.all([
+      fetchTree(`/pages/${id}/tree?${query}`), this.#load(`/pages/${id}/frame?${query}`),
+    ]);
     if (turn !== this.#shown) return false;
     const archived = /** @type {Document} */ (this.#frame.contentDocument);
     archived.replaceChild(archived.importNode(parsed(text, archived), true), archived.documentElement);
@@ -152,9 +157,10 @@ export class Frame {
   }
 }
 
-/** The tree of a page, as the server numbered it. @param {number} page @returns {Promise<string>} */
-async function fetchTree(page) {
-  const response = await fetch(`/pages/${page}/tree`);
+/** The tree of a page, as the server numbered it. @param {string} address @returns {Promise<string>} */
+async function fetchTree(address) {
+  const response = await fetch(address);
+  if (response.redirected) throw new Error("The page cannot be shown: sign in again.");
   if (!response.ok) throw new Error(`The page cannot be shown: the server answered with ${response.status}.`);
   return response.text();
 }

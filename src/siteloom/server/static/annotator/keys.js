@@ -74,6 +74,10 @@ const GROUPS = [
         help: "hide the outlined node: something below it is wanted",
       },
       { action: "unhide", keys: ["H"], shown: ["Shift", "h"], help: "show it again" },
+      {
+        action: "toggleRemote", keys: ["w"], shown: ["w"],
+        help: "load pictures and styles that the archive lacks from the web (or not)",
+      },
     ],
   },
 ];

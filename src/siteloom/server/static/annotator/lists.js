@@ -1,6 +1,6 @@
 // Pages that list several records: which record a value belongs to, and how a page becomes a list.
 
-import { isSaid, isSamePick, placed, saidIn } from "./state.js";
+import { isSaid, isSamePick, saidIn } from "./state.js";
 
 /** @import {Cells, Change, Page, Value} from "./types.js" */
 
@@ -61,15 +61,9 @@ export function withAllRecords(page) {
   return found.length ? [{ kind: "records", page: page.id, records: [...page.records.map(saidIn), ...found] }] : [];
 }
 
-/**
- * The records found on a page that nobody has spoken of yet.
- * @param {Page} page
- */
-export function unsaidRecords(page) {
-  return page.found_records
-    .filter((found) => !page.records.some((cells) => shareValue(found, cells)))
-    .map((found) => Object.fromEntries(Object.entries(found).map(([name, values]) => [name, placed(values)])));
-}
+/** The records found on a page that nobody has spoken of yet. @param {Page} page */
+export const unsaidRecords = (page) =>
+  page.found_records.filter((found) => !page.records.some((cells) => shareValue(found, cells)));
 
 /** @param {Record<string, Value[]>} found @param {Cells} cells */
 const shareValue = (found, cells) =>

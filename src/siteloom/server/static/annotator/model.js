@@ -1,7 +1,7 @@
 // The state as the person sees it: what the server said last, with the changes on top that are still on their way.
 
 import { Refused } from "../siteloom.js";
-import { applied, doneByOthers, inverse, isOlder, withSeen } from "./state.js";
+import { applied, doneByOthers, inverse, isOlder, pageOf, seenAfter, unplacedIn, withSeen } from "./state.js";
 
 /** @import {Api} from "./api.js" */
 /** @import {Change, State} from "./types.js" */
@@ -10,29 +10,41 @@ import { applied, doneByOthers, inverse, isOlder, withSeen } from "./state.js";
 const RETRY_SECONDS = [1, 2, 4, 8, 15];
 
 /**
- * What stands in the way of the changes: `canRetry` if they wait for the server, `canInsist` if another person
- * was faster and one may still use one's own.
- * @typedef {{sentence: string, canRetry: boolean, canInsist: boolean}} Problem
+ * What stands in the way of the changes: `canRetry` if they wait for the server, `mustSignIn` if for the person to
+ * sign in again, `canInsist` if another person was faster and one may still use one's own.
+ * @typedef {{sentence: string, canRetry: boolean, mustSignIn: boolean, canInsist: boolean}} Problem
  */
 
 /**
- * What a person did, the changes that take it back, and what else is then to be done.
- * @typedef {{label: string, inverses: Change[], onUndo: () => void}} Step
+ * What a person did, and how to take it back: the changes that do so, those of them that are about what the server
+ * has kept already, and what else is then to be done.
+ * @typedef {{label: string, changes: Change[], inverses: Change[], kept: Change[], onUndo: () => void}} Step
+ */
+
+/**
+ * A change that the server has not answered yet: part of what step, with its inverses, or of taking back which.
+ * @typedef {{change: Change, step: Step | null, inverses: Change[], undoes: Step | null}} Waiting
+ */
+
+/**
+ * @typedef {object} ModelListeners
+ * @property {() => void} onChange
+ * @property {(sentence: string) => void} onMessage
+ * @property {(changes: Change[]) => void} onRefuse another person was faster, so these were not kept
  */
 
 export class Model {
   #api;
   #me;
-  #onChange;
-  #onMessage;
+  #listeners;
   /** @type {State} */
   #server;
-  /** @type {{change: Change, step: Step | null}[]} changes not yet answered, oldest first */
+  /** @type {Waiting[]} oldest first */
   #pending = [];
   /** @type {Step[]} */
   #done = [];
-  /** @type {Change | null} */
-  #refused = null;
+  /** @type {Change[]} */
+  #refused = [];
   /** @type {Problem | null} */
   #problem = null;
   #isSending = false;
@@ -44,15 +56,13 @@ export class Model {
    * @param {Api} api
    * @param {State} state
    * @param {string} me name of the person at this browser
-   * @param {() => void} onChange
-   * @param {(sentence: string) => void} onMessage
+   * @param {ModelListeners} listeners
    */
-  constructor(api, state, me, onChange, onMessage) {
+  constructor(api, state, me, listeners) {
     this.#api = api;
     this.#server = state;
     this.#me = me;
-    this.#onChange = onChange;
-    this.#onMessage = onMessage;
+    this.#listeners = listeners;
   }
 
   /** @returns {State} */
@@ -74,38 +84,43 @@ export class Model {
   }
 
   /**
-   * Take in changes at once, and send them one after the other.
+   * Take in changes at once, and send them one after the other; if one is not kept, none of them is.
    * @param {string} label what is done, for the person
    * @param {Change[]} changes
    * @param {() => void} [onUndo]
    */
   change(label, changes, onUndo = () => {}) {
     /** @type {Step} */
-    const step = { label, inverses: [], onUndo };
-    for (const change of changes) {
-      step.inverses.unshift(...inverse(this.state, change));
-      this.#enqueue(change, step);
+    const step = { label, changes: [], inverses: [], kept: [], onUndo };
+    for (const each of changes) {
+      const change = withSeen(this.state, each);
+      const inverses = inverse(this.state, change);
+      step.changes.push(change);
+      step.inverses.unshift(...inverses);
+      this.#pending.push({ change, step, inverses, undoes: null });
     }
     this.#done.push(step);
     this.#advance();
   }
 
-  /** Take the last change back. @returns {string | null} what it was */
+  /** Take the last change back. @returns {string} what came of it, for the person */
   undo() {
     const last = this.#done.pop();
-    if (!last) return null;
-    for (const change of last.inverses) this.#enqueue(change, null);
+    if (!last) return "There is nothing to take back.";
+    const lost = unplacedIn(last.inverses);
+    if (lost) return `This cannot be taken back: it is not known where “${lost.text}” stands on the page.`;
+    for (const change of last.inverses) this.#pending.push(takingBack(this.state, change, last));
     last.onUndo();
     this.#advance();
-    return last.label;
+    return `Taken back: ${last.label}.`;
   }
 
   /** Take in a state that was asked for, unless a newer one is here. @param {State} state */
   receive(state) {
     if (isOlder(state.revision, this.#server.revision)) return;
-    for (const sentence of doneByOthers(this.#server, state, this.#me)) this.#onMessage(`${sentence}.`);
+    for (const sentence of doneByOthers(this.#server, state, this.#me)) this.#listeners.onMessage(`${sentence}.`);
     this.#server = state;
-    this.#onChange();
+    this.#listeners.onChange();
   }
 
   /** Whether the server has something newer than what is here. @param {string} revision */
@@ -127,16 +142,16 @@ export class Model {
 
   /** Say again what another person's change stood against. */
   insist() {
-    const change = this.#refused;
+    const changes = this.#refused;
     this.dismiss();
-    if (change) this.change("use mine", [change]);
+    if (changes.length) this.change("use mine", changes);
   }
 
   /** Leave things as they are. */
   dismiss() {
-    this.#refused = null;
+    this.#refused = [];
     this.#problem = null;
-    this.#onChange();
+    this.#listeners.onChange();
   }
 
   /** When all changes are answered. */
@@ -144,53 +159,63 @@ export class Model {
     while (this.#pending.length) await new Promise((resolve) => setTimeout(resolve, 50));
   }
 
-  /** @param {Change} change @param {Step | null} step */
-  #enqueue(change, step) {
-    this.#pending.push({ change: withSeen(this.state, change), step });
-  }
-
   async #advance() {
-    this.#onChange();
+    this.#listeners.onChange();
     if (this.#isSending) return;
     this.#isSending = true;
-    while (this.#pending.length && (await this.#sendFirst())) this.#onChange();
+    while (this.#pending.length && (await this.#sendFirst())) this.#listeners.onChange();
     this.#isSending = false;
-    this.#onChange();
+    this.#listeners.onChange();
   }
 
   /** Send the oldest change. @returns {Promise<boolean>} whether to go on */
   async #sendFirst() {
-    const [{ change, step }] = this.#pending;
+    const [first] = this.#pending;
     try {
-      const state = await this.#api.change(change);
+      const state = await this.#api.change(first.change);
       this.#pending.shift();
+      first.step?.kept.unshift(...first.inverses);
       this.#failures = 0;
-      if (!this.#refused) this.#problem = null;
+      if (!this.#refused.length) this.#problem = null;
       this.receive(state);
-      this.#markSeen(change);
+      this.#markSeen(first.change);
       return true;
     } catch (error) {
       return error instanceof Refused && error.status < 500 && !isPassing(error)
-        ? this.#giveUp(change, step, error)
+        ? this.#giveUp(first, error)
         : this.#wait(error);
     }
   }
 
   /** Later changes of the same cells have seen this one. @param {Change} change */
   #markSeen(change) {
-    this.#pending = this.#pending.map(({ change: later, step }) => (
-      { change: seenAfter(this.#server, change, later), step }));
+    this.#pending = this.#pending.map((waiting) => (
+      { ...waiting, change: seenAfter(this.#server, change, waiting.change) }));
   }
 
-  /** @param {Change} change @param {Step | null} step @param {Refused} error */
-  #giveUp(change, step, error) {
-    this.#pending.shift();
+  /**
+   * Leave out a change that the server refused, with all that belongs to it: what was kept of the same step is taken
+   * back, for half of it may mean something that nobody said.
+   * @param {Waiting} first
+   * @param {Refused} error
+   */
+  #giveUp(first, error) {
+    const step = first.step ?? first.undoes;
+    const isOfStep = (/** @type {Waiting} */ each) =>
+      each === first || (step !== null && [each.step, each.undoes].includes(step));
+    const refused = first.step ? first.step.changes : this.#pending.filter(isOfStep).map(({ change }) => change);
+    this.#pending = this.#pending.filter((each) => !isOfStep(each));
     this.#done = this.#done.filter((each) => each !== step);
-    const isConflict = error.status === 409;
-    this.#refused = isConflict ? change : null;
-    this.#problem = { sentence: error.message, canRetry: false, canInsist: isConflict };
-    this.#onMessage("That was not kept.");
     if (error.body?.state) this.receive(error.body.state);
+    const kept = first.step?.kept ?? [];
+    const isHalf = unplacedIn(kept) !== undefined;
+    if (!isHalf) this.#pending.unshift(...kept.map((change) => takingBack(this.#server, change, null)));
+    const isConflict = error.status === 409;
+    const canInsist = isConflict && refused.every((change) => isOfShownVersion(this.#server, change));
+    this.#refused = canInsist ? refused : [];
+    this.#problem = { sentence: error.message, canRetry: false, mustSignIn: false, canInsist };
+    this.#listeners.onMessage(isHalf ? "Only part of that was kept: look at the page." : "That was not kept.");
+    if (isConflict) this.#listeners.onRefuse(refused);
     return true;
   }
 
@@ -198,9 +223,11 @@ export class Model {
   #wait(error) {
     const seconds = RETRY_SECONDS[Math.min(this.#failures, RETRY_SECONDS.length - 1)];
     this.#failures += 1;
-    const reason = error instanceof Refused ? error.message : "The server cannot be reached.";
+    const mustSignIn = error instanceof Refused && isAboutAccount(error);
+    const isSignedOut = error instanceof Refused && error.status === 401;
+    const reason = isSignedOut ? "You are signed out." : reasonOf(error);
     const sentence = `${reason} Nothing is lost: it is sent again in ${seconds} s.`;
-    this.#problem = { sentence, canRetry: true, canInsist: false };
+    this.#problem = { sentence, canRetry: true, mustSignIn, canInsist: false };
     this.#timer = setTimeout(() => this.retry(), seconds * 1000);
     return false;
   }
@@ -212,26 +239,22 @@ export class Model {
  * @param {Refused} error
  */
 const isPassing = (error) =>
-  error.status === 401 || error.status === 429 || (error.status === 409 && !error.body?.state);
+  isAboutAccount(error) || error.status === 429 || (error.status === 409 && !error.body?.state);
+
+/** @param {Refused} error */
+const isAboutAccount = ({ status }) => status === 401 || status === 403;
+
+/** @param {unknown} error */
+const reasonOf = (error) => (error instanceof Refused ? error.message : "The server cannot be reached.");
 
 /**
- * A change that waits, once another before it was answered: what that one did to its cells has been seen.
+ * Whether a change is about the version of its page that is shown: on another, its picks mean something else.
  * @param {State} state
- * @param {Change} before
- * @param {Change} later
- * @returns {Change}
+ * @param {Change} change
  */
-function seenAfter(state, before, later) {
-  if (!("page" in before && "page" in later) || later.page !== before.page) return later;
-  const seen = withSeen(state, later);
-  if (seen.kind !== "values" || later.kind !== "values" || before.kind === "records") return seen;
-  const isSameRecord = later.record === before.record;
-  return isSameRecord ? { ...later, seen: { ...later.seen, ...common(seen.seen ?? {}, before.values) } } : later;
-}
+const isOfShownVersion = (state, change) =>
+  !("page" in change) || change.version === pageOf(state, change.page)?.version;
 
-/**
- * The entries of an object whose keys another has.
- * @param {Record<string, number>} from
- * @param {object} keys
- */
-const common = (from, keys) => Object.fromEntries(Object.entries(from).filter(([key]) => key in keys));
+/** @param {State} state @param {Change} change @param {Step | null} undoes @returns {Waiting} */
+const takingBack = (state, change, undoes) => (
+  { change: withSeen(state, change), step: null, inverses: [], undoes });

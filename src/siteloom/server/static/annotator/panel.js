@@ -3,6 +3,7 @@
 import { colourOf } from "./chips.js";
 import { fill, make, partsOf, percent, shortened } from "./dom.js";
 import { digitOf } from "./keys.js";
+import { hasNoAnswer } from "./state.js";
 
 /** @import {Attribute, Cell, Page, Place, Question, Value} from "./types.js" */
 
@@ -83,14 +84,14 @@ export class Panel {
       make("h3", { class: "faint", textContent: questions > 1 ? `Question, one of ${questions}` : "Question" }),
       make("p", { textContent: question.text }),
       ...cut.map((value) => valueLine(value, cutsOf(value))),
-      make("div", { class: "actions" }, ...this.#answers(questioned, isHere, mayChange)),
+      make("div", { class: "actions" }, ...this.#answers(question, questioned, isHere, mayChange)),
     ];
   }
 
-  /** @param {Cell | null} cell @param {boolean} isHere @param {boolean} mayChange */
-  #answers(cell, isHere, mayChange) {
+  /** @param {Question} question @param {Cell | null} cell @param {boolean} isHere @param {boolean} mayChange */
+  #answers(question, cell, isHere, mayChange) {
     const next = answer("next-question", "j", isHere ? "next" : "show page", this.#actions.nextQuestion);
-    if (!isHere || !mayChange) return [next];
+    if (!isHere || !mayChange || hasNoAnswer(question)) return [next];
     return [
       answer("accept", "Enter", cell?.differs ? "keep what was said" : "yes", this.#actions.accept, "primary"),
       cell?.differs && answer("take-found", "u", "use what was found", this.#actions.takeFound),

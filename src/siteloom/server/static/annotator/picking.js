@@ -1,5 +1,7 @@
 // What a person means by pointing at a node of the archived page, as the server counts nodes and texts.
 
+import { Reading } from "./reading.js";
+
 /** @import {Pick, Target} from "./types.js" */
 
 /** HTML attributes that hold values. */
@@ -90,7 +92,8 @@ export function nextMeaning({ element, pick }) {
 }
 
 /**
- * What a selection from one point in the text to another means: part of a text, or the element around all of it.
+ * What a selection from one point in the text to another means: part of a text, or of all text of the element
+ * around it.
  * @param {Range} range
  * @returns {Target | null}
  */
@@ -98,17 +101,31 @@ export function meaningOfSelection(range) {
   const { startContainer: start, endContainer: end } = range;
   const element = numberedFrom(range.commonAncestorContainer);
   if (!element || start.nodeType !== Node.TEXT_NODE || !range.toString().trim()) return null;
-  if (start !== end || start.parentElement !== element) return { element, pick: pickOf(element) };
-  const part = trimmed(/** @type {Text} */ (start).data, range.startOffset, range.endOffset);
-  return { element, pick: partOfText(element, /** @type {Text} */ (start), ...part) };
+  if (start !== end || start.parentElement !== element) {
+    const part = new Reading(element).partIn(range);
+    return part && { element, pick: partOf(element, pickOf(element), part.start, part.end) };
+  }
+  const text = /** @type {Text} */ (start);
+  const whole = pickOf(element, { text: textsOf(element).indexOf(text) + 1 });
+  return { element, pick: partOf(element, whole, ...trimmed(text.data, range.startOffset, range.endOffset)) };
 }
 
-/** @param {Element} element @param {Text} text @param {number} start @param {number} end */
-function partOfText(element, text, start, end) {
-  const [first, last] = trimmed(text.data, 0, text.length);
+/** @param {Element} element @param {Pick} pick @param {number} start @param {number} end @returns {Pick} */
+function partOf(element, pick, start, end) {
+  const whole = wholeOf(element, pick);
+  const [first, last] = trimmed(whole, 0, whole.length);
   const isAll = start <= first && end >= last;
-  const number = textsOf(element).indexOf(text) + 1;
-  return pickOf(element, { text: number, start: isAll ? null : start, end: isAll ? null : end });
+  return { ...pick, start: isAll ? null : start, end: isAll ? null : end };
+}
+
+/**
+ * The whole text that the offsets of a pick count in; empty if it is not a text that is meant.
+ * @param {Element} element
+ * @param {Pick} pick
+ */
+function wholeOf(element, pick) {
+  if (pick.attribute !== null) return "";
+  return pick.text === null ? new Reading(element).line : textsOf(element)[pick.text - 1]?.data ?? "";
 }
 
 /**
@@ -132,10 +149,10 @@ function trimmed(text, start, end) {
  * @returns {Pick}
  */
 export function cutAtWord({ element, pick }, end, direction) {
-  const text = pick.text === null ? undefined : textsOf(element)[pick.text - 1];
+  const text = wholeOf(element, pick);
   if (!text) return pick;
-  const [first, last] = trimmed(text.data, 0, text.length);
-  const words = [...text.data.matchAll(/[\p{L}\p{N}]+|[^\s\p{L}\p{N}]+/gu)];
+  const [first, last] = trimmed(text, 0, text.length);
+  const words = [...text.matchAll(/[\p{L}\p{N}]+|[^\s\p{L}\p{N}]+/gu)];
   const [start, stop] = [pick.start ?? first, pick.end ?? last];
   const bounds = end === "start" ? words.map((word) => word.index) : words.map((word) => word.index + word[0].length);
   const isForward = (end === "start") === (direction === 1);
@@ -143,7 +160,7 @@ export function cutAtWord({ element, pick }, end, direction) {
   const bound = isForward ? bounds.find((each) => each > from) : bounds.findLast((each) => each < from);
   if (bound === undefined) return pick;
   const [newStart, newStop] = end === "start" ? [bound, stop] : [start, bound];
-  return newStart < newStop ? partOfText(element, text, newStart, newStop) : pick;
+  return newStart < newStop ? partOf(element, pick, newStart, newStop) : pick;
 }
 
 /**
@@ -165,9 +182,8 @@ function valueOfAttribute(element, name) {
 export function textOf(element, pick) {
   if (!element) return "";
   if (pick.attribute !== null) return valueOfAttribute(element, pick.attribute);
-  if (pick.text === null) return (/** @type {HTMLElement} */ (element).innerText ?? element.textContent ?? "").trim();
-  const data = textsOf(element)[pick.text - 1]?.data ?? "";
-  return data.slice(pick.start ?? 0, pick.end ?? data.length).trim();
+  const whole = wholeOf(element, pick);
+  return whole.slice(pick.start ?? 0, pick.end ?? whole.length).trim();
 }
 
 /**
@@ -176,9 +192,9 @@ export function textOf(element, pick) {
  * @param {Pick} pick
  */
 export function cutsOf(element, pick) {
-  if (!element || pick.text === null || pick.start === null || pick.end === null) return null;
-  const data = textsOf(element)[pick.text - 1]?.data ?? "";
-  return { before: data.slice(0, pick.start).trimStart(), after: data.slice(pick.end).trimEnd() };
+  if (!element || pick.attribute !== null || pick.start === null || pick.end === null) return null;
+  const whole = wholeOf(element, pick);
+  return { before: whole.slice(0, pick.start).trimStart(), after: whole.slice(pick.end).trimEnd() };
 }
 
 /**
@@ -189,6 +205,10 @@ export function cutsOf(element, pick) {
  */
 export function rectanglesOf(element, pick) {
   if (!element) return [];
+  if (pick.text === null && pick.attribute === null && pick.start !== null && pick.end !== null) {
+    const part = new Reading(element).rangeOf(pick.start, pick.end);
+    return part ? visible([...part.getClientRects()]) : [];
+  }
   const text = pick.text === null ? undefined : textsOf(element)[pick.text - 1];
   if (!text) return rectanglesOfElement(element);
   const range = element.ownerDocument.createRange();
@@ -221,7 +241,7 @@ export function describe(element, pick) {
   if (pick.attribute !== null) return `${name} ${pick.attribute}`;
   const texts = textsOf(element).filter((text) => !isBlank(text)).length;
   if (pick.text !== null) return texts > 1 || hasTextInside(element) ? `${name}, text ${pick.text}` : name;
-  return texts > 0 ? `${name}, all of it` : name;
+  return texts > 0 && pick.start === null ? `${name}, all of it` : name;
 }
 
 /**

@@ -33,18 +33,20 @@ export const isSaid = (cell) => cell.state === "said" || cell.state === "absent"
 /** Whether a cell offers values that a person may confirm. @param {Cell} cell */
 export const isOffered = (cell) => cell.state === "suggested" || cell.state === "known";
 
-/** The values whose place on the page is known: only these can be said again. @param {Value[]} values */
-export const placed = (values) => values.filter((value) => value.pick !== null);
+/** Whether it is known where values stand on the page: only then they can be said. @param {Value[]} values */
+export const arePlaced = (values) => values.every(({ pick }) => pick !== null);
 
-/**
- * What a person said of a cell, as far as it can be said again; null if nothing.
- * @param {Cell} cell
- * @returns {Value[] | null}
- */
-function saidValues(cell) {
-  if (cell.state === "absent") return [];
-  return cell.state === "said" && placed(cell.values).length ? placed(cell.values) : null;
+/** The first value of some changes of which it is not known where it stands. @param {Change[]} changes */
+export const unplacedIn = (changes) => changes.flatMap(valuesOf).find(({ pick }) => pick === null);
+
+/** @param {Change} change @returns {Value[]} */
+function valuesOf(change) {
+  const parts = change.kind === "values" ? [change.values] : change.kind === "records" ? change.records : [];
+  return parts.flatMap((part) => Object.values(part)).flatMap((values) => values ?? []);
 }
+
+/** What a person said of a cell; null if nothing. @param {Cell} cell @returns {Value[] | null} */
+const saidValues = (cell) => (isSaid(cell) ? cell.values : null);
 
 /** What was said in cells. @param {Cells} cells @returns {Record<string, Value[]>} */
 export const saidIn = (cells) =>
@@ -63,6 +65,9 @@ export function isOlder(revision, other) {
 /** @param {Place | Question} a @param {Place | Question} b */
 export const isSamePlace = (a, b) =>
   a.page === b.page && a.attribute === b.attribute && a.record === b.record;
+
+/** Whether no yes or no answers a question: only records that are marked. @param {Question} question */
+export const hasNoAnswer = ({ attribute, kind }) => attribute === null && kind === "empty";
 
 /** @param {Pick | null} a @param {Pick | null} b */
 export const isSamePick = (a, b) =>
@@ -126,9 +131,10 @@ export function applied(state, change) {
 export function inverse(state, change) {
   switch (change.kind) {
     case "values": {
-      const cells = cellsOf(pageOf(state, change.page), change.record);
+      const page = pageOf(state, change.page);
+      const cells = cellsOf(page, change.record);
       const former = Object.keys(change.values).map((name) => [name, saidValues(cells[name] ?? NOTHING)]);
-      return [{ ...change, values: Object.fromEntries(former), seen: undefined }];
+      return [{ ...change, values: Object.fromEntries(former), version: page?.version }];
     }
     case "records":
       return sayingAgain(pageOf(state, change.page));
@@ -148,7 +154,8 @@ export function inverse(state, change) {
 }
 
 /**
- * A change with the revisions of the cells that it is about, as a person sees them in a state.
+ * A change with the version of the page and the revisions of what it is about, as a person sees them in a state.
+ * One that was made of another version of the page stays about that.
  * @template {Change} C
  * @param {State} state
  * @param {C} change
@@ -156,15 +163,18 @@ export function inverse(state, change) {
  */
 export function withSeen(state, change) {
   switch (change.kind) {
-    case "values":
-      return { ...change, seen: revisionsOf(state, change) };
+    case "values": {
+      const version = change.version ?? pageOf(state, change.page)?.version;
+      return { ...change, version, seen: revisionsOf(state, change) };
+    }
     case "records": {
       const page = pageOf(state, change.page);
-      const cells = page ? [page.cells, ...page.records].flatMap(Object.values) : [];
-      return { ...change, seen: Math.max(0, ...cells.map((cell) => cell.revision)) };
+      return { ...change, version: change.version ?? page?.version, seen: page?.revision };
     }
-    default:
-      return change;
+    case "attribute":
+      return { ...change, seen: state.schema_revision };
+    case "removal":
+      return { ...change, seen: state.revision };
   }
 }
 
@@ -172,6 +182,38 @@ export function withSeen(state, change) {
 function revisionsOf(state, change) {
   const cells = cellsOf(pageOf(state, change.page), change.record);
   return Object.fromEntries(Object.keys(change.values).map((name) => [name, cells[name]?.revision ?? 0]));
+}
+
+/**
+ * A change that waits, once another before it was answered: what that one did has been seen.
+ * @param {State} state the answer
+ * @param {Change} before
+ * @param {Change} later
+ * @returns {Change}
+ */
+export function seenAfter(state, before, later) {
+  const isOfPage = "page" in before;
+  if (isOfPage && "page" in later && later.page !== before.page) return later;
+  if (isOfPage && later.kind === "attribute") return later;
+  const seen = withSeen(state, later);
+  if (seen.kind !== "values" || later.kind !== "values") return seen;
+  const names = namesIn(before, later.record);
+  const own = Object.entries(seen.seen ?? {}).filter(([name]) => names === null || names.has(name));
+  return { ...later, seen: { ...later.seen, ...Object.fromEntries(own) } };
+}
+
+/**
+ * The names of the cells of a record that a change alters; null for all of them.
+ * @param {Change} change
+ * @param {number | null} record
+ */
+function namesIn(change, record) {
+  switch (change.kind) {
+    case "values": return new Set(change.record === record ? Object.keys(change.values) : []);
+    case "records": return null;
+    case "attribute": return new Set([change.schema.name]);
+    case "removal": return new Set([change.name]);
+  }
 }
 
 /**
@@ -224,10 +266,11 @@ function withRecords(page, change) {
  */
 function sayingAgain(page) {
   if (!page) return [];
+  const of = { page: page.id, version: page.version };
   /** @type {RecordsChange} */
-  const records = { kind: "records", page: page.id, records: page.records.map(saidIn) };
+  const records = { kind: "records", ...of, records: page.records.map(saidIn) };
   const values = saidIn(page.cells);
-  return Object.keys(values).length ? [records, { kind: "values", page: page.id, record: null, values }] : [records];
+  return Object.keys(values).length ? [records, { kind: "values", ...of, record: null, values }] : [records];
 }
 
 /** @param {Cell} cell @param {Value[] | null} values @returns {Cell} */
@@ -288,6 +331,7 @@ function everythingSaid(state, name) {
   return state.pages.flatMap((page) =>
     [null, ...page.records.keys()].flatMap((record) => {
       const values = saidValues(cellsOf(page, record)[name] ?? NOTHING);
-      return values === null ? [] : [{ kind: "values", page: page.id, record, values: { [name]: values } }];
+      const { id, version } = page;
+      return values === null ? [] : [{ kind: "values", page: id, version, record, values: { [name]: values } }];
     }));
 }

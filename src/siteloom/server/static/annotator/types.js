@@ -49,6 +49,8 @@
  * @property {number} id
  * @property {number} number
  * @property {string} url
+ * @property {string} version of the page, which picks are about
+ * @property {number} revision of what was said of the page
  * @property {string} title
  * @property {number} covered
  * @property {boolean} is_settled
@@ -87,6 +89,7 @@
  * @property {string} site
  * @property {number} cluster_pages
  * @property {string} revision
+ * @property {number} schema_revision
  * @property {boolean} is_list
  * @property {Attribute[]} attributes
  * @property {Offer[]} offers
@@ -103,6 +106,7 @@
  * @property {number} page
  * @property {number | null} record
  * @property {Record<string, Value[] | null>} values
+ * @property {string} [version] the version of the page that the values stand on
  * @property {Record<string, number>} [seen] revision of each cell that the person looked at
  */
 
@@ -112,11 +116,19 @@
  * @property {"records"} kind
  * @property {number} page
  * @property {Record<string, Value[]>[]} records
- * @property {number} [seen] newest revision of the page's cells that the person looked at
+ * @property {string} [version] the version of the page that the records stand on
+ * @property {number} [seen] revision of the page that the person looked at
  */
 
-/** @typedef {{kind: "attribute", name: string, schema: Schema & {name: string}}} AttributeChange */
-/** @typedef {{kind: "removal", name: string}} Removal */
+/** @typedef {Schema & {name: string}} NamedSchema */
+/**
+ * `seen` is the revision of the attributes that the person looked at.
+ * @typedef {{kind: "attribute", name: string, schema: NamedSchema, seen?: number}} AttributeChange
+ */
+/**
+ * `seen` is the revision of all that the person looked at.
+ * @typedef {{kind: "removal", name: string, seen?: string}} Removal
+ */
 /** @typedef {ValuesChange | RecordsChange | AttributeChange | Removal} Change */
 
 /**

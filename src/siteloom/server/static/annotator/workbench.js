@@ -16,12 +16,16 @@ import {
   areTwins, cutAtWord, cutsOf, likelyMeaning, neighbour, nextMeaning, textOf,
 } from "./picking.js";
 import {
-  attributeOf, cellOf, isOffered, isSaid, isSamePick, isSamePlace, pageOf, placed, schemaInForce, schemaOf,
+  arePlaced, attributeOf, cellOf, hasNoAnswer, isOffered, isSaid, isSamePick, isSamePlace, pageOf, schemaInForce,
+  schemaOf, unplacedIn,
 } from "./state.js";
 
 /** @import {Api} from "./api.js" */
 /** @import {Cursor} from "./cursor.js" */
-/** @import {Change, Place, Question, Schema, State, Target, Value} from "./types.js" */
+/** @import {Change, NamedSchema, Place, Question, Schema, State, Target, Value} from "./types.js" */
+
+/** Where it is kept until the tab is closed whether pictures may be loaded from the web. */
+const REMOTE = "siteloom-remote";
 
 export class Workbench {
   #api;
@@ -48,6 +52,9 @@ export class Workbench {
    */
   #twins = null;
   #isLookingForKnown = false;
+  #isRemote = sessionStorage.getItem(REMOTE) !== null;
+  /** The version of the page that is shown. */
+  #version = "";
 
   /**
    * @param {HTMLElement} root
@@ -61,7 +68,11 @@ export class Workbench {
     this.#mayChange = mayChange;
     this.#part = partsOf(root);
     this.#bars = new Bars(this.#part);
-    this.#model = new Model(api, state, me, () => this.#render(), (sentence) => this.#say(sentence));
+    this.#model = new Model(api, state, me, {
+      onChange: () => this.#update(),
+      onMessage: (sentence) => this.#say(sentence),
+      onRefuse: (changes) => this.#showRefused(changes),
+    });
     this.#cursor = cursorOn(page !== null && pageOf(state, page) ? page : state.pages[0].id);
     this.#chips = new Chips(this.#part("chips"), this.#part("editor"), mayChange, {
       choose: (name) => this.#choose(name),
@@ -94,6 +105,10 @@ export class Workbench {
     await this.#showPage();
     if (!this.#model.state.attributes.length) this.#chips.add();
     this.#api.follow((news) => this.#hear(news));
+    if (this.#mayChange) await this.#lookUpKnown();
+  }
+
+  async #lookUpKnown() {
     this.#isLookingForKnown = true;
     this.#render();
     try {
@@ -114,11 +129,13 @@ export class Workbench {
       if (/** @type {Element} */ (event.target).closest("button")) event.preventDefault();
     });
     window.addEventListener("beforeunload", (event) => this.#model.waiting && event.preventDefault());
+    // Who had to sign in again comes back from doing so.
+    window.addEventListener("focus", () => this.#model.problem?.mustSignIn && this.#model.retry());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#render());
     const buttons = {
       undo: () => this.#undo(), absent: () => this.#absent(), help: () => this.#bars.help(),
       list: () => this.#toggleList(), next: () => this.#step(1), previous: () => this.#step(-1),
-      finish: () => this.#finish(), drawer: () => this.#bars.toggleDrawer(),
+      finish: () => this.#finish(), drawer: () => this.#bars.toggleDrawer(), remote: () => this.#toggleRemote(),
     };
     for (const [name, action] of Object.entries(buttons)) this.#part(name).addEventListener("click", action);
   }
@@ -154,6 +171,7 @@ export class Workbench {
       newRecord: () => this.#newRecord(),
       hide: () => this.#hide(),
       unhide: () => this.#frame.unhide(),
+      toggleRemote: () => this.#toggleRemote(),
       addAttribute: () => this.#chips.add(),
       editAttribute: () => this.#editChosen(),
       help: () => this.#bars.help(),
@@ -188,12 +206,20 @@ export class Workbench {
     if (attributes.length) this.#choosePlace((place + step + attributes.length) % attributes.length);
   }
 
-  /** @param {string} name @param {Schema & {name: string}} schema */
+  /** @param {string} name @param {NamedSchema} schema */
   #setAttribute(name, schema) {
     const former = attributeOf(this.#model.state, name);
     if (former && schema.name === name && isSameSchema(former, schema)) return this.#choose(name);
     if (this.#cursor.attribute === name || !former) this.#move({ attribute: schema.name, exact: null });
     this.#change(former ? `changed ${schema.name}` : `added ${schema.name}`, [{ kind: "attribute", name, schema }]);
+  }
+
+  /** Show what was typed of attributes and not kept. @param {Change[]} changes */
+  #showRefused(changes) {
+    for (const change of changes) {
+      if (change.kind !== "attribute") continue;
+      this.#chips.showAgain(attributeOf(this.#model.state, change.name), change.schema);
+    }
   }
 
   #editChosen() {
@@ -269,18 +295,30 @@ export class Workbench {
 
   // Saying what is where
 
-  /** @param {string} label what was done, for the person @param {Change[]} changes */
+  /**
+   * @param {string} label what is done, for the person
+   * @param {Change[]} changes
+   * @returns {boolean} whether it could be done
+   */
   #change(label, changes) {
-    if (!this.#mayChange) return this.#say("You may look at this, but not change it.");
-    if (!changes.length) return;
-    this.#model.change(label, changes);
-    this.#say(`${label[0].toUpperCase()}${label.slice(1)}.`);
+    const problem = this.#problemOf(changes);
+    if (!problem) this.#model.change(label, changes);
+    this.#say(problem ?? `${label[0].toUpperCase()}${label.slice(1)}.`);
+    return !problem;
+  }
+
+  /** Why changes cannot be made. @param {Change[]} changes @returns {string | null} */
+  #problemOf(changes) {
+    if (!this.#mayChange) return "You may look at this, but not change it.";
+    if (!changes.length) return "There is nothing to change here.";
+    const lost = unplacedIn(changes);
+    return lost ? `It is not known where “${shortened(lost.text, 40)}” stands: mark it on the page first.` : null;
   }
 
   /** @param {string} label @param {Place} place @param {Value[] | null} values */
   #sayValues(label, place, values) {
     const { page, record, attribute } = place;
-    this.#change(label, [{ kind: "values", page, record, values: { [attribute]: values } }]);
+    return this.#change(label, [{ kind: "values", page, record, values: { [attribute]: values } }]);
   }
 
   /** @param {Target} target @param {boolean} isMore */
@@ -320,7 +358,7 @@ export class Workbench {
     const isInList = place.record !== null && !this.#cursor.exact;
     const at = isInList ? { ...place, record: Math.min(this.#cursor.record, place.record ?? 0) } : place;
     const cell = cellOf(state, at);
-    const former = isOffered(cell) || cell.state === "said" ? placed(cell.values) : [];
+    const former = isOffered(cell) || cell.state === "said" ? cell.values : [];
     const kept = former.filter(({ pick }) => !isSamePick(pick, value.pick));
     const values = kept.length < former.length ? kept : [...former, value];
     const attribute = attributeOf(state, at.attribute);
@@ -330,8 +368,7 @@ export class Workbench {
       const { name } = attribute;
       changes.unshift({ kind: "attribute", name, schema: { ...schemaOf(attribute), multi: true, name } });
     }
-    this.#change(`${at.attribute} has ${values.length} values here`, changes);
-    this.#stayAt(at);
+    if (this.#change(`${at.attribute} has ${values.length} values here`, changes)) this.#stayAt(at);
   }
 
   /** @param {Place} place @param {Value[]} former @param {Value} latter */
@@ -364,6 +401,9 @@ export class Workbench {
     const { state } = this.#model;
     const question = shownQuestion(state, this.#cursor);
     const place = placeOf(state, this.#cursor);
+    if (question && hasNoAnswer(question) && question.page === this.#cursor.page) {
+      return this.#say("There is nothing to confirm here: mark the values of a record.");
+    }
     if (question?.attribute === null && question.page === this.#cursor.page) return this.#acceptAll();
     const asked = place && isOpen(state, this.#cursor, place) ? place : question;
     if (!asked) return;
@@ -371,22 +411,8 @@ export class Workbench {
     const cell = cellOf(state, place);
     if (isSaid(cell)) this.#dismiss(place);
     else if (cell.state === "empty") this.#sayValues(`${place.attribute} is absent here`, place, []);
-    else if (!this.#confirm(`${place.attribute} confirmed`, place, cell.values)) return;
+    else if (!this.#sayValues(`${place.attribute} confirmed`, place, cell.values)) return;
     this.#lookAtNext();
-  }
-
-  /**
-   * Say values that were found.
-   * @param {string} label
-   * @param {Place} place
-   * @param {Value[]} values
-   * @returns {boolean} whether they could be said
-   */
-  #confirm(label, place, values) {
-    const canBeSaid = !values.length || placed(values).length > 0;
-    if (canBeSaid) this.#sayValues(label, place, placed(values));
-    else this.#say("Mark it on the page: it is not known where it stands.");
-    return canBeSaid;
   }
 
   /** Say yes to the first found record that nobody spoke of. @returns {boolean} whether there was one */
@@ -404,14 +430,15 @@ export class Workbench {
     const page = pageOf(state, this.#cursor.page);
     if (!page) return;
     if (isList(state, this.#cursor)) {
-      return this.#change(`all ${page.found_records.length} records confirmed`, withAllRecords(page));
+      this.#change(`all ${page.found_records.length} records confirmed`, withAllRecords(page));
+      return;
     }
     const offered = state.attributes
       .map(({ name }) => ({ page: page.id, attribute: name, record: null }))
       .filter((place) => isOffered(cellOf(state, place)) && isOpen(state, this.#cursor, place));
     const values = offered
-      .map((place) => [place.attribute, placed(cellOf(state, place).values)])
-      .filter(([, picked]) => picked.length);
+      .map((place) => /** @type {const} */ ([place.attribute, cellOf(state, place).values]))
+      .filter(([, found]) => arePlaced(found));
     if (!values.length) return this.#say("There is no suggestion to confirm on this page.");
     this.#change(`${values.length} suggestions confirmed`, [
       { kind: "values", page: page.id, record: null, values: Object.fromEntries(values) },
@@ -443,7 +470,7 @@ export class Workbench {
     const place = placeOf(this.#model.state, this.#cursor);
     const found = place && cellOf(this.#model.state, place).finds;
     if (!place || !found) return this.#say("The wrapper finds nothing else here.");
-    if (this.#confirm(`${place.attribute} is what the wrapper finds`, place, found)) this.#lookAtNext();
+    if (this.#sayValues(`${place.attribute} is what the wrapper finds`, place, found)) this.#lookAtNext();
   }
 
   #absent() {
@@ -455,9 +482,8 @@ export class Workbench {
   }
 
   #undo() {
-    const undone = this.#model.undo();
     this.#twins = null;
-    this.#say(undone ? `Taken back: ${undone}.` : "There is nothing to take back.");
+    this.#say(this.#model.undo());
   }
 
   // Lists
@@ -468,12 +494,13 @@ export class Workbench {
     if (!page) return;
     const wasList = isList(state, this.#cursor);
     const changes = wasList ? asDetail(page) : asList(page, this.#twins);
+    const label = wasList ? "this page has one record" : "this page lists several records";
+    if (changes.length && !this.#change(label, changes)) return;
     const lists = new Map(this.#cursor.lists).set(page.id, !wasList);
     this.#move({ exact: null, record: this.#twins ? 1 : 0, lists });
     this.#twins = null;
-    const label = wasList ? "this page has one record" : "this page lists several records";
-    if (changes.length) this.#change(label, changes);
-    else this.#say(`${label[0].toUpperCase()}${label.slice(1)}.`);
+    this.#say(`${label[0].toUpperCase()}${label.slice(1)}.`);
+    this.#render();
   }
 
   #newRecord() {
@@ -522,18 +549,21 @@ export class Workbench {
     const page = pageOf(this.#model.state, id);
     const record = Math.max(0, (page?.records.length ?? 0) - 1);
     this.#move({ page: id, exact: null, asked: null, record });
-    this.#twins = null;
     history.replaceState(null, "", `?page=${id}`);
     await this.#showPage();
   }
 
   async #showPage() {
+    const page = pageOf(this.#model.state, this.#cursor.page);
+    if (!page) return;
+    this.#version = page.version;
     this.#target = null;
     this.#pointedLast = null;
+    this.#twins = null;
     this.#render();
     this.#part("page").setAttribute("aria-busy", "true");
     try {
-      if (!(await this.#frame.show(this.#cursor.page))) return;
+      if (!(await this.#frame.show(page, this.#isRemote))) return;
     } catch (error) {
       this.#say(/** @type {Error} */ (error).message);
     }
@@ -553,6 +583,15 @@ export class Workbench {
     this.#move({ attribute });
     this.#aim(null);
     this.#render();
+  }
+
+  /** Load pictures from the web from now on, or no more; the page is shown anew. */
+  #toggleRemote() {
+    this.#isRemote = !this.#isRemote;
+    if (this.#isRemote) sessionStorage.setItem(REMOTE, "allowed");
+    else sessionStorage.removeItem(REMOTE);
+    this.#say(this.#isRemote ? "Pictures are loaded from the web." : "Nothing is loaded from the web.");
+    this.#showPage();
   }
 
   #revealPlace() {
@@ -600,6 +639,16 @@ export class Workbench {
     this.#bars.say(sentence);
   }
 
+  /** Show how things are now; the page itself only if it is another version or gone. */
+  #update() {
+    const { state } = this.#model;
+    const page = pageOf(state, this.#cursor.page);
+    if (page?.version === this.#version) return this.#render();
+    if (!page) return this.#goToPage(state.pages[0].id);
+    this.#say("Another version of this page is shown now.");
+    this.#showPage();
+  }
+
   #render() {
     const { state } = this.#model;
     const page = pageOf(state, this.#cursor.page) ?? state.pages[0];
@@ -620,7 +669,7 @@ export class Workbench {
       mayChange: this.#mayChange,
       cutsOf: ({ pick }) => pick && cutsOf(this.#frame.element(pick.element), pick),
     });
-    this.#bars.render(this.#model, page, isList(state, this.#cursor), this.#isLookingForKnown);
+    this.#bars.render(this.#model, page, isList(state, this.#cursor), this.#isLookingForKnown, this.#isRemote);
     this.#bars.hint(this.#cursor.attribute ?? "", this.#target);
     this.#frame.overlay?.draw(marksOf(state, this.#cursor, (number) => this.#frame.element(number), this.#palette));
     this.#drawOutline();
