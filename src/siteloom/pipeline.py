@@ -6,8 +6,10 @@ import logging
 from collections import Counter
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from siteloom.annotating.statements import as_list
 from siteloom.clustering import (
     SITE_METHODS,
     cluster_features,
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from siteloom.pages import PageSource, SourceItem
     from siteloom.sampling import Sample
     from siteloom.store import RunRecorder, Store
+    from siteloom.wrapper.language import AttributeRules
 
 _log = logging.getLogger(__name__)
 
@@ -293,9 +296,15 @@ def annotated_templates(store: Store, cluster: str | None = None) -> list[Annota
     cluster_of = {addresses[member]: found for found in clusters for member in found.members}
     templates: list[AnnotatedTemplate] = []
     for site in store.sites():
+        examples: dict[str, list[Example]] = {}
+        homes: dict[str, Cluster | None] = {}
         for example in store.examples(site.name):
             home = cluster_of.get(PageAddress(site.name, example.page.url))
-            _add_example(templates, site.name, home, example)
+            key = example.page.url if home is None else home.id
+            homes[key] = home
+            examples.setdefault(key, []).append(example)
+        for key, found in examples.items():
+            _add_examples(templates, site.name, homes[key], _of_one_kind(found))
     chosen = [one for one in templates if cluster in (None, *(found.id for found in one.clusters))]
     if not chosen:
         what = "No page" if cluster is None else f"No page of {cluster}"
@@ -305,27 +314,38 @@ def annotated_templates(store: Store, cluster: str | None = None) -> list[Annota
     return chosen
 
 
-def _add_example(
-    templates: list[AnnotatedTemplate], site: str, home: Cluster | None, example: Example
+def _of_one_kind(examples: list[Example]) -> list[Example]:
+    """Examples of one cluster; if one of them is a list, all are: what they tell is of their first record."""
+    if not any(example.records for example in examples):
+        return examples
+    listed = map(as_list, examples)
+    return [example for example in listed if example.records]
+
+
+def _add_examples(
+    templates: list[AnnotatedTemplate], site: str, home: Cluster | None, examples: list[Example]
 ) -> None:
-    names = _attribute_names(example)
+    """Add the examples of a cluster, or one of a page in none, to the template that they are of."""
+    names = _names_of(examples)
     for template in templates:
         if template.site == site and _is_of_template(names, home, template):
-            template.examples.append(example)
-            if home is not None and home not in template.clusters:
+            template.examples.extend(examples)
+            if home is not None:
                 template.clusters.append(home)
             return
-    templates.append(AnnotatedTemplate(site, [] if home is None else [home], [example]))
+    templates.append(AnnotatedTemplate(site, [] if home is None else [home], examples))
 
 
 def _is_of_template(names: set[tuple[bool, str]], home: Cluster | None, template: AnnotatedTemplate) -> bool:
-    others = set[tuple[bool, str]]().union(*map(_attribute_names, template.examples))
-    if home in template.clusters:
-        return {is_list for is_list, _ in names} <= {is_list for is_list, _ in others}
+    others = _names_of(template.examples)
     # Different kinds of pages have a few attributes in common, such as a price.
     shared = len(names & others)
     is_enough = home is None or shared > 1 or names == others
     return is_enough and 2 * shared >= min(len(names), len(others))
+
+
+def _names_of(examples: Iterable[Example]) -> set[tuple[bool, str]]:
+    return set[tuple[bool, str]]().union(*map(_attribute_names, examples))
 
 
 def _attribute_names(example: Example) -> set[tuple[bool, str]]:
@@ -336,23 +356,20 @@ def _attribute_names(example: Example) -> set[tuple[bool, str]]:
 
 
 def learn_template(
-    store: Store, template: AnnotatedTemplate, schema: Schema = None, method: LearningMethod = "united"
+    store: Store,
+    template: AnnotatedTemplate,
+    schema: Schema = None,
+    method: LearningMethod = "united",
+    *,
+    keeps: Mapping[str, AttributeRules] = MappingProxyType({}),
 ) -> NewWrapper:
     """The wrapper of a template, kept in the store as a new version unless it is as it was.
 
     The schema may tell of other templates' attributes as well; what people said of the attributes of the
     clusters holds where it tells nothing. Examples of a layout that the pages do not
     have any more are left out if there are others; what was learned from them before stays in force as an
-    earlier layout.
+    earlier layout. `keeps` are rules by which attributes go on being found that no example tells of.
     """
-    said = {
-        name: known
-        for found in template.clusters
-        for name, known in store.cluster_schema(found.id).attributes.items()
-    }
-    schema = {
-        name: known for name, known in {**said, **(schema or {})}.items() if name in template.attributes
-    }
     _, addresses = store.clusters()
     newest = next((found for found in store.wrappers() if found.name == template.name), None)
     before = None if newest is None else Wrapper.from_json(newest.text)
@@ -365,11 +382,16 @@ def learn_template(
     if newest is not None and newest.origin != "learn" and not examples:
         return NewWrapper(template.name, template.site, newest.version, None)
     examples = examples or template.examples
+    schema = _schema_of(store, template, examples, schema)
     learned = learn_wrapper(examples, _pages_of(store, template.clusters, addresses), schema, method)
     learned = _with_footprint(learned, examples, template.clusters, addresses)
     if before is not None and len(examples) < len(template.examples):
         known = before.layouts if _Layout.OUTDATED in layouts else before.earlier
         learned = learned._replace(wrapper=_with_earlier_layouts(learned.wrapper, before, known))
+    kept = {name: rules for name, rules in keeps.items() if name not in learned.wrapper.attributes}
+    if kept:
+        attributes = {**learned.wrapper.attributes, **kept}
+        learned = learned._replace(wrapper=replace(learned.wrapper, attributes=attributes))
     text = learned.wrapper.to_json()
     lost = set() if before is None else before.attributes.keys() - learned.wrapper.attributes.keys()
     with store.recording("learn", {"wrapper": template.name, "method": method}) as run:
@@ -380,6 +402,19 @@ def learn_template(
             version = store.save_wrapper(template.name, template.site, text, "learn")
             _settle_repairs(store, template.name, version)
     return NewWrapper(template.name, template.site, version, learned, tuple(sorted(lost)))
+
+
+def _schema_of(
+    store: Store, template: AnnotatedTemplate, examples: Iterable[Example], schema: Schema
+) -> Schema:
+    """What is known of the attributes of some examples: as given, or else as people said of the clusters."""
+    said = {
+        name: known
+        for found in template.clusters
+        for name, known in store.cluster_schema(found.id).attributes.items()
+    }
+    names = {name for _, name in _names_of(examples)}
+    return {name: known for name, known in {**said, **(schema or {})}.items() if name in names}
 
 
 def _settle_repairs(store: Store, name: str, version: int) -> None:
@@ -464,6 +499,9 @@ def _with_footprint(
         footprint([(page.url, signature(page.html)) for page in others]),
     ]
     whole = united(parts)
+    if not set(learned.wrapper.footprint.accepted) <= set(whole.accepted):
+        # Pages have changed since they were clustered: what they are like now, only they tell.
+        whole = united([*parts, learned.wrapper.footprint])
     patterns = tuple(
         pattern for pattern in whole.url_patterns if any(matches(pattern, url) for url in learned.urls)
     )

@@ -71,8 +71,8 @@ def test_contradictions_are_asked_before_gaps_doubts_known_values_and_all_else()
         ("known", 102),
         ("suggested", 101),
     ]
-    assert asked[0].text == "Page 5: ana says name is “a”, the wrapper finds “b”."
-    assert asked[1].text == "Page 4: no name is found. Is there none?"
+    assert asked[0].text == "Page 5, name: ana said “a”, the wrapper finds “b”."
+    assert asked[1].text == "Page 4, name: no value is found. Is there none?"
     assert remark(pages, "name") == "page 5 differs"
     assert remark(pages[:4], "name") == "page 4 empty"
     assert remark(pages[:1], "name") is None
@@ -85,15 +85,20 @@ def test_an_attribute_that_most_pages_lack_is_not_asked_for_early() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settled", "gain", "is_open", "is_enough"),
-    [(2, 0.0, False, False), (3, 0.01, False, True), (3, 0.05, False, False), (3, 0.01, True, False)],
+    ("settled", "gain", "doubts", "is_enough", "end"),
+    [
+        (2, 0.0, 0, False, "; the next would add 0\N{NO-BREAK SPACE}%."),
+        (3, 0.01, 0, True, ": more would hardly teach anything."),
+        (3, 0.05, 0, False, "; the next would add 5\N{NO-BREAK SPACE}%."),
+        (3, 0.01, 2, False, ": another page would hardly teach anything, but 2 doubts are left."),
+        (5, 0.0, 0, True, ": there is nothing more to annotate here."),
+    ],
 )
 def test_it_is_enough_when_nothing_is_open_and_more_would_hardly_add(
-    settled: int, gain: float, is_open: bool, is_enough: bool
+    settled: int, gain: float, doubts: int, is_enough: bool, end: str
 ) -> None:
     pages = [page(number, {}, is_settled=number <= settled) for number in range(1, 6)]
-    told = coverage(pages, 0.9, gain, is_open=is_open)
+    told = coverage(pages, 0.9, gain, doubts)
     assert (told.is_enough, told.settled, told.pages) == (is_enough, settled, 5)
-    assert told.sentence.startswith(
-        f"{settled} of 5 sample pages are settled and show 90\N{NO-BREAK SPACE}% of what varies"
-    )
+    shown = "are settled and show 90\N{NO-BREAK SPACE}% of what varies"
+    assert told.sentence == f"{settled} of 5 sample pages {shown}{end}"

@@ -232,6 +232,30 @@ def test_records_that_are_not_learned_from_are_found_all_the_same(monkeypatch: p
         assert all(session.records(page.url) for page, _ in lists())
 
 
+def test_rules_that_go_by_the_shape_of_a_text_find_such_records_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(units, "_MOST_UNITS", 3)
+
+    def page(number: int) -> Page:
+        cards = "".join(
+            f"<div class=x><h2 class=title>Thing {row}</h2><p class=big>${row}.90</p><p>no. {row}</p></div>"
+            for row in range(3 * number, 3 * number + 3)
+        )
+        return Page.from_text(f"http://a.example/{number}", f"<p>menu</p>{cards}<p>end</p>")
+
+    pages = [page(number) for number in range(4)]
+    session = LearningSession(pages)
+    said = [{"name": [f"Thing {row}"], "price": [f"${row}.90"]} for row in range(2)]
+    learned = check(session, [Example(pages[0], records=said)])
+    assert learned is not None
+    kinds = {
+        feature.kind
+        for rules in learned.wrapper.attributes.values()
+        for rule in (*rules.rules, *rules.voters)
+        for feature in rule.features
+    }
+    assert "shape" in kinds
+
+
 def test_flat_records_that_look_different_from_each_other() -> None:
     def page(number: int) -> Page:
         rows = "".join(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pytest
+from sqlalchemy import delete
 
 from siteloom.annotating.picks import Pick, pick_of
 from siteloom.annotating.sheet import Cell, Sheet
@@ -13,8 +14,8 @@ from siteloom.errors import NotFound, Overtaken, UsageError
 from siteloom.learning.places import PlaceIndex
 from siteloom.model import Attribute, Example, Seed
 from siteloom.pipeline import annotated_templates, learn_template
-from siteloom.store import Store
-from siteloom.workbench import Workbench, Workbenches
+from siteloom.store import Store, schema
+from siteloom.workbench import Workbench, Workbenches, rules_to_keep
 from siteloom.workbench.sample_pages import SamplePage
 
 
@@ -427,3 +428,49 @@ def test_what_another_took_back_is_not_put_back_unseen(store: Store, guide: list
     both = [{"name": picks(page, *record["name"])} for record in told[:2]]
     with pytest.raises(Overtaken):
         bench.say_records(page.id, both, "ana", version=page.version, seen=seen)
+
+
+def test_what_the_wrapper_in_force_finds_is_there_to_be_confirmed_and_is_not_lost(
+    store: Store, cluster: str, truth: dict[str, dict[str, tuple[str, ...]]]
+) -> None:
+    bench = Workbench(store, cluster)
+    for name in ("name", "phone"):
+        describe(bench, name, Attribute())
+    for page in bench.pages[:3]:
+        told = truth[page.page.url]
+        say(bench, page, {name: picks(page, *told[name]) for name in ("name", "phone")})
+    (template,) = annotated_templates(store, cluster)
+    learn_template(store, template)
+    with store.engine.begin() as connection:  # as if a person had never said which attributes there are
+        connection.execute(delete(schema.annotations))
+        connection.execute(delete(schema.cluster_schemas))
+
+    bench = Workbench(store, cluster)
+    sheet = bench.sheet()
+    assert [one.name for one in sheet.attributes] == ["name", "phone"]
+    known = cell(sheet, 0, "phone")
+    assert (known.state, known.source) == ("known", "the wrapper in force")
+    describe(bench, "name", Attribute(mandatory=True))
+    say(bench, bench.pages[0], {"name": picks(bench.pages[0], *truth[bench.pages[0].page.url]["name"])})
+    assert cell(bench.sheet(), 1, "phone").state == "known"
+
+    urls = [page.page.url for page in bench.pages]
+    (template,) = annotated_templates(store, cluster)
+    new = learn_template(store, template, keeps=rules_to_keep(store, cluster, urls, is_list=False))
+    assert new.lost == ()
+    assert new.learned is not None
+    assert set(new.learned.wrapper.attributes) == {"name", "phone"}
+    bench.remove("phone", "ana", seen=bench.revision)
+    assert set(rules_to_keep(store, cluster, urls, is_list=False)) == {"name"}
+
+
+def test_a_new_attribute_is_not_asked_for_before_it_was_shown(
+    bench: Workbench, truth: dict[str, dict[str, tuple[str, ...]]]
+) -> None:
+    describe(bench, "name", Attribute())
+    page = bench.pages[0]
+    say(bench, page, {"name": picks(page, *truth[page.page.url]["name"])})
+    describe(bench, "phone", Attribute())
+    sheet = bench.sheet()
+    assert {one.cells["phone"].state for one in sheet.pages} == {"unknown"}
+    assert {question.attribute for question in sheet.questions} == {"name"}

@@ -220,8 +220,7 @@ def _kind(found: Cell) -> QuestionKind | None:
     if found.state == "known":
         return "known"
     if found.state == "suggested":
-        least = min(1.0 if value.confidence is None else value.confidence for value in found.values)
-        return "doubtful" if least < _DOUBTFUL else "suggested"
+        return "doubtful" if _least_confidence(found) < _DOUBTFUL else "suggested"
     return None
 
 
@@ -231,17 +230,26 @@ def _share(pages: Sequence[SheetPage], name: str) -> float:
 
 
 def _words(page: SheetPage, name: str, found: Cell, kind: QuestionKind) -> str:
-    seen = ", ".join(f"“{value.text}”" for value in found.values)
-    where = f"Page {page.number}"
+    where = f"Page {page.number}, {name}"
+    seen = _quoted(found.values)
     if kind == "differs":
-        finds = ", ".join(f"“{value.text}”" for value in found.finds or ()) or "no value"
-        return f"{where}: {found.source} says {name} is {seen or 'absent'}, the wrapper finds {finds}."
+        finds = _quoted(found.finds or ()) or "nothing"
+        return f"{where}: {found.source or 'someone'} said {seen or 'absent'}, the wrapper finds {finds}."
     if kind == "empty":
-        return f"{where}: no {name} is found. Is there none?"
+        return f"{where}: no value is found. Is there none?"
     if kind == "known":
-        return f"{where}: is {seen} the {name}? It is known from {found.source}."
-    doubt = "It is not sure: is" if kind == "doubtful" else "Is"
-    return f"{where}: {doubt} {seen} the {name}?"
+        return f"{where}: {seen}, as known from {found.source}. Is that right?"
+    if kind == "doubtful":
+        return f"{where}: {seen}, only {_percent(_least_confidence(found))} sure. Is that right?"
+    return f"{where}: {seen}. Is that right?"
+
+
+def _quoted(values: Sequence[Value]) -> str:
+    return ", ".join(f"“{value.text}”" for value in values)
+
+
+def _least_confidence(found: Cell) -> float:
+    return min((1.0 if value.confidence is None else value.confidence for value in found.values), default=1.0)
 
 
 def _list_questions(page: SheetPage) -> Iterable[tuple[int, Question]]:
@@ -271,24 +279,27 @@ def remark(pages: Sequence[SheetPage], name: str) -> str | None:
     return None
 
 
-def coverage(pages: Sequence[SheetPage], covered: float, gain: float, *, is_open: bool) -> Coverage:
+def coverage(pages: Sequence[SheetPage], covered: float, gain: float, open_questions: int) -> Coverage:
     """How far the work has come.
 
     `covered` is the share of what varies that the settled pages show, `gain` what the next would add;
-    `is_open` tells whether contradictions or gaps are left.
+    open questions are contradictions, gaps and doubts.
     """
     settled = sum(page.is_settled for page in pages)
     words = f"{settled} of {len(pages)} sample pages {'is' if settled == 1 else 'are'} settled"
-    is_enough = settled >= min(_LEAST_SETTLED, len(pages)) and gain < _HARDLY_MORE and not is_open
+    hardly_more = settled >= min(_LEAST_SETTLED, len(pages)) and gain < _HARDLY_MORE
     if settled:
         words += f" and {'shows' if settled == 1 else 'show'} {_percent(covered)} of what varies"
-    if settled == len(pages):
+    if hardly_more and open_questions:
+        left = "1 doubt is" if open_questions == 1 else f"{open_questions} doubts are"
+        words += f": another page would hardly teach anything, but {left} left."
+    elif settled == len(pages):
         words += ": there is nothing more to annotate here."
-    elif is_enough:
+    elif hardly_more:
         words += ": more would hardly teach anything."
     else:
         words += f"; the next would add {_percent(gain)}."
-    return Coverage(settled, len(pages), covered, words, is_enough)
+    return Coverage(settled, len(pages), covered, words, hardly_more and not open_questions)
 
 
 def _percent(share: float) -> str:

@@ -445,6 +445,10 @@ class Table:
             self._shapes = np.append(self._shapes, np.array(new, np.int32))
         return self._shapes
 
+    def known_shape(self, text: str) -> int:
+        """The number of a shape, or NONE if no word has it; shapes are numbered when they are asked for."""
+        return self.words.known(text) if len(self.shapes) else NONE
+
     @cached_property
     def units_with_text(self) -> Ints:
         """On how many units each word stands as a text."""
@@ -586,7 +590,7 @@ class Rows:
 
     def having_shape(self, shapes: Collection[Shape]) -> Flags:
         """Which nodes have a text of one of these shapes."""
-        return np.isin(self.table.shapes[self.value], [self.table.words.known(shape) for shape in shapes])
+        return np.isin(self.table.shapes[self.value], [self.table.known_shape(shape) for shape in shapes])
 
     def is_near(self, feature: ColumnFeature) -> bool:
         """Whether the text before a node mostly stands in the same small part of the page as the node."""
@@ -642,7 +646,10 @@ class Rows:
             elif column == "attribute":
                 name, _, text = text.partition("=")
                 column = _ATTRIBUTE + name
-            number = int(text) if column == "text-number" else self.table.words.known(text)
+            if column == "shape":
+                number = self.table.known_shape(text)
+            else:
+                number = int(text) if column == "text-number" else self.table.words.known(text)
             if number == NONE:
                 return None
             found.append(ColumnFeature(column, feature.distance, number))

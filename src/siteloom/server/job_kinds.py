@@ -11,7 +11,10 @@ from siteloom.errors import NotFound, UsageError
 from siteloom.extraction import counted_by_name, filled_attributes
 from siteloom.extraction_runs import run_extraction, workspace_journal, workspace_plan
 from siteloom.pipeline import annotated_templates, cluster_store, learn_template
+from siteloom.spacing import evenly_spaced
 from siteloom.upkeep import UsualOutput, change_row, watch_again
+from siteloom.workbench import rules_to_keep
+from siteloom.workbench.sample_pages import SAMPLE_PAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -60,7 +63,10 @@ def learn(store: Store, _: Settings, arguments: Mapping[str, Any], report: Repor
         # Variants of one template may be described apart: the cluster asked for has the last word.
         clusters = sorted((found.id for found in template.clusters), key=lambda name: name == asked_for)
         described = [store.cluster_schema(name).attributes for name in clusters]
-        new = learn_template(store, template, {name: of for one in described for name, of in one.items()})
+        schema = {name: of for one in described for name, of in one.items()}
+        is_list = any(example.records for example in template.examples)
+        keeps = rules_to_keep(store, asked_for, _some_urls(store, asked_for), is_list=is_list)
+        new = learn_template(store, template, schema, keeps=keeps)
         watch_again(store, new.name)
         wrappers.append(_learned(new))
     return {"cluster": asked_for, "site": templates[0].site, "wrappers": wrappers}
@@ -90,6 +96,11 @@ def finish(store: Store, settings: Settings, arguments: Mapping[str, Any], repor
         "cluster_pages": len(urls),
         "with_record": len(with_record),
     }
+
+
+def _some_urls(store: Store, cluster: str) -> list[str]:
+    (found,), addresses = store.clusters(cluster)
+    return [addresses[member].url for member in evenly_spaced(found.members, SAMPLE_PAGES)]
 
 
 def _learned(new: NewWrapper) -> dict[str, Any]:

@@ -139,10 +139,14 @@ class Accounts:
             return connection.execute(query).scalar_one_or_none()
 
     def set_password(self, name: str, password: str) -> None:
-        """Give an account another password, also one that was disabled; it is signed out everywhere."""
+        """Give an account another password, also one that was disabled or locked out by wrong ones.
+
+        It is signed out everywhere.
+        """
         with self.engine.begin() as connection:
             user = _change(connection, name, password=password)
             connection.execute(delete(schema.sessions).where(schema.sessions.c.user_id == user))
+        self.forget_failures(name)
 
     def refresh_password(self, name: str, before: str, password: str) -> None:
         """Keep the same password in another way, unless it was changed meanwhile."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.annotating.sheet import (
     Inferred,
+    Known,
     Offer,
     Sheet,
     SheetAttribute,
@@ -24,6 +25,7 @@ from siteloom.learning import check_example
 from siteloom.model import Attribute, Example, Record
 from siteloom.sampling import covered_share
 from siteloom.store import Amendment
+from siteloom.workbench.in_force import wrapper_in_force
 from siteloom.workbench.known import known_values
 from siteloom.workbench.sample_pages import page_of, sample_of
 from siteloom.wrapper.explain import rule_words
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from siteloom.annotating.picks import Pick
-    from siteloom.annotating.sheet import Cell, Known
+    from siteloom.annotating.sheet import Cell
     from siteloom.annotating.statements import PageStatements, Statement, Statements
     from siteloom.learning.session import ScopedRecord
     from siteloom.store import Annotation, ClusterSchema, Store
@@ -79,12 +81,14 @@ class Workbench:
         self._session = self._sample.session
         self._session.prepare()  # now, while people still look, and not at their first click
         self._ids = [page.id for page in self.pages]
+        self._in_force = wrapper_in_force(store, cluster, [page.page.url for page in self.pages])
         self._lock = RLock()
         self._learned_of: object = None
         self._learned = _Learned(None, None)
         self._coverage: dict[frozenset[str], tuple[float, float]] = {}
         self._known_lock = RLock()
-        self._known: dict[int, Mapping[str, Known]] | None = None
+        self._known = {page.id: _found_before(page, self._in_force) for page in self.pages}
+        self._is_known_complete = False
 
     @property
     def pages(self) -> Sequence[SamplePage]:
@@ -104,8 +108,11 @@ class Workbench:
     def look_up_known(self) -> None:
         """Find out, once, what is known of the pages from seeds, embedded data and earlier records."""
         with self._known_lock:
-            if self._known is None:
-                self._known = known_values(self._store, self._sample)
+            if self._is_known_complete:
+                return
+            known = known_values(self._store, self._sample)
+            self._known = {page: {**found, **self._known[page]} for page, found in known.items()}
+            self._is_known_complete = True
 
     def sheet(self) -> Sheet:
         """What there is now; learns if anything was said since it was last asked for."""
@@ -227,7 +234,7 @@ class Workbench:
         """Change the attributes, and with them what was said under names that are others now, all or none."""
         for _ in range(_ATTEMPTS):
             schema, said = self._schema(), self._all_said()
-            after = change(_attributes(schema, said), schema)
+            after = change(self._attributes(schema, said), schema)
             if after is None:
                 return
             amendments = [
@@ -251,7 +258,7 @@ class Workbench:
         """Change what is said of a page; again, if another has said something else of it meanwhile."""
         for _ in range(_ATTEMPTS):
             schema = self._schema()
-            if unknown := names - _attributes(schema, self._all_said()).keys():
+            if unknown := names - self._attributes(schema, self._all_said()).keys():
                 raise NotFound(f"There is no attribute {min(unknown)} here: add it first.")
             said = _said_of(page, self._store.annotations([page.id]))
             after = change(said)
@@ -262,6 +269,16 @@ class Workbench:
             if self._store.amend(cluster, [amendment], author, schema_follows=schema.revision):
                 return
         raise StoreBusy("Others keep changing this page: try again in a moment.")
+
+    def _attributes(self, schema: ClusterSchema, said: Iterable[_Said]) -> dict[str, Attribute]:
+        """The attributes of the pages: those of the schema, then others that pages are annotated with.
+
+        As long as no one has said which there are, those of the wrapper in force are among them.
+        """
+        names = dict.fromkeys(name for one in said for part in _parts(one.statements) for name in part)
+        if schema.revision == 0 and self._in_force is not None:
+            names = {**dict.fromkeys(self._in_force.attributes), **names}
+        return {**schema.attributes, **{name: Attribute() for name in names if name not in schema.attributes}}
 
     def _schema(self) -> ClusterSchema:
         return self._store.cluster_schema(self._sample.cluster.id)
@@ -275,15 +292,14 @@ class Workbench:
         schema = self._schema()
         said = self._all_said()
         revision = _revision(max(map(_page_revision, said)), schema)
-        attributes = _attributes(schema, said)
+        attributes = self._attributes(schema, said)
         is_list = any(one.statements.records for one in said)
         if is_list:
             said = [one.as_list for one in said]
         learned = self._learn(said, attributes, revision)
-        known = self._known or {}
         pages = [
-            _PageView(page, one, list(attributes), self._found(page, learned)).sheet_page(
-                known.get(page.id, {}), is_list=is_list
+            _PageView(page, one, list(attributes), self._found(page, learned), learned.wrapper).sheet_page(
+                self._known[page.id], is_list=is_list
             )
             for page, one in zip(self.pages, said, strict=True)
         ]
@@ -291,7 +307,7 @@ class Workbench:
         settled = frozenset(page.url for page in pages if page.is_settled)
         if settled not in self._coverage:
             self._coverage[settled] = covered_share(self._sample.order, settled)
-        is_open = any(question.kind in ("differs", "empty", "doubtful") for question in asked)
+        doubts = sum(question.kind in ("differs", "empty", "doubtful") for question in asked)
         return Sheet(
             cluster=cluster.id,
             site=cluster.site,
@@ -302,10 +318,10 @@ class Workbench:
             attributes=[
                 _sheet_attribute(name, told, learned.wrapper, pages) for name, told in attributes.items()
             ],
-            offers=_offers(known.values(), attributes),
+            offers=_offers(self._known.values(), attributes),
             pages=pages,
             questions=asked,
-            coverage=coverage(pages, *self._coverage[settled], is_open=is_open),
+            coverage=coverage(pages, *self._coverage[settled], doubts),
             problem=learned.problem,
         )
 
@@ -327,6 +343,23 @@ class Workbench:
     def _found(self, page: SamplePage, learned: _Learned) -> Sequence[ScopedRecord] | None:
         """What the wrapper finds on a page, with the part of the page that each record is."""
         return None if learned.wrapper is None else self._session.scoped_records(page.page.url)
+
+
+def _found_before(page: SamplePage, wrapper: Wrapper | None) -> dict[str, Known]:
+    """What the wrapper in force finds on a page; nothing of lists, whose records are suggested as a whole."""
+    if wrapper is None or wrapper.record_rule is not None:
+        return {}
+    (record,) = wrapper.records_of(page.page, page.root)
+    return {
+        name: Known(
+            [
+                page.value(text, origin.node, round(origin.confidence, 3))
+                for text, origin in zip(texts, record.provenance[name], strict=True)
+            ],
+            "the wrapper in force",
+        )
+        for name, texts in record.values.items()
+    }
 
 
 def _said_of(page: SamplePage, annotations: Iterable[Annotation]) -> _Said:
@@ -351,12 +384,6 @@ def _example(page: SamplePage, annotation: Annotation) -> Example:
 
 def _parts(said: PageStatements) -> tuple[Statements, ...]:
     return said.values, *said.records
-
-
-def _attributes(schema: ClusterSchema, said: Iterable[_Said]) -> dict[str, Attribute]:
-    """The attributes of the pages: those of the schema, then others that pages are annotated with."""
-    names = dict.fromkeys(name for one in said for part in _parts(one.statements) for name in part)
-    return {**schema.attributes, **{name: Attribute() for name in names if name not in schema.attributes}}
 
 
 def _page_revision(said: _Said) -> int:
@@ -399,8 +426,10 @@ class _PageView:
         said: _Said,
         attributes: Sequence[str],
         found: Sequence[ScopedRecord] | None,
+        wrapper: Wrapper | None,
     ) -> None:
         self._page = page
+        self._learned = frozenset[str]() if wrapper is None else wrapper.attributes.keys()
         self._said = said
         self._attributes = attributes
         self._found = found
@@ -468,7 +497,7 @@ class _PageView:
         return None
 
     def _cell(self, name: str, said: Statement | None, found: Record | None, known: Known | None) -> Cell:
-        finds = None if found is None else self._values(found, name)
+        finds = None if found is None or name not in self._learned else self._values(found, name)
         by_text = {value.text: value.pick for value in finds or ()}
         values = [
             # Of a text that stands on the page more than once, the one that rules find is more likely meant.
