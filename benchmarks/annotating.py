@@ -1,30 +1,41 @@
 """How long a person waits after a click while annotating. P is as in `parsing`, over the sample pages.
 
-A click says one value. Then a wrapper is learned again, and what it finds on all sample pages is read.
+A click says the values of one attribute of a page or record. They are kept in a store, a wrapper is learned
+again, and all that the person is shown of the sample pages is written as JSON.
 """
 
 from __future__ import annotations
 
 import statistics
-import time
+from contextlib import closing
+from functools import partial
 from html import escape
-from itertools import islice, pairwise
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
 from evals.swde import swde_sites
+from pydantic import TypeAdapter
 
 from benchmarks.learning import EXAMPLES, parse_bare, site_task
-from benchmarks.measure import ROUNDS, Figure
+from benchmarks.measure import ROUNDS, Figure, cpu_time
+from siteloom.annotating.sheet import Sheet
+from siteloom.config import StoreSettings
 from siteloom.kernels.markup import scan_tags
-from siteloom.learning import LearningSession
-from siteloom.model import Example, Page
+from siteloom.model import Attribute, Cluster, Page, Template
+from siteloom.store import PageAddress, open_store
+from siteloom.workbench import Workbenches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from evals.swde import SwdeSite
+
+    from siteloom.annotating.picks import Pick
+    from siteloom.store import Store
+    from siteloom.workbench import Workbench
+    from siteloom.workbench.sample_pages import SamplePage
 
 TITLE = "Annotating"
 
@@ -34,6 +45,8 @@ _ANNOTATED = 3
 _ATTRIBUTES = 5
 _ELEMENTS = 10_000
 _GOAL = "at most 5 P"
+_SITE = "things.example"
+_SHEET = TypeAdapter(Sheet)
 _WORDS = (
     "amber basin cedar delta ember fjord grove haven inlet juniper kelp larch maple north olive pine quartz "
     "ridge slate tulip umber vale willow yarrow zinc"
@@ -51,11 +64,20 @@ class _Kind(NamedTuple):
 _LISTS = (_Kind(1_000, 50), _Kind(_ELEMENTS, 50), _Kind(_ELEMENTS, 200))
 
 
+class _Click(NamedTuple):
+    """What is said: of which page, of which of its records, of which attribute, and the values."""
+
+    page: int
+    record: int | None
+    attribute: str
+    values: Sequence[str]
+
+
 class _Task(NamedTuple):
-    """The sample pages, and the examples after each click."""
+    """The sample pages, and the clicks."""
 
     pages: list[Page]
-    clicks: list[list[Example]]
+    clicks: list[_Click]
 
 
 class _Waits(NamedTuple):
@@ -103,65 +125,77 @@ def _waits(task: _Task) -> _Waits:
 
 
 def _round(task: _Task) -> list[float]:
-    """CPU seconds: of a bare parse, of opening a session, and of each click."""
-    times = [time.process_time()]
-    parse_bare(task.pages)
-    times.append(time.process_time())
-    session = LearningSession(task.pages)
-    session.prepare()
-    times.append(time.process_time())
-    for examples in task.clicks:
-        session.learn(examples)
-        for page in task.pages:
-            session.scoped_records(page.url)
-        times.append(time.process_time())
-    return [end - start for start, end in pairwise(times)]
+    """CPU seconds: of a bare parse, of opening a workbench, and of each click."""
+    with (
+        TemporaryDirectory() as folder,
+        closing(open_store(StoreSettings(folder), create=True)) as store,
+    ):
+        cluster = _clustered(store, task.pages)
+        times = [cpu_time(lambda: parse_bare(task.pages))]
+        benches = Workbenches(store)
+        times.append(cpu_time(lambda: benches.bench(cluster)))
+        bench = benches.bench(cluster)
+        shown = {page.page.url: page for page in bench.pages}
+        for name in dict.fromkeys(click.attribute for click in task.clicks):
+            bench.describe(name, Attribute(), "", seen=bench.sheet().schema_revision)
+        for click in task.clicks:
+            page = shown[task.pages[click.page].url]
+            picks = [page.value(text, None).pick for text in click.values]
+            said = {click.attribute: [pick for pick in picks if pick is not None]}
+            times.append(cpu_time(partial(_say, bench, page, said, click.record)))
+        return times
 
 
-def _said_one_by_one(said: Sequence[tuple[Page, Mapping[str, Sequence[str]]]]) -> list[list[Example]]:
-    """The examples after each click: page by page, one attribute after the other."""
-    clicks = []
-    for number, (page, values) in enumerate(said):
-        before = [Example(*one) for one in said[:number]]
-        clicks += [
-            [*before, Example(page, dict(islice(values.items(), count)))]
-            for count in range(1, len(values) + 1)
-        ]
-    return clicks
+def _clustered(store: Store, pages: Sequence[Page]) -> str:
+    """Put pages into a store as one cluster; returns its name."""
+    addresses = [PageAddress(_SITE, page.url) for page in pages]
+    with store.ingesting({}, 1) as (_, writer):
+        for page in pages:
+            writer.add(page, _SITE)
+    cluster = Cluster(f"{_SITE}/1", _SITE, tuple(range(len(pages))), "", 0, (), 0.0, (), Template((), 0))
+    with store.recording("cluster", {"site": None}) as run:
+        store.save_clusters(run.id, [cluster], addresses)
+    return cluster.id
+
+
+def _say(bench: Workbench, page: SamplePage, said: Mapping[str, Sequence[Pick]], record: int | None) -> None:
+    bench.say(page.id, said, "", version=page.version, record=record, seen={})
+    _SHEET.dump_json(bench.sheet())
 
 
 def _real_task(site: SwdeSite) -> _Task:
     """Pages of a real site."""
     task = site_task(site, _PAGES - EXAMPLES, _ATTRIBUTES)
-    examples = task.examples[:_ANNOTATED]
-    return _Task(task.pages, _said_one_by_one([(example.page, example.values) for example in examples]))
+    pages = {page.url: page for page in (*(example.page for example in task.examples), *task.pages)}
+    numbers = {url: number for number, url in enumerate(pages)}
+    clicks = [
+        _Click(numbers[example.page.url], None, name, values)
+        for example in task.examples[:_ANNOTATED]
+        for name, values in example.values.items()
+    ]
+    return _Task(list(pages.values())[:_PAGES], clicks)
 
 
 def _detail_task() -> _Task:
     """Pages on one thing each, with its values among very much else."""
     pages = [_detail_page(number) for number in range(_PAGES)]
-    return _Task(
-        pages, _said_one_by_one([(pages[number], _values(number, number)) for number in range(_ANNOTATED)])
-    )
+    clicks = [
+        _Click(number, None, name, values)
+        for number in range(_ANNOTATED)
+        for name, values in _values(number, number).items()
+    ]
+    return _Task(pages, clicks)
 
 
 def _list_task(kind: _Kind) -> _Task:
     """Pages with many things each, of which two are said on each page, value by value."""
     pages = [_list_page(number, kind) for number in range(_PAGES)]
-    clicks = []
-    known: list[tuple[Page, list[dict[str, list[str]]]]] = []
-    for number in range(_ANNOTATED):
-        records: list[dict[str, list[str]]] = []
-        for card in range(2):
-            values = _values(number, number * kind.cards + card)
-            for count in range(1, _ATTRIBUTES + 1):
-                said = [*records, dict(islice(values.items(), count))]
-                clicks.append(
-                    [Example(page, records=before) for page, before in known]
-                    + [Example(pages[number], records=said)]
-                )
-            records.append(values)
-        known.append((pages[number], records))
+    clicks = [
+        _Click(number, card, name, values)
+        for number in range(_ANNOTATED)
+        for card in range(2)
+        for name, values in _values(number, number * kind.cards + card).items()
+    ]
     return _Task(pages, clicks)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import pytest
@@ -17,7 +16,7 @@ def value(text: str, confidence: float | None = None) -> Value:
     return Value(text, None, confidence)
 
 
-def page(number: int, cells: Mapping[str, Cell], *, is_settled: bool = False) -> SheetPage:
+def page(number: int, cells: dict[str, Cell], *, is_settled: bool = False) -> SheetPage:
     return SheetPage(
         id=100 + number,
         number=number,

@@ -1,13 +1,12 @@
 """The sheet of a cluster: for each sample page and attribute what was said, what is found, and what to ask.
 
-Its classes are what the browser is sent, as JSON.
+Its classes are what the browser is sent, as JSON; with lists and dictionaries, as these are written fastest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence  # noqa: TC003 - read at run time, to describe the JSON
-from dataclasses import dataclass
-from datetime import datetime  # noqa: TC003
+from dataclasses import dataclass, field
+from datetime import datetime  # noqa: TC003 - read at run time, to describe the JSON
 from typing import TYPE_CHECKING, Literal
 
 from siteloom.annotating.picks import Pick  # noqa: TC001
@@ -15,6 +14,8 @@ from siteloom.learning.places import fold
 from siteloom.model import ValueType  # noqa: TC001
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from siteloom.annotating.statements import Statement
 
 CellState = Literal["said", "absent", "suggested", "known", "empty", "unknown"]
@@ -49,8 +50,8 @@ class Cell:
     """
 
     state: CellState
-    values: Sequence[Value] = ()
-    finds: Sequence[Value] | None = None
+    values: list[Value] = field(default_factory=list)
+    finds: list[Value] | None = None
     differs: bool = False
     source: str | None = None
     at: datetime | None = None
@@ -74,11 +75,11 @@ class SheetPage:
     title: str
     covered: float
     is_settled: bool
-    authors: Sequence[str]
-    cells: Mapping[str, Cell]
-    records: Sequence[Mapping[str, Cell]] = ()
-    found_records: Sequence[Mapping[str, Sequence[Value]]] = ()
-    record_elements: Sequence[Sequence[int]] = ()
+    authors: list[str]
+    cells: dict[str, Cell]
+    records: list[dict[str, Cell]] = field(default_factory=list)
+    found_records: list[dict[str, list[Value]]] = field(default_factory=list)
+    record_elements: list[list[int]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ class Coverage:
 class Known:
     """The values of an attribute on a page that are known from elsewhere, and where from."""
 
-    values: Sequence[Value]
+    values: list[Value]
     source: str
 
 
@@ -162,17 +163,15 @@ class Sheet:
     revision: str
     schema_revision: int
     is_list: bool
-    attributes: Sequence[SheetAttribute]
-    offers: Sequence[Offer]
-    pages: Sequence[SheetPage]
-    questions: Sequence[Question]
+    attributes: list[SheetAttribute]
+    offers: list[Offer]
+    pages: list[SheetPage]
+    questions: list[Question]
     coverage: Coverage
     problem: str | None
 
 
-def cell(
-    said: Statement | None, values: Sequence[Value], finds: Sequence[Value] | None, known: Known | None
-) -> Cell:
+def cell(said: Statement | None, values: list[Value], finds: list[Value] | None, known: Known | None) -> Cell:
     """The cell of an attribute: what was said, with its values as shown; what is found, and what is known."""
     if said is not None:
         differs = finds is not None and _texts(finds) != _texts(values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections import OrderedDict
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -42,4 +43,16 @@ class Workbenches:
             edition = self._store.cluster_edition(cluster)
             if place.bench is None or place.bench.edition != edition:
                 place.bench = Workbench(self._store, cluster)
+                _spare_collector()
             return place.bench
+
+
+def _spare_collector() -> None:
+    """Keep Python's garbage collector from walking all trees again and again while people click.
+
+    They are hundreds of thousands of objects, and live as long as their workbench; what has become garbage
+    since the last workbench was opened is collected first.
+    """
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()

@@ -76,8 +76,18 @@ class SamplePage:
         """A value of this page, as it is shown; if its node is not known, where it most likely stands."""
         if node is None:
             node = next((place.node for place in self.places.find(text)), None)
-        pick = None if node is None else pick_of(self.elements, self.numbers, node, text)
-        return Value(text, pick, confidence)
+        return Value(text, None if node is None else self._pick(node, text), confidence)
+
+    def _pick(self, node: str, text: str) -> Pick | None:
+        key = node, text
+        if key not in self._picks:
+            self._picks[key] = pick_of(self.elements, self.numbers, node, text)
+        return self._picks[key]
+
+    @cached_property
+    def _picks(self) -> dict[tuple[str, str], Pick | None]:
+        """Those that were asked for: most values are shown again after each click."""
+        return {}
 
     @cached_property
     def places(self) -> PlaceIndex:
