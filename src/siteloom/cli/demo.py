@@ -90,9 +90,9 @@ def _demo(shell: Shell, folder: Path) -> None:
 
     shell.say(
         "\nNext, on your own pages: siteloom init, siteloom ingest FOLDER_OR_FILE, siteloom cluster,\n"
-        "siteloom sample, siteloom learn --examples FILE, siteloom extract -o records.jsonl. If you have a "
-        "table of\nwhat they tell of, siteloom bootstrap --seeds TABLE.csv --core name instead of sample and "
-        "learn;\nwith nothing at all, siteloom discover."
+        "siteloom serve to point at values in a browser (or siteloom sample and siteloom learn --examples "
+        "FILE),\nsiteloom extract -o records.jsonl. If you have a table of what they tell of, siteloom "
+        "bootstrap --seeds\nTABLE.csv --core name instead; with nothing at all, siteloom discover."
     )
 
 
