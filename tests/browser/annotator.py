@@ -127,19 +127,23 @@ class Annotator:
 
     def drag_over(self, selector: str, part: str) -> None:
         """Drag the mouse over part of a text of the element that a selector finds."""
-        left, right, middle = self.page.evaluate(_PLACE_OF_TEXT, [selector, part])
+        self.drag_between((selector, part), (selector, part))
+
+    def drag_between(self, first: tuple[str, str], last: tuple[str, str]) -> None:
+        """Drag the mouse from the start of one part of a text to the end of another."""
+        left, _, top = self.page.evaluate(_PLACE_OF_TEXT, first)
+        _, right, bottom = self.page.evaluate(_PLACE_OF_TEXT, last)
         # Playwright's mouse would wait for scripts of the frame to tell it of the drag: there are none.
         browser = self.page.context.new_cdp_session(self.page)
-        half = (left + right) / 2
         steps = [
-            ("mousePressed", left + 1),
-            ("mouseMoved", half),
-            ("mouseMoved", right - 1),
-            ("mouseReleased", right - 1),
+            ("mousePressed", left + 1, top),
+            ("mouseMoved", (left + right) / 2, (top + bottom) / 2),
+            ("mouseMoved", right - 1, bottom),
+            ("mouseReleased", right - 1, bottom),
         ]
-        self.page.mouse.move(left + 1, middle)
-        for kind, x in steps:
-            held = {"type": kind, "x": x, "y": middle, "button": "left", "buttons": 1, "clickCount": 1}
+        self.page.mouse.move(left + 1, top)
+        for kind, x, y in steps:
+            held = {"type": kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": 1}
             browser.send("Input.dispatchMouseEvent", held)
         browser.detach()
         self.wait()

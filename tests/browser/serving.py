@@ -16,10 +16,12 @@ from siteloom.model import Page
 from siteloom.pages import PageSource, SourceItem
 from siteloom.pipeline import cluster_store, ingest
 from siteloom.server.app import create_app
-from siteloom.store import Store, open_store
+from siteloom.store import PageAddress, Store, open_store
+from siteloom.urls import site_of
 
 from ..builtin.sites import directory, guide, of_kind
 from ..server.serving import serving as served
+from ..store.test_overview import cluster
 
 GUIDE = "larkmoor-guide.example"
 DIRECTORY = "tableatlas.example"
@@ -47,6 +49,16 @@ def make_workspace(folder: Path, pages: Sequence[Page]) -> None:
     with closing(open_store(StoreSettings(workspace=str(folder)), create=True)) as store:
         ingest(store, [_Pages(pages)])
         cluster_store(store, "vertex")
+
+
+def make_template(folder: Path, pages: Sequence[Page]) -> None:
+    """Put pages of a site into a new workspace, as if all were made from one template."""
+    with closing(open_store(StoreSettings(workspace=str(folder)), create=True)) as store:
+        ingest(store, [_Pages(pages)])
+        addresses = [PageAddress(site_of(page.url), page.url) for page in pages]
+        with store.clustering({"site": None}) as run:
+            whole = cluster(f"{addresses[0].site}/1", *range(len(pages)))
+            store.save_clusters(run.id, [whole], addresses)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ NOTICED = "[document.title, document.cookie, localStorage.length, window.name]"
 
 # What the application itself asks for while a template is annotated.
 OWN_REQUESTS = re.compile(
-    r"/(?:static/.+|clusters/.+/annotate(?:\?page=\d+)?|pages/\d+/(?:tree|frame)"
+    r"/(?:static/.+|clusters/.+/annotate(?:\?page=\d+)?|pages/\d+/(?:tree|frame)(?:\?version=\w+)?"
     r"|api/clusters/.+/(?:workbench|workbench/known|events|pages/\d+/values|attributes/\w+))"
 )
 

@@ -9,6 +9,7 @@ import pytest
 from lxml import html
 
 import siteloom.server
+from siteloom.dom.text import BREAKS
 from siteloom.model import Page
 from siteloom.pipeline import cluster_store
 from siteloom.store import Role, Store
@@ -69,6 +70,12 @@ def test_all_modules_and_styles_are_there(people: People, shop: str) -> None:
         text = module.read_text()
         for imported in re.findall(r' from "(\.[^"]+)";$', text, re.MULTILINE):
             assert (module.parent / imported).is_file()
+
+
+def test_lines_end_where_the_server_has_them_end() -> None:
+    script = (STATIC / "annotator" / "reading.js").read_text()
+    (listed,) = re.findall(r"const BREAKS = new Set\(\((.*?)\)", script, re.DOTALL)
+    assert set("".join(re.findall(r'"(.*?)"', listed)).split()) == BREAKS
 
 
 def test_the_script_finds_all_parts_of_the_page(people: People, shop: str) -> None:

@@ -92,6 +92,7 @@ export class Model {
   change(label, changes, onUndo = () => {}) {
     /** @type {Step} */
     const step = { label, changes: [], inverses: [], kept: [], onUndo };
+    if (!this.#problem?.canRetry && !this.#problem?.canInsist) this.#problem = null; // who goes on has read it
     for (const each of changes) {
       const change = withSeen(this.state, each);
       const inverses = inverse(this.state, change);
@@ -176,7 +177,7 @@ export class Model {
       this.#pending.shift();
       first.step?.kept.unshift(...first.inverses);
       this.#failures = 0;
-      if (!this.#refused.length) this.#problem = null;
+      if (this.#problem?.canRetry) this.#problem = null;
       this.receive(state);
       this.#markSeen(first.change);
       return true;
