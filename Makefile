@@ -35,7 +35,7 @@ check: $(DEV)/.installed
 	$(DEV)/bin/lint-imports
 
 # The wheel as a user gets it: in an empty environment, run from another folder. What it must bring besides
-# code are the migrations of workspaces and the weights of confidence.
+# code are the migrations of workspaces, the weights of confidence, and the templates and files of web pages.
 LEARN := import siteloom as s; pages = [s.Page(f"http://x/{n}", f"<h1>{n}</h1>".encode()) for n in "ab"]; \
 	print(s.learn([s.Example(p, {"name": [p.url[-1]]}) for p in pages]).extract(pages[0]).values)
 wheel-check: $(DEV)/.installed
@@ -43,10 +43,11 @@ wheel-check: $(DEV)/.installed
 	$(DEV)/bin/python -m build --wheel --outdir build/wheel .
 	$(PYTHON) -m venv build/venv-wheel
 	build/venv-wheel/bin/pip install --quiet --upgrade pip
-	build/venv-wheel/bin/pip install --quiet build/wheel/*.whl
+	build/venv-wheel/bin/pip install --quiet "$$(ls build/wheel/*.whl)[server]"
 	cd / && $(CURDIR)/build/venv-wheel/bin/siteloom init --workspace $(CURDIR)/build/wheel-workspace
 	cd / && $(CURDIR)/build/venv-wheel/bin/siteloom doctor --workspace $(CURDIR)/build/wheel-workspace
 	cd / && $(CURDIR)/build/venv-wheel/bin/python -c '$(LEARN)'
+	cd / && $(CURDIR)/build/venv-wheel/bin/python $(CURDIR)/scripts/check-server $(CURDIR)/build/wheel-workspace
 
 bench: $(DEV)/.installed data
 	$(DEV)/bin/python -m benchmarks $(DATA)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from siteloom.annotating.archived import NEUTRAL, archived_css, archived_doctype, archived_tree
+from siteloom.annotating.markup import MATHML_ATTRIBUTES, MATHML_ELEMENTS, SVG_ATTRIBUTES, SVG_ELEMENTS
 from siteloom.annotating.picks import numbered
 from siteloom.dom import Element, parse
 from siteloom.dom.text import FRAMES, NOT_CONTENT
@@ -259,6 +260,14 @@ def test_drawings_have_their_names_back() -> None:
     assert [etree.QName(e).localname for e in drawing.iter()] == ["svg", "linearGradient", "path"]
     assert drawing.get("viewBox") == "0 0 1 1"
     assert drawing[1].get("fill") == 'url("#g")'
+
+
+def test_names_of_attributes_are_whole() -> None:
+    for names in (SVG_ATTRIBUTES, SVG_ELEMENTS, MATHML_ATTRIBUTES, MATHML_ELEMENTS):
+        assert all(re.fullmatch("[A-Za-z0-9]+(-[a-z]+)*", name) for name in names.values())
+    root = shown("<svg><text font-stretch=condensed letter-spacing=2 text-rendering=auto>x")
+    (text,) = root.iter(SVG + "text")
+    assert {"font-stretch", "letter-spacing", "text-rendering"} <= set(text.attrib)
 
 
 def test_copies_of_drawings_are_few() -> None:

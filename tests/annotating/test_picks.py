@@ -59,6 +59,8 @@ def test_offsets_count_as_browsers_do() -> None:
         (Pick(4, text=3), "The element 4 has no text 3: load the page again."),
         (Pick(4, text=0), "The element 4 has no text 0: load the page again."),
         (Pick(4, attribute="href"), "The element 4 has no href: load the page again."),
+        (Pick(4, attribute="{"), "The element 4 has no {: load the page again."),
+        (Pick(4, attribute="\0"), "The element 4 has no \0: load the page again."),
         (Pick(4, text=1, attribute="class"), "A value is taken from a text or from an attribute"),
         (Pick(4, text=1, start=3, end=2), "The text has no part from 3 to 2: give offsets from 0 to 5."),
         (Pick(4, text=1, start=-1), "The text has no part from -1 to 5: give offsets from 0 to 5."),

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-import select
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from select import select as wait_until_readable
 
 import httpx
 import pytest
+from sqlalchemy import select
 
 import siteloom as package
 from siteloom.config import StoreSettings
-from siteloom.store import open_store
+from siteloom.store import open_store, schema
 
 from ..warm import run_fresh
 from .command import Command, one_sentence
@@ -37,7 +39,7 @@ def served(siteloom: Command, *options: str) -> Iterator[tuple[str, subprocess.P
         assert process.stderr is not None
         found = None
         while found is None:
-            assert select.select([process.stderr], [], [], SECONDS)[0]
+            assert wait_until_readable([process.stderr], [], [], SECONDS)[0]
             line = process.stderr.readline()
             assert line, process.wait()
             found = re.search(r"https?://\S+/", line)
@@ -67,10 +69,12 @@ def test_a_server_answers_until_ctrl_c(workspace: Command) -> None:
         health = httpx.get(f"{address}health", timeout=SECONDS)
         assert health.json() == {"status": "ok", "version": package.__version__}
         assert "server" not in health.headers
-        taken = address.rsplit(":", 1)[1].strip("/")
-        refused = workspace("serve", "--port", taken)
+        refused = workspace("serve", "--port", "0")
         assert refused.returncode == 1
-        assert one_sentence(refused).startswith(f"Nothing can listen at 127.0.0.1 port {taken}: ")
+        assert one_sentence(refused) == (
+            f"Another server (process {process.pid}) has this workspace already: "
+            "use that one, or stop it first."
+        )
         with httpx.Client(base_url=address, timeout=SECONDS) as browser:
             page = browser.get("/jobs").text
             token = re.search(r'name="csrf-token" content="(\w+)"', page)
@@ -90,6 +94,35 @@ def test_a_server_answers_until_ctrl_c(workspace: Command) -> None:
 def test_being_told_to_stop_is_a_good_end_too(workspace: Command) -> None:
     with served(workspace, "--host", "localhost") as (_, process):
         assert stopped(process, signal.SIGTERM) == "Stopped.\n"
+
+
+def test_a_port_that_is_taken(workspace: Command) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        taken = listener.getsockname()[1]
+        refused = workspace("serve", "--port", str(taken))
+    assert refused.returncode == 1
+    assert one_sentence(refused).startswith(f"Nothing can listen at 127.0.0.1 port {taken}: ")
+
+
+def test_who_asks_through_a_proxy_is_who_the_proxy_says(workspace: Command) -> None:
+    """As the manual sets up a proxy: what visitors claim of themselves does not count."""
+    workspace("user", "add", "ana", stdin="the password of ana\n")
+    with served(workspace) as (address, _), httpx.Client(base_url=address, timeout=SECONDS) as proxy:
+        proxy.headers["X-Forwarded-For"] = "203.0.113.9"
+        proxy.headers["X-Forwarded-Proto"] = "https"
+        form = proxy.get("/sign-in")
+        assert "; Secure" in form.headers["set-cookie"]
+        token = re.search(r'name="csrf" value="(\w+)"', form.text)
+        key = re.search(r"siteloom=([\w-]+)", form.headers["set-cookie"])
+        assert token is not None
+        assert key is not None
+        wrong = {"csrf": token[1], "name": "ana", "password": "wrong"}
+        answer = proxy.post("/sign-in", data=wrong, headers={"Cookie": f"siteloom={key[1]}"})
+        assert answer.status_code == 401
+    place = StoreSettings(workspace=str(workspace.folder / ".siteloom"))
+    with closing(open_store(place)) as store, store.engine.connect() as connection:
+        counted = connection.execute(select(schema.failed_sign_ins.c.address)).scalars().all()
+    assert counted == ["203.0.113.9"]
 
 
 def test_others_are_not_served_without_accounts(workspace: Command) -> None:

@@ -9,8 +9,9 @@ from urllib.parse import urlencode
 import pytest
 from httpx import Response
 from lxml import etree
+from sqlalchemy.event import listen
 
-from siteloom.config import Settings, StoreSettings
+from siteloom.config import ParseSettings, Settings, StoreSettings
 from siteloom.model import Page, Resource
 from siteloom.server import create_app
 from siteloom.store import PageAddress, Store, open_store
@@ -80,6 +81,23 @@ def test_tree_with_the_web(client: Browser, archive: Store) -> None:
     sources = root.xpath("//x:img/@src", namespaces={"x": "http://www.w3.org/1999/xhtml"})
     kept = f"/pages/{number(archive)}/resource?url=https%3A%2F%2Fshop.example%2Fc.png&remote=1"
     assert sources == [kept, "https://shop.example/gone.png"]
+
+
+def test_a_page_that_loads_thousands_of_images_asks_the_database_a_few_times(archive: Store) -> None:
+    url = "https://shop.example/gallery"
+    images = "".join(f"<img src=/i/{number}.png>" for number in range(5_000))
+    put(archive, Page(url, f"{images}<img src=c.png>".encode()))
+    browser = Browser(create_app(archive, Settings()))
+    asked = []
+    listen(archive.engine, "before_cursor_execute", lambda *event: asked.append(event[2]))
+    tree = browser.get(f"/pages/{number(archive, url)}/tree").text
+    assert tree.count("/resource?url=") == 1
+    assert len(asked) < 20
+
+
+def test_what_is_learned_from_can_be_shown(archive: Store) -> None:
+    settings = Settings(parse=ParseSettings(max_bytes=10))
+    assert Browser(create_app(archive, settings)).get(f"/pages/{number(archive)}/tree").status_code == 200
 
 
 def test_frame(client: Browser, archive: Store) -> None:

@@ -21,7 +21,8 @@ from siteloom.builtin import guide_site
 from siteloom.config import Settings, StoreSettings
 from siteloom.model import Attribute, Cluster, Example
 from siteloom.pipeline import cluster_store
-from siteloom.server import create_app, job_runner
+from siteloom.server import create_app, job_runner, streaming
+from siteloom.server.job_kinds import JobKind
 from siteloom.server.job_runner import JobRunner
 from siteloom.server.streaming import Changes
 from siteloom.store import Job, Store, open_store
@@ -149,7 +150,7 @@ def test_what_is_annotated_is_learned_and_extracted(store: Store, settings: Sett
 
 def test_learning_and_extracting_apart(store: Store, runner: JobRunner) -> None:
     cluster = annotated_cluster(store)
-    store.save_cluster_schema(cluster.id, {"name": Attribute(multi=True)}, "ana", follows=0)
+    store.amend(cluster.id, [], "ana", attributes={"name": Attribute(multi=True)}, schema_follows=0)
     learn = runner.submit("learn", {"cluster": cluster.id}, "ana").id
     extract = runner.submit("extract", {}, "ana").id
     learned = wait_for(store, learn).result
@@ -207,6 +208,42 @@ def test_what_goes_wrong_in_a_job_is_told_in_a_sentence(
     assert "job_examples.py" in caplog.text
 
 
+def test_what_goes_wrong_before_a_job_begins_is_told_and_the_next_one_runs(
+    store: Store, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    no_process = JobKind(lambda *_: {}, "site", False, "Cannot be sent to another process")
+
+    def forget(_: Job) -> None:
+        raise RuntimeError("a bug in what is done when a job ends")
+
+    runner = JobRunner(store, settings, Changes(), forget, EXAMPLES | {"no_process": no_process})
+    runner.start()
+    try:
+        failing, quick = (runner.submit(kind, {}, "ana").id for kind in ("no_process", "quick"))
+        assert wait_for(store, quick).state == "done"
+    finally:
+        runner.stop()
+    failed = store.jobs.get(failing)
+    assert failed is not None
+    assert failed.state == "failed"
+    assert str(failed.result).startswith("Unexpected error: ")
+    assert "a bug in what is done when a job ends" in caplog.text
+
+
+def test_whoever_is_shut_out_is_told_no_more(
+    store: Store, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streaming, "_SECONDS_BETWEEN_CHECKS", 0.05)
+    app = create_app(store, settings)
+    with serving(app) as address, program(address, store, "viewer") as client:
+        job = store.jobs.add("cluster", {"site": None}, "ana")  # no one runs it, so nothing happens
+        with client.stream("GET", f"/api/jobs/{job.id}/events") as stream:
+            lines = stream.iter_lines()
+            assert next(lines) == "event: progress"
+            store.accounts.disable("the-viewer")
+            assert "event" not in "".join(lines)
+
+
 def test_stopping_the_server_ends_its_jobs(store: Store, settings: Settings) -> None:
     runner = JobRunner(store, settings, Changes(), kinds=EXAMPLES)
     runner.start()
@@ -236,7 +273,7 @@ def test_wrong_orders_are_refused_with_a_sentence(store: Store, settings: Settin
     fill(store, 3)
     app = create_app(store, settings)
     with serving(app) as address, program(address, store, "editor") as client:
-        for order, sentence in (
+        for order, sentence in (  # there is nothing of the name in those that say so
             ({"kind": "dance"}, "There is no kind of job dance: there are cluster, learn, extract, finish."),
             ({"kind": "learn"}, "A job of the kind learn needs cluster."),
             ({"kind": "learn", "arguments": {"cluster": "a/1"}}, "There is no cluster a/1."),
@@ -248,7 +285,8 @@ def test_wrong_orders_are_refused_with_a_sentence(store: Store, settings: Settin
             ),
         ):
             answer = client.post("/api/jobs", json=order)
-            assert (answer.status_code, answer.json()) == (400, {"detail": sentence})
+            status = 404 if sentence in ("There is no cluster a/1.", "There is no site b.example.") else 400
+            assert (answer.status_code, answer.json()) == (status, {"detail": sentence})
         for path in ("/api/jobs/7", "/api/jobs/7/events", f"/api/jobs/{10**30}"):
             answer = client.get(path)
             assert answer.status_code == 404

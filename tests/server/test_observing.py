@@ -104,6 +104,13 @@ def test_each_application_counts_for_itself(empty_store: Store) -> None:
     assert key not in samples(second)
 
 
+def test_a_request_is_one_line_of_the_log(client: Browser, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "siteloom"):
+        client.get("/health%0aGET%20/%C3%A9:%20200%1b[1m")
+    (line,) = [record.getMessage() for record in caplog.records if "GET" in record.getMessage()]
+    assert line.startswith("GET /health%0AGET%20/%C3%A9:%20200%1B%5B1m: 404 in ")
+
+
 def test_requests_are_written_to_the_log(client: Browser, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "siteloom"):
         client.get("/health?key=secret")

@@ -94,6 +94,35 @@ def test_without_accounts_nothing_is_told_to_other_machines_whatever_they_call_i
     assert browser.ask("GET", "/api/me", headers={"Host": "localhost"}).status_code == 403
 
 
+@pytest.mark.parametrize(
+    "header", ["Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "X-Real-IP"]
+)
+def test_without_accounts_nothing_is_told_through_a_proxy_on_this_machine(app: FastAPI, header: str) -> None:
+    answer = Browser(app).ask("GET", "/api/me", headers={header: "127.0.0.1"})
+    assert answer.status_code == 403
+    assert "through no proxy: make the first one with siteloom user add NAME" in answer.json()["detail"]
+
+
+def test_without_accounts_nothing_is_told_to_visitors_from_elsewhere(app: FastAPI) -> None:
+    assert Browser(app, address="192.0.2.7").get("/api/me").status_code == 403
+
+
+def test_what_is_asked_for_is_not_told_by_the_name_of_the_server(people: People) -> None:
+    stranger = Browser(people.app)
+    for path, expected in (("/api/me", 401), ("/settings", 303)):
+        for host in ("localhost/health?", "localhost/sign-in#", "localhost/static/"):
+            answer = stranger.ask("GET", path, headers={"Host": host})
+            assert answer.status_code == expected
+
+
+def test_programs_read_what_there_is_to_ask_only_with_a_key(people: People, app: FastAPI) -> None:
+    assert Browser(app).get("/openapi.json").status_code == 401
+    bearer = f"Bearer {people.store.accounts.add_key('ana', 'export')}"
+    described = Browser(app).get("/openapi.json", authorization=bearer).json()
+    assert described["info"]["title"] == "Siteloom"
+    assert "/pages/{page_id}/tree" in described["paths"]
+
+
 def test_with_accounts_the_name_of_the_server_does_not_matter(people: People) -> None:
     browser = Browser(people.app, "https://siteloom.example")
     assert browser.sign_in("ana", people.password("ana")).status_code == 303
@@ -156,10 +185,11 @@ def test_no_route_of_the_application_is_open_but_those_that_are_meant_to_be(peop
     stranger = Browser(people.app)
     asked = 0
     for method, path in all_routes(people.app):
-        if path.startswith(("/static", "/sign-in", "/health", "/metrics", "/openapi")):
+        if path.startswith(("/static", "/sign-in", "/health", "/metrics")):
             continue
         answer = stranger.ask(method, re.sub(r"{.*?}", "1", path))
-        expected = 403 if method not in ("GET", "HEAD") else 401 if path.startswith("/api/") else 303
+        is_for_programs = path.startswith(("/api/", "/openapi"))
+        expected = 403 if method not in ("GET", "HEAD") else 401 if is_for_programs else 303
         assert answer.status_code == expected, (method, path)
         asked += 1
     assert asked > 20

@@ -53,6 +53,7 @@ def run(
     sits at this machine may do everything; others are not served before siteloom user add has made one.
     Ctrl-C stops it, with the job that runs.
     """
+    import asyncio
     import webbrowser
 
     try:
@@ -79,13 +80,19 @@ def run(
                 timeout_graceful_shutdown=_SECONDS_TO_STOP,
                 **encryption,
             )
-            try:
-                with suppress(KeyboardInterrupt):  # passed on by uvicorn when it has stopped because of it
+
+            class Server(uvicorn.Server):
+                """Says where it is when it answers: only from then on it stops in good order."""
+
+                async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+                    await super().startup(sockets)
                     shell.say(f"Siteloom is at {place}. Ctrl-C stops it.")
                     if open_browser:
-                        # Nobody answers yet, but the socket is there: the browser waits a moment.
-                        webbrowser.open(place)
-                    uvicorn.Server(config).run(sockets=[listener])
+                        await asyncio.to_thread(webbrowser.open, place)
+
+            try:
+                with suppress(KeyboardInterrupt):  # passed on by uvicorn when it has stopped because of it
+                    Server(config).run(sockets=[listener])
             finally:
                 # Pressed twice, uvicorn leaves on the spot; a job must not go on without its server.
                 app.state.services.jobs.stop()

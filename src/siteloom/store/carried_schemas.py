@@ -1,0 +1,121 @@
+"""What people said of clusters' attributes, taken along when the clusters are found anew.
+
+A cluster is known by its name, which is a number of its site, and the next run may give that number to other
+pages. What was said is about pages of a kind, so it goes where these pages go.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import func, insert, select
+
+from siteloom.store import schema
+from siteloom.store.batches import batches
+from siteloom.store.clusters import KEYS_AT_A_TIME, KNOWN_BY, in_force
+from siteloom.store.lock import wait_for_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+
+class _Said(NamedTuple):
+    """The newest revision of what was said of a cluster: the attributes with what they are like."""
+
+    revision: int
+    content: list[list[Any]]
+    author: str
+
+
+_NOTHING = _Said(0, [], "")
+
+
+class _Heir(NamedTuple):
+    """How many pages of a cluster are in one of the new ones."""
+
+    pages: int
+    before: str
+    now: str
+
+
+def carry_schemas(connection: Connection, run_id: int, at: datetime) -> None:
+    """Have what was said of clusters hold of those of a run that have their pages, and of no others.
+
+    It goes to the cluster with most of the pages, if that has half of them. One that has pages of several
+    gets what was said of each; of what they both tell, that of more pages holds. To be called when the run
+    holds, in the same transaction.
+    """
+    wait_for_tables(connection)  # else what someone says meanwhile would be lost
+    said = _newest(connection)
+    inherited: dict[str, list[_Said]] = defaultdict(list)
+    for heir in sorted(_heirs(connection, run_id), key=lambda heir: -heir.pages):
+        inherited[heir.now].append(said[heir.before])
+    names = connection.execute(select(schema.clusters.c.name).where(schema.clusters.c.run_id == run_id))
+    rows = []
+    for name in names.scalars():
+        now = _together(inherited[name])
+        before = said.get(name, _NOTHING)
+        if now.content != before.content:
+            row = {"revision": before.revision + 1, "content": now.content, "author": now.author}
+            rows.append({"cluster": name, "at": at, **row})
+    if rows:
+        connection.execute(insert(schema.cluster_schemas), rows)
+
+
+def _newest(connection: Connection) -> dict[str, _Said]:
+    """What is said of each cluster, by its name."""
+    columns = schema.cluster_schemas.c
+    newest = select(columns.cluster, func.max(columns.revision).label("revision")).group_by(columns.cluster)
+    last = newest.subquery()
+    query = select(columns.cluster, columns.revision, columns.content, columns.author).join(
+        last, (last.c.cluster == columns.cluster) & (last.c.revision == columns.revision)
+    )
+    return {name: _Said(*rest) for name, *rest in connection.execute(query)}
+
+
+def _heirs(connection: Connection, run_id: int) -> list[_Heir]:
+    """The new cluster of each that something was said of, if there is one."""
+    described = select(*KNOWN_BY).where(schema.clusters.c.name.in_(select(schema.cluster_schemas.c.cluster)))
+    names = {row.id: row.name for row in in_force(connection, described, run_id)}
+    sizes: dict[int, int] = defaultdict(int)
+    heirs: dict[int, _Heir] = {}
+    for some in batches(names, KEYS_AT_A_TIME):
+        for before, now, pages in _overlaps(connection, run_id, some):
+            sizes[before] += pages
+            if now is not None and (before not in heirs or pages > heirs[before].pages):
+                heirs[before] = _Heir(pages, names[before], now)
+    return [heir for before, heir in heirs.items() if 2 * heir.pages >= sizes[before]]
+
+
+def _overlaps(
+    connection: Connection, run_id: int, cluster_ids: Collection[int]
+) -> Sequence[tuple[int, str | None, int]]:
+    """How many pages of some clusters are in which cluster of a run; with None, in none of them."""
+    old, new = schema.cluster_pages.alias("old").c, schema.cluster_pages.alias("new").c
+    found = (
+        select(new.url_id, schema.clusters.c.name)
+        .join(schema.clusters, schema.clusters.c.id == new.cluster_id)
+        .where(schema.clusters.c.run_id == run_id)
+        .subquery()
+    )
+    query = (
+        select(old.cluster_id, found.c.name, func.count())
+        .outerjoin(found, found.c.url_id == old.url_id)
+        .where(old.cluster_id.in_(cluster_ids))
+        .group_by(old.cluster_id, found.c.name)
+        .order_by(old.cluster_id, found.c.name)
+    )
+    return [(before, now, pages) for before, now, pages in connection.execute(query)]
+
+
+def _together(said: Sequence[_Said]) -> _Said:
+    """What was said of several clusters as of one; the first has the first word, and the author."""
+    attributes: dict[str, Any] = {}
+    for one in said:
+        for name, told in one.content:
+            attributes.setdefault(name, told)
+    return _Said(0, [[name, told] for name, told in attributes.items()], said[0].author if said else "")
