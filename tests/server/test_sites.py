@@ -191,9 +191,10 @@ def test_viewers_are_offered_nothing_they_may_not_do(people: People) -> None:
     assert 'action="/jobs"' not in viewer.get(f"/sites/{DIRECTORY}").text
     assert "An editor can: Find its templates" in viewer.look(f"/sites/{DIRECTORY}")
     cluster_store(people.store, "vertex")
-    for path in ("/", f"/clusters/{DIRECTORY}/1", f"/clusters/{DIRECTORY}/1/sample"):
+    for path in ("/", f"/clusters/{DIRECTORY}/1/sample"):
         assert "/annotate" in editor.get(path).text
         assert "/annotate" not in viewer.get(path).text
+    assert "See the annotations" in viewer.look(f"/clusters/{DIRECTORY}/1")
 
 
 def test_a_template_shows_its_tree(client: Browser) -> None:

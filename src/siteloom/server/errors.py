@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 _ADVICE = {
     401: "Sign in and try again.",
     403: "Ask an administrator of this workspace if you need to.",
-    404: "It may have been renamed, or found again under another number when the site was clustered anew.",
+    404: "It may have gone, or have another name or number by now.",
     409: "Look at what is there now, then try again.",
     429: "Wait a little, then try again.",
     500: "Try again; if it stays so, the server's log says what went wrong.",
