@@ -70,7 +70,7 @@ def test_contradictions_are_asked_before_gaps_doubts_known_values_and_all_else()
         ("known", 102),
         ("suggested", 101),
     ]
-    assert asked[0].text == "Page 5, name: ana said “a”, the wrapper finds “b”."
+    assert asked[0].text == "Page 5, name: “a” was said, the wrapper finds “b”."
     assert asked[1].text == "Page 4, name: no value is found. Is there none?"
     assert remark(pages, "name") == "page 5 differs"
     assert remark(pages[:4], "name") == "page 4 empty"

@@ -113,7 +113,10 @@ def test_a_wrong_suggestion_is_corrected(annotator: Annotator) -> None:
     go_to_usual_page_with(annotator, "price", "phone")
     assert annotator.values("phone") == wanted(annotator, "price")
     annotator.question.get_by_role("button", name="no").click()
-    expect(annotator.status).to_contain_text("Mark the right value of phone")
+    expect(annotator.question).to_contain_text("Click the right value of phone, or press a if there is none.")
+    expect(annotator.chip("phone")).to_have_attribute("aria-checked", "true")
+    expect(annotator.row("phone").get_by_role("cell")).to_contain_text("refused")
+    expect(annotator.row("phone")).not_to_contain_text("sure")
     annotator.click("phone", nodes(annotator, "phone"))
     assert annotator.values("phone") == wanted(annotator, "phone")
     # What was clicked by mistake is put right, too; what both pages then teach is right on others.

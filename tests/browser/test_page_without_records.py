@@ -43,7 +43,7 @@ def test_the_page_is_shown_and_marked_by_hand(page: BrowserPage) -> None:
     expect(question).to_contain_text("5 records are found. Are these all?")
     annotator.press("Shift+Enter")
     expect(question).to_contain_text("no records are found.")
-    expect(question.get_by_role("button")).to_have_text(["jshow page"])
+    expect(question.get_by_role("button")).to_have_text(["Entershow page"])
     question.get_by_role("button").click()
     annotator.wait()
     assert annotator.url() == EMPTY

@@ -15,7 +15,7 @@ from siteloom.model import Page, Seed
 from siteloom.store import Store, open_store
 
 from .annotator import Annotator
-from .serving import GUIDE, make_workspace, some_pages
+from .serving import GUIDE, PHONE, make_workspace, some_pages
 
 SHOP = "plants.example"
 KINDS = ["Fern", "Sedge", "Yarrow", "Teasel", "Bracken", "Sorrel", "Mallow", "Campion"]
@@ -126,7 +126,7 @@ def test_one_key_says_that_there_is_no_value(annotator: Annotator) -> None:
     assert annotator.values("height") == []
     assert not annotator.is_settled()
     annotator.press("a")
-    expect(annotator.row("height")).to_contain_text("absent, says")
+    expect(annotator.row("height").get_by_role("cell")).to_have_text("absent")
     assert annotator.is_settled()
 
 
@@ -145,6 +145,78 @@ def test_arrow_keys_lead_to_parent_and_child(annotator: Annotator) -> None:
         expect(hint).to_contain_text(told)
     annotator.press("ArrowLeft", "Enter")
     assert annotator.values("name") == [shown(annotator).name]
+
+
+def test_enter_does_what_the_panel_says(annotator: Annotator) -> None:
+    # The Enter that ended the name, pressed once more, does nothing, whatever the mouse is over.
+    annotator.add("name")
+    expect(annotator.question).to_contain_text("Click the value of name on the page, or press a")
+    annotator.frame.locator(".terms").hover()
+    annotator.press("Enter")
+    expect(annotator.status).to_contain_text("Click the value of name on the page")
+    assert annotator.values("name") == []
+    annotator.click("name", [annotator.frame.locator("h1 b")])
+    annotator.go_to_next_page()
+    # What is asked is answered; only what arrow keys led to is assigned instead, and that is told.
+    accept = annotator.question.get_by_role("button", name="yes").locator("kbd")
+    annotator.add("terms")
+    annotator.press("Enter")
+    assert annotator.values("name") == [shown(annotator).name]
+    assert not annotator.is_settled()
+    annotator.press("1")
+    hint = annotator.page.locator("[data-part=hint]")
+    annotator.frame.locator(".terms").hover()
+    expect(hint).to_contain_text("(p.terms)")
+    expect(accept).to_be_visible()
+    annotator.press("ArrowDown", "ArrowUp")
+    expect(hint).to_contain_text("Enter assigns name")
+    expect(accept).to_be_hidden()
+    annotator.press("Escape")
+    annotator.frame.locator("address").hover()
+    annotator.press("Enter")
+    expect(annotator.status).to_have_text("Name confirmed.")
+    assert annotator.values("name") == [shown(annotator).name]
+
+
+def test_keys_that_need_an_outline_say_so(annotator: Annotator) -> None:
+    annotator.add("name")
+    for key in ("t", "m", "[", "}", "h"):
+        annotator.press("1")
+        expect(annotator.status).to_have_text("")
+        annotator.press(key)
+        expect(annotator.status).to_contain_text("Outline a node first")
+
+
+def test_the_values_of_an_attribute_on_all_pages_are_opened(annotator: Annotator) -> None:
+    annotator.add("height")
+    go_on_until(annotator, has_height=True)
+    annotator.click("height", [annotator.frame.locator("em")])
+    overview = annotator.page.get_by_role("region", name="On all sample pages")
+    overview.get_by_role("button", name="height", exact=True).click()
+    expect(overview).to_contain_text("How it is found:")
+    items = overview.get_by_role("listitem")
+    heights = [plant.height for plant in PLANTS.values()]
+    expect(items).to_have_count(len(heights))
+    # Those without a value are doubtful: they come first, and the remark leads to the first of them.
+    missing = heights.count(None)
+    for place in range(missing):
+        expect(items.nth(place)).to_contain_text("nothing found")
+    doubted = items.first.get_by_role("button").inner_text()
+    remark = overview.get_by_role("button", name=f"{doubted} empty")
+    remark.click()
+    annotator.wait()
+    assert shown(annotator).height is None
+    expect(annotator.question).to_contain_text("no value is found. Is there none?")
+    expect(annotator.question.get_by_role("heading")).to_contain_text(f"{missing} doubts")
+
+
+def test_a_page_that_is_no_sample_is_told(page: BrowserPage) -> None:
+    for asked in ("99999", "abc"):
+        page.goto(f"/clusters/{SHOP}/1/annotate?page={asked}")
+        annotator = Annotator(page)
+        annotator.wait()
+        expect(annotator.status).to_contain_text("not among the sample pages: this is page 1")
+        expect(page.locator("[data-part=position]")).to_contain_text("page 1 of")
 
 
 def test_attributes_are_described_where_they_stand(annotator: Annotator) -> None:
@@ -229,8 +301,28 @@ class TestKnown:
         expect(annotator.row("name")).to_contain_text("seeds")
         assert annotator.values("name") == list(TRUTH[annotator.url()]["name"])
         expect(offer).to_be_hidden()
-        annotator.confirm("name")
+        # The field for a name, which had the focus, does not take the Enter that answers.
+        expect(page.get_by_label("Name of the new attribute")).to_be_hidden()
+        expect(annotator.question).to_contain_text("as known from seeds. Is that right?")
+        annotator.press("Enter")
         assert annotator.is_settled()
+        assert annotator.values("name") == list(TRUTH[annotator.url()]["name"])
+
+    def test_suggestions_are_confirmed_together_once_they_were_seen(self, page: BrowserPage) -> None:
+        annotator = at_template(page, GUIDE)
+        for name in ("name", "phone"):
+            page.get_by_role("button", name=f"+ {name}").click()
+            annotator.wait()
+        while not TRUTH[annotator.url()]["phone"]:
+            annotator.press("n")
+        page.set_viewport_size(PHONE)
+        annotator.press("Shift+Enter")
+        expect(annotator.status).to_contain_text("look at them")
+        expect(page.get_by_role("button", name="all 2 are right")).to_be_in_viewport()
+        annotator.press("Shift+Enter")
+        expect(annotator.status).to_contain_text("2 suggestions of page")
+        annotator.press("z")
+        expect(page.get_by_role("button", name="all 2 are right")).to_be_visible()
 
 
 class TestLists:

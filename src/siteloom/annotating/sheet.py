@@ -233,7 +233,8 @@ def _words(page: SheetPage, name: str, found: Cell, kind: QuestionKind) -> str:
     seen = _quoted(found.values)
     if kind == "differs":
         finds = _quoted(found.finds or ()) or "nothing"
-        return f"{where}: {found.source or 'someone'} said {seen or 'absent'}, the wrapper finds {finds}."
+        said = f"{seen} was said" if seen else "it was said to be absent"
+        return f"{where}: {said}, the wrapper finds {finds}."
     if kind == "empty":
         return f"{where}: no value is found. Is there none?"
     if kind == "known":

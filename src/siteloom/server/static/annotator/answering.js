@@ -1,69 +1,71 @@
 // Answering: yes or no to what is asked, suggested or found.
 
-import { fingerprint, isOpen, shownQuestion } from "./cursor.js";
-import { unsaidRecords, withAllRecords } from "./lists.js";
-import { arePlaced, cellOf, hasNoAnswer, isOffered, isSaid, isSamePlace } from "./state.js";
+import { adviceFor, fingerprint, isAtCursor, openOffers, placeToMark, shownQuestion } from "./cursor.js";
+import { withAllRecords } from "./lists.js";
+import { cellOf, hasNoAnswer, isSaid } from "./state.js";
 
 /** @import {Desk} from "./desk.js" */
 /** @import {Going} from "./going.js" */
 /** @import {Model} from "./model.js" */
-/** @import {Page, Place, Question} from "./types.js" */
+/** @import {Change, Page, Place, Question} from "./types.js" */
 
 export class Answering {
   #desk;
   #model;
   #going;
+  #areInSight;
 
-  /** @param {Desk} desk @param {Model} model @param {Going} going */
-  constructor(desk, model, going) {
+  /**
+   * @param {Desk} desk
+   * @param {Model} model
+   * @param {Going} going
+   * @param {() => boolean} areInSight whether the values of the page are seen to their end; if not, shows them
+   */
+  constructor(desk, model, going, areInSight) {
+    this.#areInSight = areInSight;
     this.#desk = desk;
     this.#model = model;
     this.#going = going;
   }
 
-  /** Say yes to what is asked here, or to the next record that was found. @returns {boolean} whether there was one */
-  acceptHere() {
-    const { state, cursor, place, isList } = this.#desk;
-    const isAsked = cursor.asked !== null && shownQuestion(state, cursor)?.page === cursor.page;
-    if (!isAsked && !(place && isOpen(state, cursor, place))) return isList && this.#acceptRecord();
-    this.acceptAsked();
-    return true;
-  }
-
-  /** Say yes to the shown question; if it is about another cell, look at that first. */
-  acceptAsked() {
+  /** Say yes to the shown question; if it is about something else than what the person looks at, show that first. */
+  accept() {
     const { state, cursor, place } = this.#desk;
     const question = shownQuestion(state, cursor);
-    if (question?.attribute === null && question.page === cursor.page) return this.#acceptRecords(question);
-    const asked = place && isOpen(state, cursor, place) ? place : question;
-    if (!asked) return;
-    if (!place || !isSamePlace(asked, place)) return this.#going.goTo(asked);
+    if (!question) return this.#desk.say(this.#advice());
+    if (!isAtCursor(state, cursor, question)) return this.#going.goTo(question);
+    if (!place || question.attribute === null) return this.#acceptRecords(question);
     const cell = cellOf(state, place);
-    if (isSaid(cell)) this.#dismiss(place);
+    if (isSaid(cell)) this.#dismiss(place, `${place.attribute} is kept`);
     else if (cell.state === "empty") this.#desk.sayValues(`${place.attribute} is absent here`, place, []);
     else if (!this.#desk.sayValues(`${place.attribute} confirmed`, place, cell.values)) return;
     this.#going.lookAtNext();
+  }
+
+  /** Say yes to all that is suggested on the page, once all of it is in sight. */
+  acceptAllInSight() {
+    if (this.#areInSight()) this.acceptAll();
+    else this.#desk.say("These values would be confirmed: look at them, then press the same again.");
   }
 
   /** Say yes to all that is suggested on the page. */
   acceptAll() {
     const { page, isList } = this.#desk;
     if (!page) return;
-    if (isList) this.#desk.change(`all ${page.found_records.length} records confirmed`, withAllRecords(page));
+    if (isList) this.#confirm("records", page.found_records.length, withAllRecords(page));
     else this.#acceptSuggestions(page);
   }
 
   refuse() {
-    const { state, cursor, place: here } = this.#desk;
-    const place = here && isOpen(state, cursor, here) ? here : shownQuestion(state, cursor);
-    if (!place) return this.#desk.say("There is nothing to refuse here.");
-    this.#going.goTo(place);
-    if (place.page !== cursor.page) return;
-    this.#dismiss(place);
-    const advice = place.attribute === null
-      ? "Mark values in one more record, or in one that is not right."
-      : `Mark the right value of ${place.attribute}, or press a if it is absent here.`;
-    this.#desk.say(advice);
+    const { state, cursor } = this.#desk;
+    const question = shownQuestion(state, cursor);
+    if (!question || hasNoAnswer(question)) return this.#desk.say("There is nothing to refuse here.");
+    if (!isAtCursor(state, cursor, question)) return this.#going.goTo(question);
+    if (question.kind === "differs") {
+      return this.#desk.say("Press Enter to keep what was said, u to use what was found, or click the right value.");
+    }
+    const { attribute } = question;
+    this.#dismiss(question, attribute === null ? "records refused" : `what was found of ${attribute} is refused`);
   }
 
   /** Say that what the wrapper finds is right, instead of what was said. */
@@ -86,41 +88,39 @@ export class Answering {
 
   /** Say yes to a question about all records of the page. @param {Question} question */
   #acceptRecords(question) {
-    if (!hasNoAnswer(question)) return this.acceptAll();
+    if (!hasNoAnswer(question)) return this.acceptAllInSight();
     this.#desk.say("There is nothing to confirm here: mark the values of a record.");
-  }
-
-  /** Say yes to the first found record that nobody spoke of. @returns {boolean} whether there was one */
-  #acceptRecord() {
-    const { page } = this.#desk;
-    const [found] = page ? unsaidRecords(page) : [];
-    if (!page || !found) return false;
-    const record = page.records.length;
-    this.#desk.change(`record ${record + 1} confirmed`, [{ kind: "values", page: page.id, record, values: found }]);
-    return true;
   }
 
   /** @param {Page} page */
   #acceptSuggestions(page) {
     const { state, cursor } = this.#desk;
-    const offered = state.attributes
-      .map(({ name }) => ({ page: page.id, attribute: name, record: null }))
-      .filter((place) => isOffered(cellOf(state, place)) && isOpen(state, cursor, place));
-    const values = offered
-      .map((place) => /** @type {const} */ ([place.attribute, cellOf(state, place).values]))
-      .filter(([, found]) => arePlaced(found));
-    if (!values.length) return this.#desk.say("There is no suggestion to confirm on this page.");
-    this.#desk.change(`${values.length} suggestions confirmed`, [
-      { kind: "values", page: page.id, record: null, values: Object.fromEntries(values) },
-    ]);
+    const offers = openOffers(state, cursor);
+    if (!offers.length) return this.#desk.say("There is no suggestion to confirm on this page.");
+    const values = Object.fromEntries(offers.map((place) => [place.attribute, cellOf(state, place).values]));
+    this.#confirm("suggestions", offers.length, [{ kind: "values", page: page.id, record: null, values }]);
     this.#going.lookAtNext();
   }
 
-  /** Ask no more about something as it is now. @param {Place | Question} place */
-  #dismiss(place) {
+  /** @param {string} what @param {number} count @param {Change[]} changes */
+  #confirm(what, count, changes) {
+    const number = this.#desk.page?.number;
+    if (!this.#desk.change(`${count} ${what} of page ${number} confirmed`, changes)) return;
+    this.#desk.say(`${count} ${what} of page ${number} confirmed; z takes that back.`);
+  }
+
+  /** What to do when nothing is asked. */
+  #advice() {
+    const place = placeToMark(this.#desk.state, this.#desk.cursor);
+    return place ? adviceFor(this.#desk.state, place) : "There is no open question.";
+  }
+
+  /** Ask no more about something as it is now. @param {Place | Question} place @param {string} label */
+  #dismiss(place, label) {
     const { dismissed } = this.#desk.cursor;
     const known = new Set(dismissed).add(fingerprint(this.#desk.state, place));
     this.#desk.move({ dismissed: known, asked: null });
-    this.#model.change("answered", [], () => this.#desk.move({ dismissed }));
+    this.#model.change(label, [], () => this.#desk.move({ dismissed }));
+    this.#desk.say(`${label[0].toUpperCase()}${label.slice(1)}.`);
   }
 }

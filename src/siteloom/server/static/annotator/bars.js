@@ -44,6 +44,7 @@ export class Bars {
     const { state } = model;
     this.#part("position").textContent = positionOf(state, page);
     this.#part("coverage").textContent = state.coverage.sentence;
+    this.#part("coverage-below").textContent = state.coverage.sentence;
     this.#part("finish").classList.toggle("primary", state.coverage.is_enough);
     this.#part("empty").hidden = state.attributes.length > 0;
     this.#part("list").setAttribute("aria-pressed", String(isList));
@@ -58,13 +59,16 @@ export class Bars {
    * Tell what is outlined, and which attribute's value it would be.
    * @param {string} attribute
    * @param {Target | null} target
+   * @param {boolean} isWalkedTo whether Enter assigns it
    */
-  hint(attribute, target) {
+  hint(attribute, target, isWalkedTo) {
+    this.#part("panel").classList.toggle("waits", isWalkedTo);
     if (!target) return fill(this.#part("hint"), make("b", { textContent: attribute }));
     const { element, pick } = target;
     const cuts = cutsOf(element, pick);
     fill(
       this.#part("hint"),
+      isWalkedTo && make("span", { class: "walked" }, make("kbd", { textContent: "Enter" }), " assigns "),
       make("b", { textContent: attribute && `${attribute}: ` }),
       cuts && make("del", { textContent: cuts.before }),
       make("span", { textContent: shortened(textOf(element, pick), LONGEST_TEXT) || "no text" }),
@@ -117,7 +121,7 @@ function positionOf({ coverage, pages }, page) {
 
 /** @param {Model} model */
 function busyText({ waiting, problem }) {
-  if (!waiting || problem) return "";
+  if (!waiting || problem?.canRetry) return "";
   return waiting > 1 ? `learning … (${waiting})` : "learning …";
 }
 

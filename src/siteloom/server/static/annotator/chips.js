@@ -145,11 +145,11 @@ export class Chips {
     } },
       labelled("Name", field.input),
       field.told,
-      ...choicesFor(attribute).map(({ label, key, options }) =>
+      ...choicesFor(attribute).map(({ label, hint, key, options }) =>
         labelled(label, select(options, schema[key], (value) => {
           schema[key] = value;
           save();
-        }))),
+        }), hint)),
       make("button", { class: "danger", type: "button", textContent: "Remove", onclick: () => {
         this.#actions.removeAttribute(this.#edited);
         this.closeEditor();
@@ -192,7 +192,10 @@ export class Chips {
     return make("button", {
       id: `offer-${name}`, class: "quiet", type: "button", textContent: `+ ${name}`,
       title: `${source}, on ${pages} pages, such as “${example}”`,
-      onclick: () => this.#actions.setAttribute(name, { ...UNSAID_SCHEMA, name }),
+      onclick: () => {
+        this.#actions.setAttribute(name, { ...UNSAID_SCHEMA, name });
+        this.#actions.leave(); // the field for a name may have the focus: Enter is meant for what is asked next
+      },
     });
   }
 
@@ -244,13 +247,17 @@ function choicesFor({ learned }) {
   return [
     { label: "Values", key: "multi", options: either(learned?.multi, "several", "one") },
     { label: "Mandatory", key: "mandatory", options: either(learned?.mandatory, "yes", "no") },
-    { label: "Constant", key: "constant", options: either(learned?.constant, "yes", "changes") },
+    {
+      label: "Constant", hint: "same when fetched again", key: "constant",
+      options: either(learned?.constant, "yes", "changes"),
+    },
     { label: "Type", key: "type", options: [{ label: learnedType, value: null }, ...types] },
   ];
 }
 
-/** @param {string} text @param {HTMLElement} control */
-const labelled = (text, control) => make("label", {}, text, control);
+/** @param {string} text @param {HTMLElement} control @param {string} [hint] */
+const labelled = (text, control, hint) =>
+  make("label", {}, text, control, hint && make("small", { class: "faint", textContent: hint }));
 
 /**
  * @template T

@@ -2,7 +2,7 @@
 // Functions from values to values, like those of state.js.
 
 import { recordFor } from "./lists.js";
-import { attributeOf, cellOf, isOffered, isSaid, isSamePlace, pageOf } from "./state.js";
+import { arePlaced, attributeOf, cellOf, isOffered, isSaid, isSamePlace, pageOf } from "./state.js";
 
 /** @import {Page, Place, Question, State} from "./types.js" */
 
@@ -75,17 +75,103 @@ export const openQuestions = (state, cursor) =>
 
 /**
  * The question to show: the one the person went to, or the one at the cursor, else the first
- * of this page, else the first of all.
+ * of this page, else the first of all; none while a value is to be marked.
  * @param {State} state @param {Cursor} cursor @returns {Question | null}
  */
-export function shownQuestion(state, cursor) {
+export const shownQuestion = (state, cursor) =>
+  (placeToMark(state, cursor) ? null : nearestQuestion(state, cursor));
+
+/**
+ * Whether a question is about what the person looks at.
+ * @param {State} state
+ * @param {Cursor} cursor
+ * @param {Question} question
+ */
+export function isAtCursor(state, cursor, question) {
+  const place = placeOf(state, cursor);
+  if (question.attribute === null) return question.page === cursor.page;
+  return place !== null && isSamePlace(question, place);
+}
+
+/**
+ * The cell whose value the person is to mark before anything else is asked: nothing is known of it, or what was
+ * offered there is refused.
+ * @param {State} state
+ * @param {Cursor} cursor
+ * @returns {Place | null}
+ */
+export function placeToMark(state, cursor) {
+  const place = placeOf(state, cursor);
+  if (!place || askedQuestion(state, cursor)) return null;
+  const cell = cellOf(state, place);
+  if (isSaid(cell)) return null;
+  if (isDismissed(state, cursor, place)) return place;
+  if (cell.state !== "unknown") return null;
+  return place.record === null || isNew(state, place.attribute) || !hasFound(state, cursor) ? place : null;
+}
+
+/** What the person is to do at a cell to be marked. @param {State} state @param {Place} place */
+export function adviceFor(state, place) {
+  const { attribute, record } = place;
+  if (cellOf(state, place).values.length) return `Click the right value of ${attribute}, or press a if there is none.`;
+  return record === null
+    ? `Click the value of ${attribute} on the page, or press a if it is not here.`
+    : `Click the value of ${attribute} in a record that is not marked yet.`;
+}
+
+/**
+ * The suggestions of the shown page that are confirmed together.
+ * @param {State} state
+ * @param {Cursor} cursor
+ * @returns {Place[]}
+ */
+export function openOffers(state, cursor) {
+  return state.attributes
+    .map(({ name }) => ({ page: cursor.page, attribute: name, record: null }))
+    .filter((place) => {
+      const cell = cellOf(state, place);
+      return isOffered(cell) && arePlaced(cell.values) && isOpen(state, cursor, place);
+    });
+}
+
+/** @param {State} state @param {Cursor} cursor @returns {Question | undefined} */
+const askedQuestion = (state, { asked, ...cursor }) =>
+  asked === null ? undefined
+    : openQuestions(state, { asked, ...cursor }).find((question) => isSamePlace(question, asked));
+
+/** @param {State} state @param {Cursor} cursor @returns {Question | null} */
+function nearestQuestion(state, cursor) {
   const questions = openQuestions(state, cursor);
   const place = placeOf(state, cursor);
-  const { asked } = cursor;
-  return questions.find((question) => asked && isSamePlace(question, asked))
+  return askedQuestion(state, cursor)
     ?? questions.find((question) => place && isSamePlace(question, place))
+    ?? (place && isOpen(state, cursor, place) ? questionAt(state, place) : null)
     ?? questions.find((question) => question.page === cursor.page) ?? questions[0] ?? null;
 }
+
+/**
+ * The question of a cell that waits for yes or no, where the server asks none.
+ * @param {State} state
+ * @param {Place} place
+ * @returns {Question}
+ */
+function questionAt(state, place) {
+  const { state: kind, values } = cellOf(state, place);
+  const where = `Page ${pageOf(state, place.page)?.number}, ${place.attribute}`;
+  const shown = values.map(({ text }) => `“${text}”`).join(", ");
+  const asked = shown ? `${shown}. Is that right?` : "no value is found. Is there none?";
+  return { ...place, kind, text: `${where}: ${asked}` };
+}
+
+/** Whether no value of an attribute was said or found. @param {State} state @param {string} name */
+function isNew(state, name) {
+  const attribute = attributeOf(state, name);
+  return !attribute || attribute.settled + attribute.found === 0;
+}
+
+/** Whether the shown list page has questions, or needs none. @param {State} state @param {Cursor} cursor */
+const hasFound = (state, cursor) =>
+  pageOf(state, cursor.page)?.is_settled || openQuestions(state, cursor).some(({ page }) => page === cursor.page);
 
 /**
  * The question some steps after the shown one; the shown one itself if it is not where the cursor is.
@@ -96,7 +182,7 @@ export function shownQuestion(state, cursor) {
  */
 export function questionAfter(state, cursor, step) {
   const questions = openQuestions(state, cursor);
-  const shown = shownQuestion(state, cursor);
+  const shown = nearestQuestion(state, cursor);
   if (!shown) return null;
   const place = placeOf(state, cursor);
   if (![place, cursor.asked].some((at) => at && isSamePlace(shown, at))) return shown;

@@ -50,13 +50,14 @@ export class Going {
     const asked = "kind" in place ? place : null;
     this.#desk.move({ attribute: attribute ?? this.#desk.cursor.attribute, exact, asked });
     this.#pointing.aim(null);
-    this.revealPlace();
+    if (!this.revealPlace()) this.#reveal(this.#nearValue());
     this.#desk.render();
   }
 
   /** @param {number} step */
   goToQuestion(step) {
     const question = questionAfter(this.#desk.state, this.#desk.cursor, step);
+    this.#desk.say("");
     if (question) this.goTo(question);
     else this.#desk.say("There is no open question.");
   }
@@ -74,6 +75,7 @@ export class Going {
     const record = Math.max(0, (page?.records.length ?? 0) - 1);
     this.#desk.move({ page: id, exact: null, asked: null, record });
     history.replaceState(null, "", `?page=${id}`);
+    this.#desk.say("");
     await this.showPage();
   }
 
@@ -91,7 +93,7 @@ export class Going {
       this.#desk.say(/** @type {Error} */ (error).message);
     }
     this.#region.removeAttribute("aria-busy");
-    this.lookAtNext();
+    if (!this.lookAtNext()) this.#reveal(this.#firstValue());
   }
 
   /** Show how things are now; the page itself only if it is another version or gone. */
@@ -103,25 +105,58 @@ export class Going {
     this.showPage();
   }
 
-  /** Turn to the next cell of this page that asks for something; without one, stay. */
+  /**
+   * Turn to the next cell of this page that asks for something; without one, stay.
+   * @returns {boolean} whether there is one
+   */
   lookAtNext() {
     const { state, cursor } = this.#desk;
     const next = nextOpen(state, cursor);
     if (next && next.page === cursor.page) {
       this.goTo(next);
-      return;
+      return true;
     }
     this.#desk.move({ attribute: cursor.attribute ?? state.attributes[0]?.name ?? null });
     this.#pointing.aim(null);
     this.#desk.render();
+    return false;
   }
 
-  /** Bring the value of the chosen attribute into view. */
+  /** Bring the value of the chosen attribute into view. @returns {boolean} whether there is one */
   revealPlace() {
     const { place, state } = this.#desk;
     const pick = place && cellOf(state, place).values[0]?.pick;
-    const element = pick && this.#frame.element(pick.element);
+    return this.#reveal(pick ? pick.element : null);
+  }
+
+  /** @param {number | null} number of an element @returns {boolean} whether it is on the page */
+  #reveal(number) {
+    const element = number === null ? undefined : this.#frame.element(number);
     if (element) this.#frame.reveal(element);
+    return element !== undefined;
+  }
+
+  /** Where the value of another attribute stands, the nearest in their order: what is asked may be near it. */
+  #nearValue() {
+    const { place, page, state: { attributes } } = this.#desk;
+    if (!place || !page) return null;
+    const cells = place.record === null ? page.cells : page.records[place.record] ?? {};
+    const own = attributes.findIndex(({ name }) => name === place.attribute);
+    const near = attributes
+      .map(({ name }, index) => ({ distance: Math.abs(index - own), pick: cells[name]?.values[0]?.pick }))
+      .filter(({ pick }) => pick)
+      .sort((one, other) => one.distance - other.distance);
+    return near[0]?.pick?.element ?? this.#firstValue();
+  }
+
+  /** Where the first value of the page stands. */
+  #firstValue() {
+    const { page } = this.#desk;
+    const said = [page?.cells ?? {}, ...(page?.records ?? [])]
+      .flatMap((cells) => Object.values(cells)).flatMap(({ values }) => values);
+    const found = (page?.found_records ?? []).flatMap((record) => Object.values(record).flat());
+    const numbers = [...said, ...found].flatMap(({ pick }) => (pick ? [pick.element] : []));
+    return numbers.length ? Math.min(...numbers) : null;
   }
 
   /** Load pictures from the web from now on, or no more; the page is shown anew. */

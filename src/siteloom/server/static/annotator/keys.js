@@ -30,7 +30,7 @@ const GROUPS = [
       { action: "uncut", keys: ["{", "}"], shown: ["{", "}"], help: "take a cut word back" },
       {
         action: "accept", keys: ["Enter"], shown: ["Enter"],
-        help: "assign the outlined node, or confirm what is asked",
+        help: "assign the node that arrow keys led to, or confirm what is asked",
       },
       { action: "more", keys: ["m"], shown: ["m", "Shift click"], help: "assign the node as one more value" },
       { action: "absent", keys: ["a"], shown: ["a"], help: "say that there is no value here" },

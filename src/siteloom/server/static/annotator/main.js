@@ -4,13 +4,14 @@ import { Api } from "./api.js";
 import { Workbench } from "./workbench.js";
 
 const root = /** @type {HTMLElement} */ (document.querySelector(".annotator"));
-const { cluster = "", me = "", role } = root.dataset;
+const { cluster = "", me = "", account, role } = root.dataset;
 const asked = new URLSearchParams(location.search).get("page");
 const api = new Api(cluster);
 
 try {
   const state = await api.workbench();
-  const visitor = { me, mayChange: role !== "viewer", page: asked === null ? null : Number(asked) };
+  const page = asked === null ? null : Number(asked);
+  const visitor = { me, hasAccount: account !== undefined, mayChange: role !== "viewer", page };
   await new Workbench(root, api, state, visitor).start();
 } catch (error) {
   const problem = /** @type {HTMLElement} */ (root.querySelector("[data-part=problem]"));

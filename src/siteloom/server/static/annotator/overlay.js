@@ -91,16 +91,24 @@ export class Overlay {
       width: `${rectangle.width + 2 * gap}px`, height: `${rectangle.height + 2 * gap}px`,
       border: `${border} ${colour}`, background: `color-mix(in srgb, ${colour} ${fill}%, transparent)`,
     });
-    if (isFirst && label) box.append(this.#corner(label, colour));
+    const [left, top] = [rectangle.left - origin.left - gap, rectangle.top - origin.top - gap];
+    if (isFirst && label) box.append(this.#corner(label, colour, left, top));
     return box;
   }
 
-  /** @param {string} label @param {string} colour */
-  #corner(label, colour) {
+  /**
+   * The label at the corner of a box, which stands at `left` and `top`: beyond the edge it would not be seen.
+   * @param {string} label
+   * @param {string} colour
+   * @param {number} left
+   * @param {number} top
+   */
+  #corner(label, colour, left, top) {
     const corner = this.#page.createElement("span");
     corner.textContent = label;
     style(corner, {
-      position: "absolute", left: "-13px", top: "-11px", "min-width": "15px", padding: "0 3px",
+      position: "absolute", left: `${Math.max(-13, -left)}px`, top: `${Math.max(-11, -top)}px`,
+      "min-width": "15px", padding: "0 3px",
       "box-sizing": "border-box", "border-radius": "8px", font: "bold 11px/15px system-ui, sans-serif",
       "text-align": "center", "white-space": "nowrap", color: "white", background: colour,
     });

@@ -49,6 +49,7 @@ export class Pointing {
   /** Another page will be shown. */
   forget() {
     this.#target = null;
+    this.#isWalkedTo = false;
     this.#last = null;
   }
 
@@ -79,20 +80,29 @@ export class Pointing {
     this.#frame.reveal(next);
   }
 
+  /** What is outlined; without anything, the person is told how to outline it. */
+  outlined() {
+    if (!this.#target) this.#desk.say("Outline a node first: hover over it, or walk to it with arrow keys.");
+    return this.#target;
+  }
+
   /** Mean another part of the element. */
   turnMeaning() {
-    if (this.#target) this.aim({ ...this.#target, pick: nextMeaning(this.#target) }, true);
+    const target = this.outlined();
+    if (target) this.aim({ ...target, pick: nextMeaning(target) }, true);
   }
 
   /** @param {"start" | "end"} end @param {1 | -1} direction */
   cut(end, direction) {
-    if (this.#target) this.aim({ ...this.#target, pick: cutAtWord(this.#target, end, direction) }, true);
+    const target = this.outlined();
+    if (target) this.aim({ ...target, pick: cutAtWord(target, end, direction) }, true);
   }
 
   /** Do not show what is outlined. */
   hide() {
-    if (!this.#target) return this.#desk.say("Outline what is to be hidden first.");
-    this.#frame.hide(/** @type {HTMLElement} */ (this.#target.element));
+    const target = this.outlined();
+    if (!target) return;
+    this.#frame.hide(/** @type {HTMLElement} */ (target.element));
     this.aim(null);
     this.#desk.say("Hidden; Shift h shows it again.");
   }
@@ -102,7 +112,7 @@ export class Pointing {
     const { state, cursor } = this.#desk;
     const elements = (/** @type {number} */ number) => this.#frame.element(number);
     this.#frame.overlay?.point(outlineOf(state, cursor, this.#target, elements, this.#palette));
-    this.#bars.hint(cursor.attribute ?? "", this.#target);
+    this.#bars.hint(cursor.attribute ?? "", this.#target, this.#isWalkedTo);
   }
 
   /** @param {Element} element @param {Text | null} text @returns {Target} */

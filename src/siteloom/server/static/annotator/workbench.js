@@ -3,7 +3,9 @@
 import { Answering } from "./answering.js";
 import { Bars } from "./bars.js";
 import { Chips } from "./chips.js";
-import { cursorOn, openQuestions, shownQuestion } from "./cursor.js";
+import {
+  adviceFor, cursorOn, isAtCursor, isDismissed, openOffers, openQuestions, placeToMark, shownQuestion,
+} from "./cursor.js";
 import { Desk } from "./desk.js";
 import { partsOf } from "./dom.js";
 import { Frame } from "./frame.js";
@@ -16,7 +18,7 @@ import { Model } from "./model.js";
 import { Panel } from "./panel.js";
 import { cutsOf } from "./picking.js";
 import { Pointing } from "./pointing.js";
-import { attributeOf, cellOf, pageOf } from "./state.js";
+import { attributeOf, cellOf, isOffered, pageOf } from "./state.js";
 
 /** @import {Api} from "./api.js" */
 /** @import {Change, NamedSchema, Place, Schema, State} from "./types.js" */
@@ -40,16 +42,19 @@ export class Workbench {
   /** Place of the chosen attribute: another one is there once it is renamed or removed. */
   #chosenPlace = 0;
   #isLookingForKnown = false;
+  #isPageMissing;
+  #hasAccount;
 
   /**
    * @param {HTMLElement} root
    * @param {Api} api
    * @param {State} state
-   * @param {{me: string, mayChange: boolean, page: number | null}} visitor
+   * @param {{me: string, hasAccount: boolean, mayChange: boolean, page: number | null}} visitor
    */
-  constructor(root, api, state, { me, mayChange, page }) {
+  constructor(root, api, state, { me, hasAccount, mayChange, page }) {
     this.#api = api;
     this.#me = me;
+    this.#hasAccount = hasAccount;
     this.#mayChange = mayChange;
     this.#part = partsOf(root);
     this.#bars = new Bars(this.#part);
@@ -58,7 +63,8 @@ export class Workbench {
       onMessage: (sentence) => this.#bars.say(sentence),
       onRefuse: (changes) => this.#showRefused(changes),
     });
-    const cursor = cursorOn(page !== null && pageOf(state, page) ? page : state.pages[0].id);
+    this.#isPageMissing = page !== null && !pageOf(state, page);
+    const cursor = cursorOn(page !== null && !this.#isPageMissing ? page : state.pages[0].id);
     this.#desk = new Desk(this.#model, cursor, mayChange, {
       say: (sentence) => this.#bars.say(sentence),
       render: () => this.#render(),
@@ -83,11 +89,12 @@ export class Workbench {
     this.#pointing = new Pointing(this.#desk, this.#frame, this.#bars, this.#palette);
     this.#marking = new Marking(this.#desk, this.#frame, this.#pointing, () => this.#chips.add());
     this.#going = new Going(this.#desk, this.#frame, this.#part("page"), this.#pointing, this.#marking);
-    this.#answering = new Answering(this.#desk, this.#model, this.#going);
+    this.#answering = new Answering(this.#desk, this.#model, this.#going, () => this.#panel.showOffers());
     this.#panel = new Panel(root, {
       goTo: (place) => this.#going.goTo(place),
       goToPage: (id) => this.#going.goToPage(id),
-      accept: () => this.#answering.acceptAsked(),
+      accept: () => this.#answering.accept(),
+      sayAbsent: () => this.#answering.sayAbsent(),
       refuse: () => this.#answering.refuse(),
       takeFound: () => this.#answering.takeFound(),
       acceptAll: () => this.#answering.acceptAll(),
@@ -99,6 +106,7 @@ export class Workbench {
   /** Show the first page, then what is known of it from elsewhere. */
   async start() {
     await this.#going.showPage();
+    if (this.#isPageMissing) this.#desk.say("The page asked for is not among the sample pages: this is page 1.");
     if (!this.#desk.state.attributes.length) this.#chips.add();
     this.#api.follow((news) => this.#hear(news));
     if (this.#mayChange) await this.#lookUpKnown();
@@ -154,12 +162,12 @@ export class Workbench {
       cut: () => this.#pointing.cut(key === "[" ? "start" : "end", 1),
       uncut: () => this.#pointing.cut(key === "{" ? "start" : "end", -1),
       accept: () => this.#accept(),
-      more: () => this.#pointing.target && this.#marking.assign(this.#pointing.target, true),
+      more: () => this.#assignMore(),
       absent: () => this.#answering.sayAbsent(),
       undo: () => this.#undo(),
       refuse: () => this.#answering.refuse(),
       takeFound: () => this.#answering.takeFound(),
-      acceptAll: () => this.#answering.acceptAll(),
+      acceptAll: () => this.#answering.acceptAllInSight(),
       nextQuestion: () => this.#going.goToQuestion(1),
       previousQuestion: () => this.#going.goToQuestion(-1),
       nextPage: () => this.#going.step(1),
@@ -177,13 +185,16 @@ export class Workbench {
     actions[action]();
   }
 
-  /** Assign what keys led to, else answer what is asked, else assign what the mouse is over. */
+  /** Assign what keys led to, else answer what is asked; what the mouse happens to be over takes a click. */
   #accept() {
     const { target, isWalkedTo } = this.#pointing;
-    if (target && isWalkedTo) return this.#marking.assign(target, false);
-    if (this.#answering.acceptHere()) return;
-    if (target) this.#marking.assign(target, false);
-    else this.#going.goToQuestion(1);
+    if (target && isWalkedTo) this.#marking.assign(target, false);
+    else this.#answering.accept();
+  }
+
+  #assignMore() {
+    const target = this.#pointing.outlined();
+    if (target) this.#marking.assign(target, true);
   }
 
   #undo() {
@@ -205,6 +216,7 @@ export class Workbench {
   /** @param {string} name */
   #choose(name) {
     this.#desk.move({ attribute: name, exact: null, asked: null });
+    this.#desk.say("");
     if (!this.#pointing.isWalkedTo) {
       this.#pointing.aim(null);
       this.#going.revealPlace();
@@ -230,7 +242,9 @@ export class Workbench {
   #setAttribute(name, schema) {
     const former = attributeOf(this.#desk.state, name);
     if (former && schema.name === name && isSameSchema(former, schema)) return this.#choose(name);
-    if (this.#desk.cursor.attribute === name || !former) this.#desk.move({ attribute: schema.name, exact: null });
+    if (this.#desk.cursor.attribute === name || !former) {
+      this.#desk.move({ attribute: schema.name, exact: null, asked: null });
+    }
     const label = former ? `changed ${schema.name}` : `added ${schema.name}`;
     this.#desk.change(label, [{ kind: "attribute", name, schema }]);
   }
@@ -277,6 +291,7 @@ export class Workbench {
     const { state, cursor, isList } = this.#desk;
     const page = this.#desk.page ?? state.pages[0];
     const question = shownQuestion(state, cursor);
+    const toMark = this.#mayChange ? placeToMark(state, cursor) : null;
     this.#chips.render(state.attributes, state.offers, cursor.attribute);
     this.#panel.render({
       attributes: state.attributes,
@@ -284,10 +299,15 @@ export class Workbench {
       page,
       chosen: cursor.attribute,
       isList,
-      unsaidRecords: unsaidRecords(page).length,
+      unsaidRecords: unsaidRecords(page),
+      offers: openOffers(state, cursor).length,
+      advice: toMark && adviceFor(state, toMark),
       question,
-      questions: openQuestions(state, cursor).length,
+      isAtCursor: question !== null && isAtCursor(state, cursor, question),
+      questions: openQuestions(state, cursor),
       questioned: question && question.attribute !== null ? cellOf(state, /** @type {Place} */ (question)) : null,
+      isRefused: (place) => isOffered(cellOf(state, place)) && isDismissed(state, cursor, place),
+      unnamed: this.#hasAccount ? null : this.#me,
       problem: state.problem,
       mayChange: this.#mayChange,
       cutsOf: ({ pick }) => pick && cutsOf(this.#frame.element(pick.element), pick),
