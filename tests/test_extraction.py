@@ -232,10 +232,10 @@ def test_a_page_that_breaks_extraction_is_a_failure_and_the_rest_goes_on(
 ) -> None:
     original = Wrapper.record_of
 
-    def breaking(self: Wrapper, root: object, url: str, scope: object) -> object:
+    def breaking(self: Wrapper, root: object, url: str, *more: object) -> object:
         if url == SHOP[2].url:
             raise RecursionError("too deep")
-        return original(self, root, url, scope)  # type: ignore[arg-type]
+        return original(self, root, url, *more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Wrapper, "record_of", breaking)
     result = work(SHOP, text(shop()))
