@@ -2,61 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.annotating.sheet import (
-    Inferred,
-    Known,
-    Offer,
     Sheet,
-    SheetAttribute,
-    SheetPage,
-    Value,
-    cell,
     coverage,
     questions,
-    remark,
 )
-from siteloom.annotating.statements import Version, amended, as_list, renamed, statements
+from siteloom.annotating.statements import amended, renamed
 from siteloom.errors import NotFound, Overtaken, SiteloomError, StoreBusy, UsageError
 from siteloom.learning import check_example
-from siteloom.model import Attribute, Example, Record
+from siteloom.model import Attribute, Example
 from siteloom.sampling import covered_share
 from siteloom.store import Amendment
 from siteloom.workbench.in_force import wrapper_in_force
 from siteloom.workbench.known import known_values
+from siteloom.workbench.said import said_of
 from siteloom.workbench.sample_pages import page_of, sample_of
-from siteloom.wrapper.explain import rule_words
+from siteloom.workbench.views import PageView, found_before, offers, sheet_attribute
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from siteloom.annotating.picks import Pick
-    from siteloom.annotating.sheet import Cell
-    from siteloom.annotating.statements import PageStatements, Statement, Statements
+    from siteloom.annotating.statements import Statement
     from siteloom.learning.session import ScopedRecord
-    from siteloom.store import Annotation, ClusterSchema, Store
+    from siteloom.store import ClusterSchema, Store
+    from siteloom.workbench.said import Said
     from siteloom.workbench.sample_pages import SamplePage
     from siteloom.wrapper import Wrapper
 
 # So often a change is tried again that another's change of something else has overtaken.
 _ATTEMPTS = 20
 _LONGEST_NAME = 100
-
-
-class _Said(NamedTuple):
-    """What was said of a page that is shown: as it holds, and the newest annotation, whatever it is of."""
-
-    statements: PageStatements
-    newest: Annotation | None
-    example: Example
-
-    @property
-    def as_list(self) -> _Said:
-        """The same of a page of a template of lists."""
-        return self._replace(statements=self.statements.as_list, example=as_list(self.example))
 
 
 class _Learned(NamedTuple):
@@ -87,7 +66,7 @@ class Workbench:
         self._learned = _Learned(None, None)
         self._coverage: dict[frozenset[str], tuple[float, float]] = {}
         self._known_lock = RLock()
-        self._known = {page.id: _found_before(page, self._in_force) for page in self.pages}
+        self._known = {page.id: found_before(page, self._in_force) for page in self.pages}
         self._is_known_complete = False
 
     @property
@@ -144,7 +123,7 @@ class Workbench:
         if record is None and told:
             check_example(amended(Example(page.page), told, None))
 
-        def change(said: _Said) -> Example:
+        def change(said: Said) -> Example:
             after = amended(said.example, picked, record)
             if after != said.example:
                 for name in values:
@@ -172,8 +151,8 @@ class Workbench:
             picked = {name: [page.picked(pick) for pick in picks] for name, picks in values.items()}
             example = amended(example, picked, number)
 
-        def change(said: _Said) -> Example:
-            if example != said.example and seen != _page_revision(said):
+        def change(said: Said) -> Example:
+            if example != said.example and seen != said.revision:
                 raise Overtaken("Someone else has changed this page meanwhile.")
             return example
 
@@ -253,14 +232,14 @@ class Workbench:
         raise StoreBusy("Others keep changing the attributes: try again in a moment.")
 
     def _amend(
-        self, page: SamplePage, names: set[str], change: Callable[[_Said], Example], author: str
+        self, page: SamplePage, names: set[str], change: Callable[[Said], Example], author: str
     ) -> None:
         """Change what is said of a page; again, if another has said something else of it meanwhile."""
         for _ in range(_ATTEMPTS):
             schema = self._schema()
             if unknown := names - self._attributes(schema, self._all_said()).keys():
                 raise NotFound(f"There is no attribute {min(unknown)} here: add it first.")
-            said = _said_of(page, self._store.annotations([page.id]))
+            said = said_of(page, self._store.annotations([page.id]))
             after = change(said)
             if after == said.example:
                 return
@@ -270,12 +249,12 @@ class Workbench:
                 return
         raise StoreBusy("Others keep changing this page: try again in a moment.")
 
-    def _attributes(self, schema: ClusterSchema, said: Iterable[_Said]) -> dict[str, Attribute]:
+    def _attributes(self, schema: ClusterSchema, said: Iterable[Said]) -> dict[str, Attribute]:
         """The attributes of the pages: those of the schema, then others that pages are annotated with.
 
         As long as no one has said which there are, those of the wrapper in force are among them.
         """
-        names = dict.fromkeys(name for one in said for part in _parts(one.statements) for name in part)
+        names = dict.fromkeys(name for one in said for part in one.parts for name in part)
         if schema.revision == 0 and self._in_force is not None:
             names = {**dict.fromkeys(self._in_force.attributes), **names}
         return {**schema.attributes, **{name: Attribute() for name in names if name not in schema.attributes}}
@@ -283,22 +262,22 @@ class Workbench:
     def _schema(self) -> ClusterSchema:
         return self._store.cluster_schema(self._sample.cluster.id)
 
-    def _all_said(self) -> list[_Said]:
+    def _all_said(self) -> list[Said]:
         annotations = self._store.annotations(self._ids)
-        return [_said_of(page, annotations) for page in self.pages]
+        return [said_of(page, annotations) for page in self.pages]
 
     def _sheet(self) -> Sheet:
         cluster = self._sample.cluster
         schema = self._schema()
         said = self._all_said()
-        revision = _revision(max(map(_page_revision, said)), schema)
+        revision = _revision(max(one.revision for one in said), schema)
         attributes = self._attributes(schema, said)
         is_list = any(one.statements.records for one in said)
         if is_list:
             said = [one.as_list for one in said]
         learned = self._learn(said, attributes, revision)
         pages = [
-            _PageView(page, one, list(attributes), self._found(page, learned), learned.wrapper).sheet_page(
+            PageView(page, one, list(attributes), self._found(page, learned), learned.wrapper).sheet_page(
                 self._known[page.id], is_list=is_list
             )
             for page, one in zip(self.pages, said, strict=True)
@@ -316,20 +295,20 @@ class Workbench:
             schema_revision=schema.revision,
             is_list=is_list,
             attributes=[
-                _sheet_attribute(name, told, learned.wrapper, pages) for name, told in attributes.items()
+                sheet_attribute(name, told, learned.wrapper, pages) for name, told in attributes.items()
             ],
-            offers=_offers(self._known.values(), attributes),
+            offers=offers(self._known.values(), attributes),
             pages=pages,
             questions=asked,
             coverage=coverage(pages, *self._coverage[settled], doubts),
             problem=learned.problem,
         )
 
-    def _learn(self, said: Sequence[_Said], attributes: Mapping[str, Attribute], revision: str) -> _Learned:
+    def _learn(self, said: Sequence[Said], attributes: Mapping[str, Attribute], revision: str) -> _Learned:
         if self._learned_of == revision:
             return self._learned
         examples = [one.example for one in said if one.example.values or one.example.records]
-        named = {name for one in said for part in _parts(one.statements) for name in part}
+        named = {name for one in said for part in one.parts for name in part}
         wanted = {name: told for name, told in attributes.items() if name in named}
         is_taught = any(statement.values for one in said for statement in one.statements.all)
         try:
@@ -343,51 +322,6 @@ class Workbench:
     def _found(self, page: SamplePage, learned: _Learned) -> Sequence[ScopedRecord] | None:
         """What the wrapper finds on a page, with the part of the page that each record is."""
         return None if learned.wrapper is None else self._session.scoped_records(page.page.url)
-
-
-def _found_before(page: SamplePage, wrapper: Wrapper | None) -> dict[str, Known]:
-    """What the wrapper in force finds on a page; nothing of lists, whose records are suggested as a whole."""
-    if wrapper is None or wrapper.record_rule is not None:
-        return {}
-    (record,) = wrapper.records_of(page.page, page.root)
-    return {
-        name: Known(
-            [
-                page.value(text, origin.node, round(origin.confidence, 3))
-                for text, origin in zip(texts, record.provenance[name], strict=True)
-            ],
-            "the wrapper in force",
-        )
-        for name, texts in record.values.items()
-    }
-
-
-def _said_of(page: SamplePage, annotations: Iterable[Annotation]) -> _Said:
-    """What was said of a page; what was said of other versions than the one that is shown holds no more."""
-    own = [annotation for annotation in annotations if annotation.url_id == page.id]
-    versions = [
-        Version(one.id, one.author, one.at, _example(page, one)) for one in own if one.place == page.place
-    ]
-    newest = own[-1] if own else None
-    is_shown = newest is not None and newest.place == page.place
-    return _Said(
-        statements(versions if is_shown else ()),
-        newest,
-        versions[-1].example if is_shown else Example(page.page),
-    )
-
-
-def _example(page: SamplePage, annotation: Annotation) -> Example:
-    told = annotation.example
-    return Example(page.page, told["values"], told["records"], told["nodes"], told.get("record_nodes", ()))
-
-
-def _parts(said: PageStatements) -> tuple[Statements, ...]:
-    return said.values, *said.records
-
-
-def _page_revision(said: _Said) -> int:
-    return said.newest.id if said.newest else 0
 
 
 def _revision(annotation: int, schema: ClusterSchema) -> str:
@@ -415,131 +349,3 @@ def _checked_name(name: str) -> str:
     if "/" in name or name in (".", ".."):
         raise UsageError(f"The name {name} would be lost in addresses of the web: use words, and no slashes.")
     return name
-
-
-class _PageView:
-    """A sample page with all that is to be shown of it."""
-
-    def __init__(
-        self,
-        page: SamplePage,
-        said: _Said,
-        attributes: Sequence[str],
-        found: Sequence[ScopedRecord] | None,
-        wrapper: Wrapper | None,
-    ) -> None:
-        self._page = page
-        self._learned = frozenset[str]() if wrapper is None else wrapper.attributes.keys()
-        self._said = said
-        self._attributes = attributes
-        self._found = found
-        # The number of the found record that each topmost element of one belongs to.
-        self._record_tops = {
-            top: number
-            for number, one in enumerate(found or ())
-            if one.scope is not None
-            for top in one.scope.tops
-        }
-
-    def sheet_page(self, known: Mapping[str, Known], *, is_list: bool) -> SheetPage:
-        page, said = self._page, self._said.statements
-        found = self._found or ()
-        places = [self._found_record(record) for record in said.records]
-        cells: dict[str, Cell] = {}
-        if is_list:
-            is_settled = bool(said.records) and set(self._record_tops.values()) <= set(places)
-        else:
-            whole = found[0].record if found else None
-            cells = {
-                name: self._cell(name, said.values.get(name), whole, known.get(name))
-                for name in self._attributes
-            }
-            is_settled = bool(cells) and all(one.is_settled for one in cells.values())
-        listed = [one for one in found if one.scope is not None]
-        return SheetPage(
-            id=page.id,
-            number=page.number,
-            url=page.page.url,
-            version=page.version,
-            revision=_page_revision(self._said),
-            title=page.title,
-            covered=page.covered,
-            is_settled=is_settled,
-            authors=sorted({statement.author for statement in said.all}),
-            cells=cells,
-            records=[
-                self._record_cells(record, place) for record, place in zip(said.records, places, strict=True)
-            ],
-            found_records=[
-                {name: self._values(one.record, name) for name in one.record.values} for one in listed
-            ],
-            record_elements=[
-                [page.numbers[top] for top in one.scope.tops] for one in listed if one.scope is not None
-            ],
-        )
-
-    def _record_cells(self, record: Statements, place: int | None) -> dict[str, Cell]:
-        found = None
-        if self._found is not None:
-            found = Record(self._page.page.url, {}, {}, {}) if place is None else self._found[place].record
-        return {name: self._cell(name, record.get(name), found, None) for name in self._attributes}
-
-    def _found_record(self, record: Statements) -> int | None:
-        """The number of the found record in which a record that someone marked stands."""
-        for statement in record.values():
-            for text, node in statement.values:
-                pick = self._page.value(text, node).pick
-                element = None if pick is None else self._page.elements[pick.element]
-                while element is not None:
-                    if element in self._record_tops:
-                        return self._record_tops[element]
-                    element = element.getparent()
-        return None
-
-    def _cell(self, name: str, said: Statement | None, found: Record | None, known: Known | None) -> Cell:
-        finds = None if found is None or name not in self._learned else self._values(found, name)
-        by_text = {value.text: value.pick for value in finds or ()}
-        values = [
-            # Of a text that stands on the page more than once, the one that rules find is more likely meant.
-            Value(text, by_text[text]) if node is None and text in by_text else self._page.value(text, node)
-            for text, node in (said.values if said is not None else ())
-        ]
-        return cell(said, values, finds, known)
-
-    def _values(self, record: Record, name: str) -> list[Value]:
-        origins = record.provenance.get(name, ())
-        return [
-            self._page.value(text, origin.node, round(origin.confidence, 3))
-            for text, origin in zip(record.values.get(name, ()), origins, strict=True)
-        ]
-
-
-def _sheet_attribute(
-    name: str, told: Attribute, wrapper: Wrapper | None, pages: Sequence[SheetPage]
-) -> SheetAttribute:
-    rules = None if wrapper is None else wrapper.attributes.get(name)
-    cells = [part[name] for page in pages for part in (page.cells, *page.records) if name in part]
-    listed = [record for page in pages for record in page.found_records]
-    return SheetAttribute(
-        name=name,
-        multi=told.multi,
-        mandatory=told.mandatory,
-        constant=told.constant,
-        type=told.type,
-        learned=None if rules is None else Inferred(**asdict(rules.attribute)),
-        rule=rule_words(rules.rules[0], multi=bool(rules.attribute.multi)) if rules and rules.rules else None,
-        settled=sum(one.is_settled for one in cells),
-        found=sum(name in record for record in listed) if listed else sum(bool(one.values) for one in cells),
-        pages=len(listed) or len(cells),
-        remark=remark(pages, name),
-    )
-
-
-def _offers(known: Iterable[Mapping[str, Known]], attributes: Mapping[str, Attribute]) -> list[Offer]:
-    found: dict[str, list[Known]] = {}
-    for page in known:
-        for name, one in page.items():
-            if name not in attributes:
-                found.setdefault(name, []).append(one)
-    offers = [Offer(name, ones[0].source, len(ones), ones[0].values[0].text) for name, ones in found.items()]
-    return sorted(offers, key=lambda offer: -offer.pages)
