@@ -388,6 +388,9 @@ def test_values_of_whole_pages_are_first_records_once_a_page_is_a_list(
     assert (record["name"].state, record["name"].source) == ("said", "ben")
     assert len(shown.found_records) > 1
     assert not shown.is_settled
+    say(bench, one, {"price": []}, record=0, seen={"price": record["price"].revision})
+    shown = next(page for page in bench.sheet().pages if page.id == one.id)
+    assert shown.records[0]["price"].state == "absent"
 
 
 def test_records_that_were_said_are_held_against_those_that_are_found(

@@ -125,9 +125,11 @@ class Workbench:
 
         def change(said: Said) -> Example:
             after = amended(said.example, picked, record)
+            # Whoever speaks of a record sees what was said of the page as a whole as its first one.
+            now = said.statements if record is None else said.statements.as_list
             if after != said.example:
                 for name in values:
-                    _check_seen(name, said.statements.of(record).get(name), seen.get(name))
+                    _check_seen(name, now.of(record).get(name), seen.get(name))
             return after
 
         self._amend(page, set(values), change, author)
