@@ -22,15 +22,20 @@ from .serving import DIRECTORY, GUIDE, LAPTOP, PHONE, running_browser, serving
 from .signing_in import add_account, sign_in
 
 NAME = "ada"
+_MINUTE = 60_000  # milliseconds
 SCREENS = {"laptop": LAPTOP, "phone": PHONE}
 COLORS: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 PAGES = {
     "sites": "/",
     "site": f"/sites/{GUIDE}",
     "template": f"/clusters/{GUIDE}/1",
+    "sample": f"/clusters/{GUIDE}/1/sample",
+    "tags": f"/clusters/{GUIDE}/1/tags",
+    "compare-with": f"/compare?a={GUIDE}/1",
     "compare": f"/compare?a={GUIDE}/1&b={DIRECTORY}/1",
     "annotate": f"/clusters/{DIRECTORY}/1/annotate",
     "jobs": "/jobs",
+    "job": "/jobs/1",
     "settings": "/settings",
     "accounts": "/settings/accounts",
     "not-found": "/sites/nowhere.example",
@@ -43,12 +48,23 @@ def main() -> None:
     target = Path(sys.argv[1])
     target.mkdir(parents=True, exist_ok=True)
     with demo_store() as store, serving(store) as address, running_browser() as browser:
+        with browser.new_context(base_url=address, viewport=LAPTOP) as context:
+            do_a_job(context.new_page())
         for screen, size in SCREENS.items():
             for colors in COLORS:
                 with browser.new_context(base_url=address, viewport=size, color_scheme=colors) as context:
                     page = context.new_page()
                     take_pictures(page, target, f"{screen}-{colors}")
     print(f"The pictures are in {target}.")
+
+
+def do_a_job(page: Page) -> None:
+    """Have something done, so that there is a job to be seen."""
+    page.goto("/")
+    sign_in(page, NAME)
+    page.goto(f"/sites/{DIRECTORY}")
+    page.get_by_role("button", name="Find templates anew").click()
+    expect(page.get_by_role("link", name="See the site")).to_be_visible(timeout=_MINUTE)
 
 
 def take_pictures(page: Page, target: Path, suffix: str) -> None:
