@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from siteloom.embedded import EmbeddedRecord, embedded_records, main_record, may_have_records
@@ -142,6 +142,7 @@ def test_broken_scripts_do_not_spoil_others() -> None:
         max_leaves=12,
     )
 )
+@example({"@id": [], "name": "a name that is no text"})
 def test_any_json_gives_records_of_texts(thing: object) -> None:
     text = json.dumps(thing).replace("<", "\\u003c")
     for record in embedded_records(page(f'<script type="application/ld+json">{text}</script>')):

@@ -112,7 +112,7 @@ def embedded_records(page: Page) -> list[EmbeddedRecord]:
         return []
     nodes = list(_nodes(page, root))
     known = {
-        node["@id"]: node for node in nodes if isinstance(node.get("@id"), str) and not _only_refers(node)
+        name: node for node in nodes if (name := _name(node)) is not None and not _only_refers(node)
     }
     parts = _referred_to(nodes)
     records: list[EmbeddedRecord] = []
@@ -121,7 +121,7 @@ def embedded_records(page: Page) -> list[EmbeddedRecord]:
         record = _Flat(known).record(node)
         if len(record) > 1 and record not in records:
             own = sum("." not in name for name in record)
-            rank = (is_beside(record), not _is_about(record, page), node.get("@id") in parts, -own)
+            rank = (is_beside(record), not _is_about(record, page), _name(node) in parts, -own)
             ranks[id(record)] = rank
             records.append(record)
     records.sort(key=lambda record: ranks[id(record)])
@@ -241,15 +241,15 @@ def _told_of(nodes: list[_Node], known: Mapping[str, _Node]) -> Iterator[_Node]:
                 yield thing
 
 
-def _referred_to(nodes: list[_Node]) -> set[object]:
+def _referred_to(nodes: list[_Node]) -> set[str]:
     """The names of things that others tell about as theirs, as an article does about its author."""
     return {
-        one["@id"]
+        name
         for node in nodes
-        if not all(name in _BESIDE for name in _types(node))
+        if not all(one in _BESIDE for one in _types(node))
         for value in node.values()
         for one in _listed(value)
-        if isinstance(one, dict) and isinstance(one.get("@id"), str)
+        if isinstance(one, dict) and (name := _name(one)) is not None
     }
 
 
@@ -319,10 +319,16 @@ def _resolved(value: object, known: Mapping[str, _Node]) -> object:
         return value
     if "@value" in value:
         return value["@value"]
-    key = value.get("@id")
-    if isinstance(key, str) and _only_refers(value):
-        return known.get(key, key if _ADDRESS_START.match(key) else None)
+    name = _name(value)
+    if name is not None and _only_refers(value):
+        return known.get(name, name if _ADDRESS_START.match(name) else None)
     return value
+
+
+def _name(node: _Node) -> str | None:
+    """What others call a thing by; pages write anything there."""
+    name = node.get("@id")
+    return name if isinstance(name, str) else None
 
 
 def _only_refers(node: _Node) -> bool:
