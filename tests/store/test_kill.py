@@ -138,7 +138,7 @@ def test_kill_9_at_any_moment_loses_nothing_and_doubles_nothing(
         assert runs[0].counts["unchanged"] == kept
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.02, 0.04, 0.08])
+@pytest.mark.parametrize("delay", [0.0, 0.04])
 def test_kill_9_while_the_workspace_is_made_leaves_one_that_opens_or_none(
     store_settings: StoreSettings, source: Path, delay: float
 ) -> None:
@@ -155,7 +155,7 @@ def test_kill_9_while_the_workspace_is_made_leaves_one_that_opens_or_none(
         assert_sound(store)
 
 
-@pytest.mark.parametrize("room", [20_000, 150_000, 400_000])
+@pytest.mark.parametrize("room", [20_000, 400_000])
 def test_a_full_disk_ends_the_run_with_a_sentence_and_spoils_nothing(
     store_settings: StoreSettings, source: Path, pages: dict[str, bytes], room: int
 ) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,32 @@ def test_a_forked_worker_does_not_hold_the_lock_when_the_writer_is_dead(store: S
 def test_a_folder_without_room_for_the_lock_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be written: No such file"), write_lock(tmp_path / "none"):
         pass
+
+
+def test_who_waits_is_told_and_gets_the_lock_when_it_is_free(
+    store: Store, store_settings: StoreSettings
+) -> None:
+    told: list[str] = []
+    with ExitStack() as holder:
+
+        def let_go() -> None:
+            told.append("busy")
+            holder.close()
+
+        patient = open_store(store_settings, on_busy=let_go)
+        holder.enter_context(write_lock(store.folder))
+        assert put(patient, page("http://a.example/1")).new == 1
+        assert told == ["busy"]
+        with patient.recording("learn", {}):
+            pass
+        assert told == ["busy"]
+        patient.close()
+
+
+def test_who_looks_whether_there_is_a_writer_is_none(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(store, page("http://a.example/1"))
+    with (store.folder / "lock").open() as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)  # as is_locked does
+        monkeypatch.setattr(time, "sleep", lambda _: fcntl.flock(looking, fcntl.LOCK_UN))
+        with write_lock(store.folder):
+            pass

@@ -19,7 +19,7 @@ from siteloom.config import StoreSettings
 from siteloom.errors import StoreBusy, StoreError
 from siteloom.model import Cluster, Example, Seed, Template
 from siteloom.searching import update_index
-from siteloom.store import ExtractedRow, PageAddress, PageWriter, Store, open_store, schema
+from siteloom.store import ExtractedRow, LinkedEntity, PageAddress, PageWriter, Store, open_store, schema
 from siteloom.store.changes import save_watch
 from siteloom.store.clusters import save_clusters
 from siteloom.store.database import connect, postgres_url, sqlite_url
@@ -206,6 +206,23 @@ def test_a_workspace_with_segments_is_upgraded_to_be_searched(
     with closing(open_store(old_workspace)) as store:
         assert store.backup is None
         assert store.search_index.is_current()
+        assert_sound(store)
+
+
+def test_a_workspace_that_was_served_is_upgraded_to_keep_entities(
+    old_workspace: StoreSettings, engine: Engine
+) -> None:
+    upgrade(engine, "0010")
+    with closing(open_store(old_workspace)) as store:
+        step, versions, names = state_in_backup(store)
+        assert (step, versions) == ("0010", len(OLD_PAGES))
+        assert "jobs" in names
+        assert not names & {"linkings", "entities"}
+        with store.recording("entities", {}) as run:
+            store.entities.replace(run.id, {}, [LinkedEntity(1, 2, (), ("Oak",), {"entity": 1})])
+    with closing(open_store(old_workspace)) as store:
+        assert store.backup is None
+        assert [one.number for one in store.entities.all()] == [1]
         assert_sound(store)
 
 

@@ -74,7 +74,7 @@ def test_outcomes_of_checks(shop: Store) -> None:
             shop.save_check(run.id, "shop.example/1", 1, "bellwethers", is_healthy, {"much": "evidence"})
             shop.save_check(run.id, "shop.example/1", 1, "output", True, {})
         runs.append(run.id)
-    outcomes = [(found.run_id, found.is_healthy) for found in shop.check_outcomes(3)]
+    outcomes = [(found.run_id, found.is_healthy) for found in shop.run_history.checks(3)]
     assert outcomes == [(runs[0], True), (runs[1], False), (runs[1], True)]
     newest = sorted((found.run_id, found.version, found.is_healthy) for found in shop.newest_outcomes())
     assert newest == [(runs[1], 1, False), (runs[1], 1, True)]

@@ -154,7 +154,7 @@ def assert_history_is_kept(settings: StoreSettings, pages: list[Page], runs: lis
     assert (counts["new"], counts["new"] + counts["changed"]) == (len(last_seen), len(expected))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(histories(), any_sizes)
 def test_nothing_is_lost_and_nothing_double_in_sqlite(
     history: tuple[list[Page], list[Run]], sizes: Sizes

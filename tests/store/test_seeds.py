@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from siteloom.errors import StoreError
+from siteloom.errors import Overtaken, StoreError
 from siteloom.model import Seed
 from siteloom.store import GrownSite, GrownState, SeedCounts, Store
 from siteloom.store import seeds as seeds_of_store
@@ -261,3 +261,23 @@ def test_what_became_of_a_site_takes_the_place_of_what_was_kept_before(store: St
         ("B.example", "failed", 1, 7, None, None, {}),
         ("b.example", "wrapped", 2, 9, "b.example/1", 4, {}),
     ]
+
+
+def test_a_wrapped_site_waits_until_it_is_accepted(store: Store) -> None:
+    on_day = [dataclasses.replace(store, clock=partial(day, number)) for number in range(3)]
+    on_day[0].save_grown_site("a.example", "wrapped", 1, 9, "a.example/1", 1, {"records": 4})
+    on_day[0].save_grown_site("b.example", "poor", 1, 9)
+    assert [one.waits for one in store.grown_sites()] == [True, False]
+    assert on_day[1].accept_grown_site("a.example", "ana")
+    assert not on_day[1].accept_grown_site("b.example", "ana")
+    assert not on_day[1].accept_grown_site("c.example", "ana")
+    accepted, _ = store.grown_sites()
+    assert (accepted.waits, accepted.accepted_by, accepted.at) == (False, "ana", day(0))
+    assert accepted.content["records"] == 4
+    # Wrapped anew, it waits again, and who has seen the version before has not seen this one.
+    on_day[2].save_grown_site("a.example", "wrapped", 2, 9, "a.example/1", 2, {"records": 5})
+    with pytest.raises(Overtaken, match=r"a\.example was wrapped anew since you looked at it \(version 2\)"):
+        store.accept_grown_site("a.example", "ana", 1)
+    assert [one.waits for one in store.grown_sites()] == [True, False]
+    assert store.accept_grown_site("a.example", "ana", 2)
+    assert [one.waits for one in store.grown_sites()] == [False, False]

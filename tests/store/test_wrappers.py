@@ -81,11 +81,11 @@ def test_the_wrappers_of_a_site_are_counted_by_name(store: Store) -> None:
 def test_a_wrapper_that_is_not_there_is_answered_with_those_that_are(store: Store) -> None:
     with pytest.raises(StoreError, match=r"^There is no wrapper shop: there are none yet\.$"):
         store.wrapper("shop")
-    for name in "abcdefg":
+    for name in "abcdefghij":
         store.save_wrapper(name, "a.example", "text", "learn")
     for ask in (store.wrapper, store.wrapper_versions):
         with pytest.raises(
-            StoreError, match=r"^There is no wrapper shop: there are a, b, c, d, e, \.\.\.\.$"
+            StoreError, match=r"^There is no wrapper shop: there are a, b, c, d, e, f, g, h, \.\.\.\.$"
         ):
             ask("shop")
 

@@ -401,6 +401,23 @@ def test_ctrl_c_while_the_database_is_at_work_loses_nothing_that_was_read(
     assert_sound(store)
 
 
+def test_pages_that_come_slowly_do_not_wait_for_others(store: Store) -> None:
+    now = 0.0
+    counts: Counter[str] = Counter()
+    with PageWriter(
+        store.engine, store.packs_folder, now=day(0), counts=counts, jobs=4, seconds=lambda: now
+    ) as slowly:
+        for number in range(40):
+            now += 1
+            slowly.add(page(f"http://a.example/{number}"), "a.example")
+        assert counts["new"] == len(newest(store)) == 30
+        for number in range(2_000):
+            now += 0.02
+            slowly.add(page(f"http://b.example/{number}"), "b.example")
+        assert counts["new"] == len(newest(store)) < 1_900  # what comes fast fills its blocks
+    assert counts["new"] == len(newest(store)) == 2_040
+
+
 def test_a_killed_writers_last_commit_may_still_be_under_way_in_postgresql(
     postgres_url: str, tmp_path: Path
 ) -> None:

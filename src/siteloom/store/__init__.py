@@ -13,15 +13,29 @@ from siteloom.store.accounts import (
 )
 from siteloom.store.amendments import Amendment
 from siteloom.store.annotations import Annotation
-from siteloom.store.changes import CheckOutcome, StoredCheck, StoredRepair, StoredWatch
+from siteloom.store.changes import PastCheck, StoredCheck, StoredRepair, StoredWatch
 from siteloom.store.cluster_schemas import ClusterSchema
 from siteloom.store.cluster_summaries import ClusterSummary
 from siteloom.store.clusters import PageAddress
+from siteloom.store.entities import Entities, EntityFilter, KeptEntity, LinkedEntity, Linking
 from siteloom.store.growth import GrownSite, GrownState
 from siteloom.store.jobs import Job, JobEnd, Jobs, JobState
+from siteloom.store.page_index import PageIndex, PageVersion
+from siteloom.store.page_urls import PageUrl, PageUrls
 from siteloom.store.passwords import Passwords
 from siteloom.store.reading import BlockPart, PackedPages, Place
+from siteloom.store.record_columns import (
+    Condition,
+    Operator,
+    RecordColumns,
+    RecordQuery,
+    Sorting,
+    magnitude,
+    matching_records,
+)
+from siteloom.store.record_table import RecordCount, RecordScope, RecordTable, TableRow
 from siteloom.store.records import ExtractedRow, Extraction, StoredRecord
+from siteloom.store.run_history import RunHistory
 from siteloom.store.runs import Run, RunRecorder
 from siteloom.store.search_index import FoundDocument, NewestVersion, SearchIndex
 from siteloom.store.seeds import SeedCounts, SeedSource
@@ -42,10 +56,12 @@ __all__ = [
     "Annotation",
     "ApiKey",
     "BlockPart",
-    "CheckOutcome",
     "ClusterSchema",
     "ClusterSummary",
+    "Condition",
     "CountedSegments",
+    "Entities",
+    "EntityFilter",
     "ExtractedRow",
     "Extraction",
     "FoundDocument",
@@ -55,20 +71,36 @@ __all__ = [
     "JobEnd",
     "JobState",
     "Jobs",
+    "KeptEntity",
+    "LinkedEntity",
+    "Linking",
     "NewestVersion",
+    "Operator",
     "PackedPages",
     "PageAddress",
+    "PageIndex",
+    "PageUrl",
+    "PageUrls",
+    "PageVersion",
     "PageWriter",
     "Passwords",
+    "PastCheck",
     "Place",
     "Problem",
+    "RecordColumns",
+    "RecordCount",
+    "RecordQuery",
+    "RecordScope",
+    "RecordTable",
     "Role",
     "Run",
+    "RunHistory",
     "RunRecorder",
     "SearchIndex",
     "SeedCounts",
     "SeedSource",
     "Site",
+    "Sorting",
     "Store",
     "StoredCheck",
     "StoredPages",
@@ -76,7 +108,10 @@ __all__ = [
     "StoredRepair",
     "StoredWatch",
     "StoredWrapper",
+    "TableRow",
     "UncountedVersion",
+    "magnitude",
+    "matching_records",
     "new_session_key",
     "open_store",
     "role_called",

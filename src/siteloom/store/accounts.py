@@ -18,6 +18,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from siteloom.errors import AccountError, TooManyFailures
 from siteloom.store import schema
+from siteloom.store.database import writing
 from siteloom.store.lock import wait_for_tables
 from siteloom.store.text import storable
 
@@ -122,7 +123,7 @@ class Accounts:
         users = schema.users
         default = case((_is_any_enabled(), literal("editor")), else_=literal("admin"))
         row = {"name": name, "role": role or default, "password": password, "created_at": self.clock()}
-        with self.engine.begin() as connection:
+        with writing(self.engine) as connection:
             wait_for_tables(connection)  # else two could both be the first
             add = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
             unless_there = add(users).values(row).on_conflict_do_nothing(index_elements=["name"])
@@ -143,7 +144,7 @@ class Accounts:
 
         It is signed out everywhere.
         """
-        with self.engine.begin() as connection:
+        with writing(self.engine) as connection:
             user = _change(connection, name, password=password)
             connection.execute(delete(schema.sessions).where(schema.sessions.c.user_id == user))
         self.forget_failures(name)
@@ -152,19 +153,19 @@ class Accounts:
         """Keep the same password in another way, unless it was changed meanwhile."""
         users = schema.users.c
         is_meant = (users.name == _searchable(name)) & (users.password == before)
-        with self.engine.begin() as connection:
+        with writing(self.engine) as connection:
             connection.execute(update(schema.users).where(is_meant).values(password=password))
 
     def set_role(self, name: str, role: Role) -> None:
         """Give an account another role; the last admin keeps theirs."""
-        with self.engine.begin() as connection:
+        with writing(self.engine) as connection:
             wait_for_tables(connection)  # else two admins could each make the other less
             _change(connection, name, role=role)
             _check_that_an_admin_is_left(connection, f"{name} is the last admin, and must stay one.")
 
     def disable(self, name: str) -> None:
         """Let no one sign in by a name any more; its sessions and keys end, and it stays as an author."""
-        with self.engine.begin() as connection:
+        with writing(self.engine) as connection:
             wait_for_tables(connection)
             user = _change(connection, name, password=None)
             _check_that_an_admin_is_left(connection, f"{name} is the last admin, and must stay one.")
@@ -176,7 +177,7 @@ class Accounts:
         key = new_session_key()
         now = self.clock()
         sessions = schema.sessions
-        with self.engine.begin() as connection:
+        with writing(self.engine) as connection:
             connection.execute(delete(sessions).where(sessions.c.expires_at <= now))
             row = {"key_hash": _hash(key), "created_at": now, "expires_at": now + SESSION_TIME}
             _insert_for(connection, name, sessions, row)
@@ -193,7 +194,7 @@ class Accounts:
 
     def close_session(self, key: str) -> None:
         """Sign a browser out."""
-        with self.engine.begin() as connection:
+        with writing(self.engine) as connection:
             connection.execute(delete(schema.sessions).where(schema.sessions.c.key_hash == _hash(key)))
 
     def add_key(self, name: str, label: str) -> str:
@@ -202,7 +203,7 @@ class Accounts:
         if not 1 <= len(label) <= _LONGEST_LABEL:
             raise AccountError(f"Say in 1 to {_LONGEST_LABEL} characters what the key is for.", "label")
         key = f"{KEY_PREFIX}{token_urlsafe(_KEY_BYTES)}"
-        with self.engine.begin() as connection:
+        with writing(self.engine) as connection:
             row = {"key_hash": _hash(key), "label": label, "created_at": self.clock()}
             _insert_for(connection, name, schema.api_keys, row)
         return key
@@ -229,7 +230,7 @@ class Accounts:
             with self.engine.connect() as connection:
                 is_due = connection.execute(select(keys.c.id).where(is_meant, is_long_ago)).one_or_none()
             if is_due is not None:
-                with self.engine.begin() as connection:
+                with writing(self.engine) as connection:
                     connection.execute(update(keys).where(is_meant).values(last_used_at=now))
         return account
 
@@ -237,7 +238,7 @@ class Accounts:
         """Make a key of an account worthless; whether it had such a one."""
         keys = schema.api_keys
         owner = select(schema.users.c.id).where(schema.users.c.name == _searchable(name)).scalar_subquery()
-        with self.engine.begin() as connection:
+        with writing(self.engine) as connection:
             return bool(
                 connection.execute(delete(keys).where(keys.c.id == key_id, keys.c.user_id == owner)).rowcount
             )
@@ -254,7 +255,7 @@ class Accounts:
             (failures.c.name == name, FAILURES_OF_A_NAME),
             (failures.c.address == address, FAILURES_OF_AN_ADDRESS),
         )
-        with self.engine.begin() as connection:
+        with writing(self.engine) as connection:
             wait_for_tables(connection)
             connection.execute(delete(failures).where(failures.c.at <= now - FAILURES_COUNT_FOR))
             for is_meant, most in counted:
@@ -269,7 +270,7 @@ class Accounts:
     def forget_failures(self, name: str) -> None:
         """Count no failures of a name any more: whoever has it signed in."""
         failures = schema.failed_sign_ins
-        with self.engine.begin() as connection:
+        with writing(self.engine) as connection:
             connection.execute(delete(failures).where(failures.c.name == _searchable(name)))
 
     def _of(self, query: Select[*tuple[Any, ...]]) -> Account | None:

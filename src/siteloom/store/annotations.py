@@ -9,6 +9,7 @@ from sqlalchemy import and_, func, insert, or_, select
 from siteloom.errors import StoreError
 from siteloom.store import schema
 from siteloom.store.clusters import PageAddress
+from siteloom.store.database import writing
 from siteloom.store.keys import content_hash, url_key
 from siteloom.store.reading import Place, select_places
 from siteloom.store.text import storable
@@ -44,7 +45,7 @@ def save_annotation(
 ) -> None:
     """Keep an example of a stored page beside those that the page already has."""
     row = annotation_row(engine, address, example, author, at)
-    with engine.begin() as connection:
+    with writing(engine) as connection:
         connection.execute(insert(schema.annotations).values(**row))
 
 

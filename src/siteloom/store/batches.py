@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sqlalchemy import tuple_
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from sqlalchemy import Column, Engine, Select
 
 _T = TypeVar("_T")
 
@@ -16,3 +20,22 @@ def batches(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
     following = iter(items)
     while batch := list(islice(following, size)):
         yield batch
+
+
+def row_batches(
+    engine: Engine, query: Select[*tuple[Any, ...]], order: Sequence[Column[Any]], size: int
+) -> Iterator[Sequence[Any]]:
+    """The rows of a query in the order of columns of it that tell each from all others, some at a time.
+
+    Each batch is found from where the last one ended: no answer is large, and none stays open.
+    """
+    batch = query.order_by(*order).limit(size)
+    following = batch
+    while True:
+        with engine.connect() as connection:
+            rows = connection.execute(following).all()
+        yield rows
+        if len(rows) < size:
+            return
+        last = [getattr(rows[-1], column.name) for column in order]
+        following = batch.where(tuple_(*order) > tuple_(*last))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from datetime import datetime
 
-    from sqlalchemy import Connection
+    from sqlalchemy import ColumnElement, Connection
 
 
 class _Said(NamedTuple):
@@ -34,7 +34,7 @@ class _Said(NamedTuple):
 _NOTHING = _Said(0, [], "")
 
 
-class _Heir(NamedTuple):
+class Heir(NamedTuple):
     """How many pages of a cluster are in one of the new ones."""
 
     pages: int
@@ -52,7 +52,8 @@ def carry_schemas(connection: Connection, run_id: int, at: datetime) -> None:
     wait_for_tables(connection)  # else what someone says meanwhile would be lost
     said = _newest(connection)
     inherited: dict[str, list[_Said]] = defaultdict(list)
-    for heir in sorted(_heirs(connection, run_id), key=lambda heir: -heir.pages):
+    described = schema.clusters.c.name.in_(select(schema.cluster_schemas.c.cluster))
+    for heir in sorted(heirs_of(connection, run_id, described), key=lambda heir: -heir.pages):
         inherited[heir.now].append(said[heir.before])
     names = connection.execute(select(schema.clusters.c.name).where(schema.clusters.c.run_id == run_id))
     rows = []
@@ -77,17 +78,17 @@ def _newest(connection: Connection) -> dict[str, _Said]:
     return {name: _Said(*rest) for name, *rest in connection.execute(query)}
 
 
-def _heirs(connection: Connection, run_id: int) -> list[_Heir]:
-    """The new cluster of each that something was said of, if there is one."""
-    described = select(*KNOWN_BY).where(schema.clusters.c.name.in_(select(schema.cluster_schemas.c.cluster)))
-    names = {row.id: row.name for row in in_force(connection, described, run_id)}
+def heirs_of(connection: Connection, run_id: int, which: ColumnElement[bool]) -> list[Heir]:
+    """The cluster of a run that has most pages of each of some that held before, if it has half of them."""
+    before_it = in_force(connection, select(*KNOWN_BY).where(which), run_id)
+    names = {row.id: row.name for row in before_it}
     sizes: dict[int, int] = defaultdict(int)
-    heirs: dict[int, _Heir] = {}
+    heirs: dict[int, Heir] = {}
     for some in batches(names, KEYS_AT_A_TIME):
         for before, now, pages in _overlaps(connection, run_id, some):
             sizes[before] += pages
             if now is not None and (before not in heirs or pages > heirs[before].pages):
-                heirs[before] = _Heir(pages, names[before], now)
+                heirs[before] = Heir(pages, names[before], now)
     return [heir for before, heir in heirs.items() if 2 * heir.pages >= sizes[before]]
 
 

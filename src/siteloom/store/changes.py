@@ -8,6 +8,7 @@ from sqlalchemy import delete, func, insert, select, update
 
 from siteloom.errors import StoreError
 from siteloom.store import schema
+from siteloom.store.database import writing
 from siteloom.store.lock import wait_for_tables
 from siteloom.store.text import storable, storable_json
 
@@ -15,13 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from sqlalchemy import Engine, Select, Table
+    from sqlalchemy import ColumnElement, Connection, Engine, Select, Table
 
 _OPEN = ("review", "annotation")  # the states of a repair that waits for a person
 _SUPERSEDED = "superseded"
-_OUTCOME = tuple(
-    schema.checks.c[name] for name in ("run_id", "wrapper", "wrapper_version", "at", "is_healthy")
-)
+OUTCOME = tuple(column for column in schema.checks.c if column is not schema.checks.c.content)
 
 
 # The fields of each of these stand in the order of the columns of its table.
@@ -50,13 +49,15 @@ class StoredCheck(NamedTuple):
     content: dict[str, Any]
 
 
-class CheckOutcome(NamedTuple):
-    """Whether a run found a version of a wrapper healthy, without what it saw."""
+class PastCheck(NamedTuple):
+    """What a check came to, without what it saw."""
 
+    id: int
     run_id: int
     wrapper: str
     version: int | None
     at: datetime
+    kind: str
     is_healthy: bool
 
 
@@ -91,7 +92,7 @@ def save_watch(
     watch = insert(schema.watches).values(
         wrapper=name, site=storable(site), wrapper_version=version, text=storable_json(text), saved_at=at
     )
-    with engine.begin() as connection:
+    with writing(engine) as connection:
         wait_for_tables(connection)  # else two processes could both find the place free
         connection.execute(outdated)
         connection.execute(watch)
@@ -141,7 +142,7 @@ def save_check(
         is_healthy=is_healthy,
         content=dict(content),  # as JSON escapes it, databases take any text
     )
-    with engine.begin() as connection:
+    with writing(engine) as connection:
         connection.execute(check)
 
 
@@ -161,27 +162,30 @@ def latest_checks(engine: Engine, wrapper: str | None = None, limit: int | None 
         return [StoredCheck(*row) for row in connection.execute(query)]
 
 
-def latest_outcomes(engine: Engine, limit: int) -> list[CheckOutcome]:
-    """What came of the latest checks, the oldest of them first."""
-    query = select(*_OUTCOME).order_by(schema.checks.c.id.desc()).limit(limit)
-    with engine.connect() as connection:
-        return [CheckOutcome(*row) for row in reversed(connection.execute(query).all())]
-
-
-def newest_outcomes(engine: Engine) -> list[CheckOutcome]:
+def newest_outcomes(engine: Engine) -> list[PastCheck]:
     """What came of the newest check of each kind of each wrapper."""
     columns = schema.checks.c
     newest = select(func.max(columns.id)).group_by(columns.wrapper, columns.kind)
     with engine.connect() as connection:
-        found = connection.execute(select(*_OUTCOME).where(columns.id.in_(newest)))
-        return [CheckOutcome(*row) for row in found]
+        found = connection.execute(select(*OUTCOME).where(columns.id.in_(newest)))
+        return [PastCheck(*row) for row in found]
 
 
 def wrappers_in_repair(engine: Engine) -> set[str]:
     """The names of the wrappers of which a repair waits for a person."""
     columns = schema.repairs.c
     with engine.connect() as connection:
-        return set(connection.execute(select(columns.wrapper).where(columns.state.in_(_OPEN))).scalars())
+        return set(connection.execute(select(columns.wrapper).where(is_waiting())).scalars())
+
+
+def is_waiting() -> ColumnElement[bool]:
+    """Whether a repair waits for a person, and its wrapper has no later version, which makes it pointless."""
+    repairs, wrappers = schema.repairs.c, schema.wrappers.c
+    later = select(wrappers.id).where(
+        wrappers.name == repairs.wrapper,
+        wrappers.version > func.coalesce(repairs.version_after, repairs.version_before),
+    )
+    return repairs.state.in_(_OPEN) & ~later.exists()
 
 
 def save_repair(
@@ -213,7 +217,7 @@ def save_repair(
         text=None if text is None else storable_json(text),
         content=dict(content),
     )
-    with engine.begin() as connection:
+    with writing(engine) as connection:
         wait_for_tables(connection)  # else two processes could both leave a repair of the wrapper open
         connection.execute(waiting.values(state=_SUPERSEDED))
         repair_id: int = connection.execute(repair.returning(columns.id)).scalar_one()
@@ -228,15 +232,20 @@ def latest_repairs(engine: Engine, wrapper: str | None = None) -> list[StoredRep
 
 def settle_repair(engine: Engine, repair_id: int, state: str, version_after: int | None = None) -> None:
     """Put an end to the waiting of a repair; if two try, one of them is told that it came too late."""
+    with writing(engine) as connection:
+        settle(connection, repair_id, state, version_after)
+
+
+def settle(connection: Connection, repair_id: int, state: str, version_after: int | None) -> None:
+    """The same within a transaction."""
     columns = schema.repairs.c
     settled = update(schema.repairs).where(columns.id == repair_id, columns.state.in_(_OPEN))
     settled = settled.values(state=state)
     if version_after is not None:
         settled = settled.values(version_after=version_after)
-    with engine.begin() as connection:
-        if connection.execute(settled).rowcount == 1:
-            return
-        found = connection.execute(select(columns.state).where(columns.id == repair_id)).scalar()
+    if connection.execute(settled).rowcount == 1:
+        return
+    found = connection.execute(select(columns.state).where(columns.id == repair_id)).scalar()
     if found is None:
         raise StoreError(f"There is no repair {repair_id}.")
     raise StoreError(f"The repair {repair_id} waits for no one any more: it is {found} already.")

@@ -8,8 +8,10 @@ from sqlalchemy import insert, select
 
 from siteloom.model import Cluster, Template, TemplatePath
 from siteloom.store import schema
+from siteloom.store.database import writing
 from siteloom.store.keys import url_key
 from siteloom.store.runs import runs_in_force
+from siteloom.store.text import storable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +36,7 @@ def save_clusters(
     engine: Engine, run_id: int, clusters: Sequence[Cluster], pages: Sequence[PageAddress]
 ) -> None:
     """Keep the clusters of a run; their members are indices into `pages`."""
-    with engine.begin() as connection:
+    with writing(engine) as connection:
         url_ids = _url_ids(connection, pages)
         for cluster in clusters:
             row = insert(schema.clusters).values(
@@ -111,7 +113,7 @@ def latest_templates(engine: Engine, site: str, name: str | None = None) -> dict
 
 def clusters_called(connection: Connection, name: str) -> list[int]:
     """The ids of the clusters that hold now and have a name."""
-    query = select(*KNOWN_BY).where(schema.clusters.c.name == name)
+    query = select(*KNOWN_BY).where(schema.clusters.c.name == storable(name))
     return [row.id for row in in_force(connection, query)]
 
 
@@ -131,7 +133,7 @@ def in_force(
 ) -> list[Row[*tuple[Any, ...]]]:
     """Those of some clusters that hold now, or that held before a run."""
     runs = runs_in_force(connection, "cluster", before)
-    rows = connection.execute(clusters.where(schema.clusters.c.run_id.in_(runs.values())))
+    rows = connection.execute(clusters.where(schema.clusters.c.run_id.in_(set(runs.values()))))
     return [row for row in rows if row.run_id == runs.get(row.site, runs.get(None))]
 
 

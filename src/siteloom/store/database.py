@@ -15,13 +15,16 @@ from siteloom.errors import MissingExtra, StoreError, UsageError
 
 if TYPE_CHECKING:
     import sqlite3
+    from contextlib import AbstractContextManager
 
     import psycopg
     from sqlalchemy import URL, Connection, Engine
     from sqlalchemy.engine import ExceptionContext
 
 SQLITE_FILE = "siteloom.db"
-_BUSY_MILLISECONDS = 30_000  # commits are short, so this is ample
+# Most commits are short; the largest, a hundred thousand entities, takes some seconds.
+_BUSY_MILLISECONDS = 30_000
+_WRITES = "siteloom_writes"
 
 
 def sqlite_url(folder: Path) -> URL:
@@ -69,6 +72,15 @@ def connect(url: URL) -> Engine:
     return engine
 
 
+def writing(engine: Engine) -> AbstractContextManager[Connection]:
+    """A transaction that writes, committed at its end.
+
+    In SQLite it waits for its turn before it reads anything: a transaction that has read what another then
+    changes can write no more, however long it waits.
+    """
+    return engine.execution_options(**{_WRITES: True}).begin()
+
+
 def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
     # Python's own opening of transactions leaves out CREATE and ALTER, which
     # would make a migration that is killed half done.
@@ -96,7 +108,8 @@ def _set_up_postgres(connection: psycopg.Connection, _: Any) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN")
+    waits = connection.get_execution_options().get(_WRITES, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if waits else "BEGIN")
 
 
 def _raise_store_error(context: ExceptionContext) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import case, func, insert, select, update
 
 from siteloom.store import schema
+from siteloom.store.database import writing
 from siteloom.store.text import storable
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ class Jobs:
             "message": "",
             "created_at": self.clock(),
         }
-        with self.engine.begin() as connection:
+        with writing(self.engine) as connection:
             added = connection.execute(insert(schema.jobs).values(row).returning(*schema.jobs.c))
             return Job(*added.one())
 
@@ -74,13 +76,13 @@ class Jobs:
         """Write down that a job begins; False if it does not wait any more, for it was cancelled."""
         columns = schema.jobs.c
         begun = update(schema.jobs).where(columns.id == job_id, columns.state == "waiting")
-        with self.engine.begin() as connection:
+        with writing(self.engine) as connection:
             found = connection.execute(begun.values(state="running", started_at=self.clock()))
             return found.rowcount == 1
 
     def progress(self, job_id: int, done: int, total: int | None, message: str) -> None:
         """Write down how far a job is."""
-        with self.engine.begin() as connection:
+        with writing(self.engine) as connection:
             changed = update(schema.jobs).where(schema.jobs.c.id == job_id)
             connection.execute(changed.values(done=done, total=total, message=storable(message)))
 
@@ -95,7 +97,7 @@ class Jobs:
         from_states = ("waiting",) if only_waiting else (*_UNFINISHED, "lost")
         ended = update(schema.jobs).where(columns.id == job_id, columns.state.in_(from_states))
         kept = result if isinstance(result, str) else dict(result)
-        with self.engine.begin() as connection:
+        with writing(self.engine) as connection:
             found = connection.execute(ended.values(state=state, result=kept, ended_at=self.clock()))
             return found.rowcount == 1
 
@@ -106,7 +108,7 @@ class Jobs:
         """
         columns = schema.jobs.c
         lost = update(schema.jobs).where(columns.state.in_(_UNFINISHED))
-        with self.engine.begin() as connection:
+        with writing(self.engine) as connection:
             found = connection.execute(lost.values(state="lost", ended_at=self.clock()))
             return found.rowcount
 
@@ -118,12 +120,32 @@ class Jobs:
         return None if found is None else Job(*found)
 
     def latest(self, limit: int, state: JobState | None = None) -> list[Job]:
-        """The newest jobs, or those of them in a state, the newest first."""
-        query = select(schema.jobs).order_by(schema.jobs.c.id.desc()).limit(limit)
+        """The newest jobs, or those of them in a state, the newest first.
+
+        What came of those that are done is left out, for that of many is much.
+        """
+        columns = schema.jobs.c
+        sentence = case((columns.state != "done", columns.result)).label("result")
+        shown = [sentence if column is columns.result else column for column in columns]
+        query = select(*shown).order_by(columns.id.desc()).limit(limit)
         if state is not None:
-            query = query.where(schema.jobs.c.state == state)
+            query = query.where(columns.state == state)
         with self.engine.connect() as connection:
             return [Job(*row) for row in connection.execute(query)]
+
+    def newest(
+        self, kind: str, arguments: Mapping[str, str] = MappingProxyType({}), state: JobState | None = None
+    ) -> Job | None:
+        """The newest job of a kind that has these arguments, or the newest such in a state."""
+        columns = schema.jobs.c
+        query = select(schema.jobs).where(columns.kind == kind).order_by(columns.id.desc()).limit(1)
+        if state is not None:
+            query = query.where(columns.state == state)
+        for name, text in arguments.items():
+            query = query.where(columns.arguments[name].as_string() == text)
+        with self.engine.connect() as connection:
+            found = connection.execute(query).one_or_none()
+        return None if found is None else Job(*found)
 
     def counts(self) -> dict[tuple[str, JobState], int]:
         """How many jobs there are of each kind in each state."""

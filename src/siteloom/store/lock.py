@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-from contextlib import AbstractContextManager, contextmanager
+import time
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import IO, TYPE_CHECKING
 
 from sqlalchemy import func, select
@@ -12,7 +13,7 @@ from sqlalchemy import func, select
 from siteloom.errors import StoreBusy, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from sqlalchemy import Connection, Engine
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 _LOCK_FILE = "lock"
 _SERVER_LOCK_FILE = "server-lock"
 _POSTGRES_LOCK = int.from_bytes(b"siteloom")  # any number that no other program is likely to lock
+
+# Whoever asks whether a workspace is being written holds its lock for a moment, far shorter than this.
+_SECONDS_OF_PATIENCE = 0.05
+_SECONDS_BETWEEN_TRIES = 0.005
+# As often as a person could read that it goes on.
+_SECONDS_BETWEEN_TRIES_OF_WHO_WAITS = 0.25
 
 _held: set[IO[str]] = set()
 
@@ -46,12 +53,16 @@ def is_locked(workspace: Path) -> bool:
     return False
 
 
-def write_lock(workspace: Path) -> AbstractContextManager[None]:
-    """Hold the lock of a workspace's folder, or raise StoreBusy at once if another process does."""
+def write_lock(workspace: Path, on_busy: Callable[[], object] | None = None) -> AbstractContextManager[None]:
+    """Hold the lock of a workspace's folder, or raise StoreBusy at once if another process does.
+
+    With `on_busy`, wait until that ends, and call it now and then meanwhile.
+    """
     return _lock(
         workspace,
         _LOCK_FILE,
         "Another process (number {}) is writing to this workspace: try again when it ends.",
+        on_busy,
     )
 
 
@@ -65,18 +76,18 @@ def server_lock(workspace: Path) -> AbstractContextManager[None]:
 
 
 @contextmanager
-def _lock(workspace: Path, file: str, refusal: str) -> Iterator[None]:
+def _lock(
+    workspace: Path, file: str, refusal: str, on_busy: Callable[[], object] | None = None
+) -> Iterator[None]:
     try:
         handle = (workspace / file).open("a+")
     except OSError as error:
         raise StoreError(f"The workspace {workspace} cannot be written: {error.strerror}.") from error
     with handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _is_taken(handle, on_busy):
             handle.seek(0)
             holder = handle.read().strip() or "unknown"
-            raise StoreBusy(refusal.format(holder)) from None
+            raise StoreBusy(refusal.format(holder))
         handle.truncate(0)
         handle.write(str(os.getpid()))
         handle.flush()
@@ -85,6 +96,22 @@ def _lock(workspace: Path, file: str, refusal: str) -> Iterator[None]:
             yield
         finally:
             _held.remove(handle)
+
+
+def _is_taken(handle: IO[str], on_busy: Callable[[], object] | None) -> bool:
+    """Try to take the lock of a file, if need be until it is free; whether it is taken in the end."""
+    given_up_at = time.monotonic() + _SECONDS_OF_PATIENCE
+    while True:
+        with suppress(BlockingIOError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        if time.monotonic() < given_up_at:
+            time.sleep(_SECONDS_BETWEEN_TRIES)
+        elif on_busy is None:
+            return False
+        else:
+            on_busy()
+            time.sleep(_SECONDS_BETWEEN_TRIES_OF_WHO_WAITS)
 
 
 @contextmanager

@@ -43,11 +43,12 @@ class Place(NamedTuple):
 
 
 class BlockPart(NamedTuple):
-    """Some documents of a block."""
+    """Some documents of a block, which are all of one site."""
 
     file: str
     offset: int
     slots: tuple[int, ...]
+    site: str
 
 
 class OpenPacks:
@@ -80,10 +81,14 @@ class PackedPages:
 
     def read(self) -> Iterator[Page]:
         """The pages, in the order of the packs."""
+        return (page for _, page in self.read_with_sites())
+
+    def read_with_sites(self) -> Iterator[tuple[str, Page]]:
+        """The same, each with the site that it is kept under: that of its URL, unless another was named."""
         with closing(OpenPacks(self.packs_folder)) as packs:
             for block in self.blocks:
                 for slot in block.slots:
-                    yield as_page(packs.document(block.file, block.offset, slot))
+                    yield block.site, as_page(packs.document(block.file, block.offset, slot))
 
     def shards(self) -> Sequence[PackedPages]:
         """Itself: it is a part already."""
@@ -192,6 +197,14 @@ def select_places() -> Select[*tuple[Any, ...]]:
 def select_newest_pages() -> Select[*tuple[Any, ...]]:
     """Where the newest version of each page stands."""
     return select_places().where(schema.versions.c.media_type == HTML, _is_newest())
+
+
+def is_page() -> ColumnElement[bool]:
+    """Whether a page stands at a URL, and not only a stylesheet or an image."""
+    versions = schema.versions.c
+    return (
+        select(versions.id).where(versions.url_id == schema.urls.c.id, versions.media_type == HTML).exists()
+    )
 
 
 def select_places_of(url: str, site: str | None) -> Select[*tuple[Any, ...]]:

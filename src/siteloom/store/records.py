@@ -11,16 +11,18 @@ import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import and_, insert, select, tuple_, update
+from sqlalchemy import and_, delete, insert, select, update
 
 from siteloom.errors import StoreError
 from siteloom.spacing import evenly_spaced
 from siteloom.store import schema
+from siteloom.store.batches import row_batches
+from siteloom.store.database import writing
 from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.keys import address_key
 from siteloom.store.runs import begin_run, mark_killed, run_to_its_end, runs_in_force, save_failures
 from siteloom.store.text import storable, storable_json
-from siteloom.store.wrappers import WITHDRAWN, is_newest, newest_wrappers
+from siteloom.store.wrappers import WITHDRAWN, is_in_force, is_newest
 from siteloom.urls import site_of
 
 if TYPE_CHECKING:
@@ -61,7 +63,8 @@ class Extraction:
 
     `done` has the summary of each shard that was committed before the run was
     taken up again. `counts` begin empty then too; what they are at the end is
-    kept with the run.
+    kept with the run. If `sum_up` is set, it gives the summary of all shards,
+    which takes their place when the run comes to a good end.
     """
 
     def __init__(
@@ -70,7 +73,16 @@ class Extraction:
         self.run_id = run_id
         self.done = done
         self.counts = counts
+        self.sum_up: Callable[[], Mapping[str, object]] | None = None
         self._engine = engine
+
+    def keep_sum(self, connection: Connection) -> None:
+        """Keep one summary for all shards: a run that is done is not taken up again, and read often."""
+        if self.sum_up is None:
+            return
+        shards = schema.extracted_shards
+        connection.execute(delete(shards).where(shards.c.run_id == self.run_id))
+        connection.execute(insert(shards), {"run_id": self.run_id, "shard": 0, "summary": self.sum_up()})
 
     def commit(
         self,
@@ -94,7 +106,7 @@ class Extraction:
             }
             for place, row in enumerate(rows)
         ]
-        with held_back_interrupt(), self._engine.begin() as connection:
+        with held_back_interrupt(), writing(self._engine) as connection:
             connection.execute(insert(schema.extracted_shards), mark)
             if records:
                 connection.execute(insert(schema.records), records)
@@ -109,14 +121,16 @@ def extraction_run(
 
     Call it under the write lock.
     """
-    with engine.begin() as connection:
+    with writing(engine) as connection:
         mark_killed(connection, _VERB)
         run_id = _take_up(connection, fingerprint)
         if run_id is None:
             run_id = begin_run(connection, _VERB, {**arguments, _FINGERPRINT: fingerprint}, clock())
         done = _done_shards(connection, run_id)
     with run_to_its_end(engine, clock, run_id) as run:
-        yield Extraction(engine, run_id, done, run.counts)
+        extraction = Extraction(engine, run_id, done, run.counts)
+        run.on_good_end = extraction.keep_sum
+        yield extraction
 
 
 def _take_up(connection: Connection, fingerprint: str) -> int | None:
@@ -147,7 +161,7 @@ def _done_shards(connection: Connection, run_id: int) -> dict[int, dict[str, Any
 
 
 def shard_summaries(engine: Engine, run_id: int) -> list[Mapping[str, Any]]:
-    """The summaries of all shards that a run is done with."""
+    """The summaries of all shards that a run is done with; their sum, if it came to its end."""
     with engine.connect() as connection:
         return list(_done_shards(connection, run_id).values())
 
@@ -178,8 +192,8 @@ def records_of_run(engine: Engine, run_id: int | None = None) -> Iterator[str]:
         run_id = newest_extraction(engine)
         if run_id is None:
             raise StoreError("No records were extracted yet: run siteloom extract.")
-        return _records(engine, run_id, _is_not_withdrawn())
-    if not _is_extraction(engine, run_id):
+        return _records(engine, run_id, is_not_withdrawn())
+    if _asked_of_run(engine, run_id) is None:
         raise StoreError(f"There is no run {run_id} of extract: siteloom status lists the latest runs.")
     return _records(engine, run_id)
 
@@ -189,33 +203,67 @@ def extractions_in_force(connection: Connection) -> dict[str | None, int]:
     return runs_in_force(connection, _VERB)
 
 
+class InForce(NamedTuple):
+    """Which records hold: the run for each site that has one of its own, and under None for all others.
+
+    `sites` has the site of each wrapper that is in force.
+    """
+
+    runs: Mapping[str | None, int]
+    sites: Mapping[str, str]
+
+    def site_of(self, asked_for: str | None, wrapper: str, url: str) -> str | None:
+        """The site of a record of the run that was asked for a site or for all; None if it does not hold."""
+        site = asked_for or self.sites.get(wrapper) or site_of(url)
+        run_id = self.runs[asked_for]
+        return site if self.runs.get(site, run_id) == run_id else None
+
+
+def what_is_in_force(engine: Engine) -> InForce:
+    """Which records hold now: for each site, those of the newest run for it."""
+    columns = schema.wrappers.c
+    wrappers = select(columns.name, columns.site).where(is_in_force(schema.wrappers))
+    with engine.connect() as connection:
+        runs = extractions_in_force(connection)
+        return InForce(runs, {row.name: row.site for row in connection.execute(wrappers)})
+
+
+def run_as_it_was(engine: Engine, run_id: int) -> InForce | None:
+    """The records of a run of extract, as if no other had been; None if there is no such run."""
+    arguments = _asked_of_run(engine, run_id)
+    if arguments is None:
+        return None
+    return InForce({arguments.get("site"): run_id}, what_is_in_force(engine).sites)
+
+
+def _asked_of_run(engine: Engine, run_id: int) -> Mapping[str, Any] | None:
+    """What a run of extract was asked for; None if there is no such run."""
+    columns = schema.runs.c
+    query = select(columns.arguments).where(columns.verb == _VERB, columns.id == run_id)
+    with engine.connect() as connection:
+        found: Mapping[str, Any] | None = connection.execute(query).scalar_one_or_none()
+    return found
+
+
 def records_in_force(engine: Engine) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The records that hold now, each with its site: for each site, those of the newest run for it.
 
     Wrappers that are out of force by now are left out.
     """
-    with engine.connect() as connection:
-        in_force = extractions_in_force(connection)
-    sites = {wrapper.name: wrapper.site for wrapper in newest_wrappers(engine)}
-    for asked_for, run_id in in_force.items():
-        for row in map(json.loads, _records(engine, run_id, _is_not_withdrawn())):
-            site = asked_for or sites.get(row["wrapper"]) or site_of(row["url"])
-            if in_force.get(site, run_id) == run_id:
+    in_force = what_is_in_force(engine)
+    for asked_for, run_id in in_force.runs.items():
+        for row in map(json.loads, _records(engine, run_id, is_not_withdrawn())):
+            site = in_force.site_of(asked_for, row["wrapper"], row["url"])
+            if site is not None:
                 yield site, row
 
 
-def _is_not_withdrawn() -> ColumnElement[bool]:
+def is_not_withdrawn() -> ColumnElement[bool]:
+    """Whether a record was found by a wrapper that is still in force, or that is none of the workspace."""
     wrappers, columns = schema.wrappers, schema.records.c
     withdrawn = select(wrappers.c.name).where(is_newest(wrappers), wrappers.c.origin == WITHDRAWN)
     # Without a version, it was no wrapper of the workspace.
     return columns.wrapper_version.is_(None) | columns.wrapper.not_in(withdrawn)
-
-
-def _is_extraction(engine: Engine, run_id: int) -> bool:
-    columns = schema.runs.c
-    query = select(columns.id).where(columns.verb == _VERB, columns.id == run_id)
-    with engine.connect() as connection:
-        return connection.execute(query).one_or_none() is not None
 
 
 def records_as_of(
@@ -250,24 +298,12 @@ def _page_keys(engine: Engine, run_id: int, wanted: ColumnElement[bool]) -> list
 
 
 def _records(engine: Engine, run_id: int, wanted: ColumnElement[bool] | None = None) -> Iterator[str]:
-    """In batches, each found from where the last one ended: no answer is large, and none stays open."""
     columns = schema.records.c
-    batch = (
-        select(columns.content, columns.shard, columns.place)
-        .where(columns.run_id == run_id)
-        .order_by(columns.shard, columns.place)
-        .limit(_RECORDS_AT_A_TIME)
-    )
+    query = select(columns.content, columns.shard, columns.place).where(columns.run_id == run_id)
     if wanted is not None:
-        batch = batch.where(wanted)
-    following = batch
-    while True:
-        with engine.connect() as connection:
-            rows = connection.execute(following).all()
+        query = query.where(wanted)
+    for rows in row_batches(engine, query, [columns.shard, columns.place], _RECORDS_AT_A_TIME):
         yield from (row.content for row in rows)
-        if len(rows) < _RECORDS_AT_A_TIME:
-            return
-        following = batch.where(tuple_(columns.shard, columns.place) > tuple_(rows[-1].shard, rows[-1].place))
 
 
 def wrappers_of_urls(engine: Engine, urls: Sequence[str]) -> dict[str, str]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import insert, select, update
 
 from siteloom.store import schema
+from siteloom.store.database import writing
 from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.text import storable
 
@@ -24,14 +25,29 @@ _FAILURES_WAITING = 500
 
 
 class Run(NamedTuple):
-    """One run of a verb; its status is `running`, `done`, `failed`, `interrupted` or `killed`."""
+    """One run of a verb; its status is `running`, `done`, `failed`, `interrupted` or `killed`.
+
+    The fields stand in the order of the columns.
+    """
 
     id: int
     verb: str
+    arguments: dict[str, Any]
     started_at: datetime
     ended_at: datetime | None
     status: str
     counts: dict[str, int]
+
+    @property
+    def site(self) -> str | None:
+        """The only site it was about, if it was about one."""
+        site = self.arguments.get("site")
+        return site if isinstance(site, str) else None
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took, if its end is known; one that was taken up again counts from its first start."""
+        return None if self.ended_at is None else max(0.0, (self.ended_at - self.started_at).total_seconds())
 
 
 class RunRecorder:
@@ -57,7 +73,7 @@ class RunRecorder:
         """Write the failures that wait."""
         if self._waiting:
             with held_back_interrupt():  # between the two it would make them wait though they are written
-                with self._engine.begin() as connection:
+                with writing(self._engine) as connection:
                     save_failures(connection, self.id, self._waiting)
                 self._waiting.clear()
 
@@ -80,7 +96,7 @@ def save_failures(connection: Connection, run_id: int, failures: Sequence[Failur
 def runs_in_force(connection: Connection, verb: str, before: int | None = None) -> dict[str | None, int]:
     """The newest good run of a verb for each site that has its own, and under None that for all others.
 
-    One for the whole workspace replaces all before it, one for a single site those for the site. With
+    One for the whole workspace replaces all before it, one for a site or some sites those for these. With
     `before`, it is as it was when the run of this number began.
     """
     columns = schema.runs.c
@@ -89,9 +105,10 @@ def runs_in_force(connection: Connection, verb: str, before: int | None = None) 
         query = query.where(columns.id < before)
     found: dict[str | None, int] = {}
     for run_id, arguments in connection.execute(query.order_by(columns.id.desc())):
-        site = arguments.get("site")
-        found.setdefault(site, run_id)
-        if site is None:
+        sites = arguments.get("sites") or [arguments.get("site")]
+        for site in sites:
+            found.setdefault(site, run_id)
+        if None in sites:
             break
     return found
 
@@ -105,7 +122,7 @@ def recorded_run(
     Call it under the write lock: a run of the same verb that is still marked
     as running was then killed.
     """
-    with engine.begin() as connection:
+    with writing(engine) as connection:
         mark_killed(connection, verb)
         run_id = begin_run(connection, verb, arguments, clock())
     with run_to_its_end(engine, clock, run_id) as run:
@@ -142,7 +159,7 @@ def run_to_its_end(engine: Engine, clock: Callable[[], datetime], run_id: int) -
     finally:
         with held_back_interrupt():
             run.flush()
-            with engine.begin() as connection:
+            with writing(engine) as connection:
                 ended = update(schema.runs).where(schema.runs.c.id == run_id)
                 connection.execute(ended.values(ended_at=clock(), status=status, counts=dict(run.counts)))
                 if status == "done":

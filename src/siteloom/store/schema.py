@@ -170,7 +170,7 @@ records = Table(
     # Its number within the shard.
     Column("place", Integer, nullable=False),
     # A hash of the URL, which may be too long for an index here too.
-    Column("url_key", LargeBinary, nullable=False, index=True),
+    Column("url_key", LargeBinary, nullable=False),
     Column("url", Text, nullable=False),
     Column("wrapper", Text, nullable=False),
     # None of a wrapper that is not in the store.
@@ -178,9 +178,10 @@ records = Table(
     # JSON
     Column("content", Text, nullable=False),
     Index("ix_records_run_id_shard_place", "run_id", "shard", "place", unique=True),
+    Index("ix_records_url_key_run_id_shard_place", "url_key", "run_id", "shard", "place"),
 )
 
-# The shards of the pages that a run is done with.
+# The shards of the pages that a run is done with; when it has ended well, one row that sums them up.
 extracted_shards = Table(
     "extracted_shards",
     metadata,
@@ -403,4 +404,38 @@ jobs = Table(
     Column("created_at", UtcTime, nullable=False),
     Column("started_at", UtcTime),
     Column("ended_at", UtcTime),
+)
+
+# What records were linked last, in one row: by which attributes, and what came of it in numbers.
+linkings = Table(
+    "linkings",
+    metadata,
+    Column("run_id", RowId, ForeignKey("runs.id"), primary_key=True),
+    Column("content", JSON, nullable=False),
+    Column("at", UtcTime, nullable=False),
+)
+
+# The things that these records tell of. There is no index but their number: whatever is asked for is found by
+# going through them in order, and an index would only lead astray from it.
+entities = Table(
+    "entities",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    # How many sources tell of it, and in how many attributes they differ.
+    Column("sources", Integer, nullable=False),
+    Column("conflicts", Integer, nullable=False),
+    # The names of these attributes, each between two marks.
+    Column("conflicting", Text, nullable=False),
+    # All that is said of it, in small letters.
+    Column("words", Text, nullable=False),
+    # JSON
+    Column("content", Text, nullable=False),
+)
+
+# Clusters that a person found not worth annotating.
+dismissed_clusters = Table(
+    "dismissed_clusters",
+    metadata,
+    Column("cluster_id", RowId, ForeignKey("clusters.id"), primary_key=True, autoincrement=False),
+    Column("at", UtcTime, nullable=False),
 )

@@ -19,6 +19,7 @@ from siteloom.model import IndexDocument, Passage
 from siteloom.store import schema
 from siteloom.store.batches import batches
 from siteloom.store.clusters import cluster_names, clusters_called
+from siteloom.store.database import writing
 from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.keys import url_key
 from siteloom.store.reading import select_newest_pages
@@ -81,7 +82,7 @@ class SearchIndex:
         with self.engine.connect() as connection:
             if self._has_terms(connection):
                 return
-        with held_back_interrupt(), self.engine.begin() as connection:
+        with held_back_interrupt(), writing(self.engine) as connection:
             self._terms.make(connection)
             for batch in _stored(connection):
                 self._terms.add(connection, batch)
@@ -99,6 +100,12 @@ class SearchIndex:
     def unindexed_pages(self) -> list[NewestVersion]:
         """The pages whose newest version is missing, those of a site together, as they stand in the packs."""
         return self._versions(_select_unindexed())
+
+    def unindexed_count(self) -> int:
+        """How many pages these are."""
+        with self.engine.connect() as connection:
+            query = select(func.count()).select_from(_select_unindexed().subquery())
+            return int(connection.execute(query).scalar_one())
 
     def indexed_pages(self, site: str) -> list[NewestVersion]:
         """The pages of a site whose newest version is there, as they stand in the packs."""
@@ -118,7 +125,7 @@ class SearchIndex:
 
     def set_counted_pages(self, site: str, count: int) -> None:
         """Remember that all pages of a site were indexed by a table that had counted so many."""
-        with held_back_interrupt(), self.engine.begin() as connection:
+        with held_back_interrupt(), writing(self.engine) as connection:
             _set_mark(connection, _COUNTED_PAGES + storable(site), str(count))
 
     def add_pages(self, pages: Iterable[tuple[NewestVersion, IndexDocument]]) -> None:
@@ -129,7 +136,7 @@ class SearchIndex:
                 for page, document in batch
             ]
             is_one = schema.search_documents.c.version_id.in_([page.version_id for page, _ in batch])
-            with held_back_interrupt(), self.engine.begin() as connection:
+            with held_back_interrupt(), writing(self.engine) as connection:
                 self._take_out(connection, is_one)
                 self._add(connection, rows, [document.passages for _, document in batch])
 
@@ -165,13 +172,13 @@ class SearchIndex:
                 self._add_records(fresh)
         for ids in batches(outdated.values(), _READ_AT_A_TIME):
             self._remove(columns.id.in_(ids))
-        with held_back_interrupt(), self.engine.begin() as connection:
+        with held_back_interrupt(), writing(self.engine) as connection:
             _set_mark(connection, _ATTRIBUTES, json.dumps(sorted(attributes)))
             _set_mark(connection, _RECORDS, state)
         return added, len(outdated)
 
     def _add_records(self, documents: Mapping[bytes, IndexDocument]) -> None:
-        with held_back_interrupt(), self.engine.begin() as connection:
+        with held_back_interrupt(), writing(self.engine) as connection:
             keys = {url_key(document.site, document.url) for document in documents.values()}
             urls = schema.urls.c
             found = connection.execute(select(urls.key, urls.id).where(urls.key.in_(keys)))
@@ -205,7 +212,7 @@ class SearchIndex:
         with self.engine.connect() as connection:
             outdated = connection.execute(select(columns.id).where(condition)).scalars().all()
         for ids in batches(outdated, _WRITTEN_AT_A_TIME):
-            with held_back_interrupt(), self.engine.begin() as connection:
+            with held_back_interrupt(), writing(self.engine) as connection:
                 self._take_out(connection, columns.id.in_(ids))
         return len(outdated)
 

@@ -19,7 +19,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from siteloom.errors import StoreError
 from siteloom.model import LONGEST_SOURCE, Seed
 from siteloom.store import schema
-from siteloom.store.batches import batches
+from siteloom.store.batches import batches, row_batches
+from siteloom.store.database import writing
 from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.keys import seed_key
 from siteloom.store.text import storable, storable_json
@@ -80,9 +81,9 @@ def add_seeds(
         count += len(batch)
         sources.update({storable(seed.source) for seed in batch})
         rows = {row["key"]: row for row in (_row(seed, common) for seed in batch)}
-        with held_back_interrupt(), engine.begin() as connection:
+        with held_back_interrupt(), writing(engine) as connection:
             _save(connection, list(rows.values()))
-    with held_back_interrupt(), engine.begin() as connection:
+    with held_back_interrupt(), writing(engine) as connection:
         is_new = schema.seeds.c.id > last_id
         added: int = connection.execute(select(func.count()).where(is_new)).scalar_one()
         if replaced is not None:
@@ -138,22 +139,10 @@ def _counts() -> ColumnElement[bool]:
 
 
 def _rows(engine: Engine, *conditions: ColumnElement[bool]) -> Iterator[Row[*tuple[Any, ...]]]:
-    """In batches, each found from where the last one ended: no answer is large, and none stays open."""
     columns = schema.seeds.c
-    batch = (
-        select(columns.id, columns.source, columns.content, columns.url, columns.confidence)
-        .where(*conditions)
-        .order_by(columns.id)
-        .limit(_READ_AT_A_TIME)
-    )
-    following = batch
-    while True:
-        with engine.connect() as connection:
-            rows = connection.execute(following).all()
+    query = select(columns.id, columns.source, columns.content, columns.url, columns.confidence)
+    for rows in row_batches(engine, query.where(*conditions), [columns.id], _READ_AT_A_TIME):
         yield from rows
-        if len(rows) < _READ_AT_A_TIME:
-            return
-        following = batch.where(columns.id > rows[-1].id)
 
 
 def seed_sources(engine: Engine) -> list[SeedSource]:
@@ -182,7 +171,7 @@ def withdraw_seeds(engine: Engine, source: str) -> int:
     columns = schema.seeds.c
     name = storable(source)
     is_left = select(columns.id).where(columns.source == name, columns.is_grown).limit(1)
-    with held_back_interrupt(), engine.begin() as connection:
+    with held_back_interrupt(), writing(engine) as connection:
         removed = _remove(connection, name, ~columns.is_grown)
         if not removed and connection.execute(is_left).one_or_none() is not None:
             raise StoreError(

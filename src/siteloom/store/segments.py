@@ -16,6 +16,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from siteloom.errors import StoreError
 from siteloom.store import schema
+from siteloom.store.database import writing
 from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.reading import Place, select_places
 from siteloom.store.writer import HTML
@@ -82,7 +83,7 @@ def add_segments(
         site_id = connection.execute(
             select(schema.sites.c.id).where(schema.sites.c.name == site)
         ).scalar_one()
-    with held_back_interrupt(), engine.begin() as connection:
+    with held_back_interrupt(), writing(engine) as connection:
         if not counted.counted_to:
             _insert_empty(connection, site_id)
         change = (

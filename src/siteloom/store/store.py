@@ -28,7 +28,6 @@ from siteloom.store.carried_schemas import carry_schemas
 from siteloom.store.changes import (
     all_watches,
     latest_checks,
-    latest_outcomes,
     latest_repairs,
     newest_checks,
     newest_outcomes,
@@ -49,17 +48,21 @@ from siteloom.store.clusters import (
     latest_templates,
     save_clusters,
 )
-from siteloom.store.growth import GrownSite, grown_sites, save_grown_site
+from siteloom.store.entities import Entities
+from siteloom.store.growth import GrownSite, accept_grown_site, grown_sites, save_grown_site
 from siteloom.store.jobs import Jobs
 from siteloom.store.keys import content_hash
 from siteloom.store.lock import is_locked, write_lock
 from siteloom.store.packs import Document, Pack
+from siteloom.store.page_index import PageIndex
+from siteloom.store.page_urls import PageUrls
 from siteloom.store.reading import (
     BlockPart,
     PackedPages,
     Place,
     as_page,
     documents_at,
+    is_page,
     known_resources,
     newest_places,
     packed_shards,
@@ -68,6 +71,7 @@ from siteloom.store.reading import (
     select_newest_pages,
     select_places_of,
 )
+from siteloom.store.record_table import RecordTable
 from siteloom.store.records import (
     extraction_run,
     extractions_in_force,
@@ -79,7 +83,9 @@ from siteloom.store.records import (
     shard_summaries,
     wrappers_of_urls,
 )
-from siteloom.store.runs import Run, RunRecorder, recorded_run
+from siteloom.store.reviewing import Reviewing, carry_dismissals
+from siteloom.store.run_history import RunHistory
+from siteloom.store.runs import RunRecorder, recorded_run
 from siteloom.store.search_index import SearchIndex
 from siteloom.store.seeds import add_seeds, seed_sources, stored_seeds, withdraw_seeds
 from siteloom.store.segments import add_segments, counted_segments, uncounted_versions
@@ -97,14 +103,15 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from sqlalchemy import Engine, Select
+    from sqlalchemy import Connection, Engine, Select
 
     from siteloom.model import Attribute, Cluster, Page, Seed, Template
     from siteloom.store.annotations import Annotation
-    from siteloom.store.changes import CheckOutcome, StoredCheck, StoredRepair, StoredWatch
+    from siteloom.store.changes import PastCheck, StoredCheck, StoredRepair, StoredWatch
     from siteloom.store.cluster_summaries import ClusterSummary
     from siteloom.store.growth import GrownState
     from siteloom.store.records import Extraction, StoredRecord
+    from siteloom.store.runs import Run
     from siteloom.store.seeds import SeedCounts, SeedSource
     from siteloom.store.segments import CountedSegments, UncountedVersion
     from siteloom.store.wrappers import StoredWrapper
@@ -139,17 +146,26 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """An open store. `backup` says where the state before an upgrade is, if opening needed one."""
+    """An open store. `backup` says where the state before an upgrade is, if opening needed one.
+
+    With `on_busy`, whatever writes waits for another process that does, and calls it now and then meanwhile.
+    """
 
     folder: Path
     engine: Engine
     clock: Callable[[], datetime]
     backup: str | None
+    on_busy: Callable[[], object] | None = None
 
     @property
     def packs_folder(self) -> Path:
         """The folder of the pack files."""
         return self.folder / PACKS_FOLDER
+
+    @property
+    def is_being_written(self) -> bool:
+        """Whether a process is writing now, so that no other can."""
+        return is_locked(self.folder)
 
     def close(self) -> None:
         """Give the connections back."""
@@ -161,7 +177,7 @@ class Store:
     ) -> Iterator[tuple[RunRecorder, PageWriter]]:
         """A recorded run and a writer of pages; no other process can write meanwhile."""
         with (
-            write_lock(self.folder),
+            write_lock(self.folder, self.on_busy),
             recorded_run(self.engine, self.clock, "ingest", arguments) as run,
             PageWriter(
                 self.engine, self.packs_folder, now=self.clock(), counts=run.counts, jobs=jobs
@@ -172,7 +188,10 @@ class Store:
     @contextmanager
     def recording(self, verb: str, arguments: Mapping[str, object]) -> Iterator[RunRecorder]:
         """A recorded run that writes to the tables; no other process can write meanwhile."""
-        with write_lock(self.folder), recorded_run(self.engine, self.clock, verb, arguments) as run:
+        with (
+            write_lock(self.folder, self.on_busy),
+            recorded_run(self.engine, self.clock, verb, arguments) as run,
+        ):
             yield run
 
     @contextmanager
@@ -182,7 +201,12 @@ class Store:
         Clusters are known by numbers, and those change.
         """
         with self.recording("cluster", arguments) as run:
-            run.on_good_end = lambda connection: carry_schemas(connection, run.id, self.clock())
+
+            def carry(connection: Connection) -> None:
+                carry_schemas(connection, run.id, self.clock())
+                carry_dismissals(connection, run.id, self.clock())
+
+            run.on_good_end = carry
             yield run
 
     @contextmanager
@@ -194,7 +218,7 @@ class Store:
         not come to a good end, that run goes on; else another begins.
         """
         with (
-            write_lock(self.folder),
+            write_lock(self.folder, self.on_busy),
             extraction_run(self.engine, self.clock, arguments, fingerprint) as extraction,
         ):
             yield extraction
@@ -246,13 +270,7 @@ class Store:
 
     def runs(self, limit: int) -> tuple[Run, ...]:
         """The latest runs, newest first."""
-        columns = [schema.runs.c[name] for name in Run._fields]
-        query = select(*columns).order_by(schema.runs.c.id.desc()).limit(limit)
-        runs = [Run(*row) for row in self._rows(query)]
-        if is_locked(self.folder):
-            return tuple(runs)
-        # A run holds the lock as long as it lives; the next one will write down that this one was killed.
-        return tuple(run._replace(status="killed") if run.status == "running" else run for run in runs)
+        return tuple(reversed(self.run_history.runs(limit=limit)))
 
     def failures(self, run_id: int) -> Iterator[Failure]:
         """The failures of a run, in the order they happened."""
@@ -292,10 +310,9 @@ class Store:
         """The numbers by which some pages can be asked for, in the order of their addresses."""
         return page_ids(self.engine, addresses)
 
-    def newest_place(self, address: PageAddress) -> Place:
-        """Where the newest version of a page stands, by which one version is told from another."""
-        (place,) = newest_places(self.engine, [address])
-        return place
+    def newest_places(self, addresses: Sequence[PageAddress]) -> list[Place]:
+        """Where the newest versions of pages stand, by which one version is told from another."""
+        return list(newest_places(self.engine, addresses))
 
     def page_by_id(self, page_id: int) -> tuple[PageAddress, Page] | None:
         """Where the page of a number is, and its newest version; None if there is no such page."""
@@ -323,11 +340,9 @@ class Store:
 
     def page_count(self, site: str) -> int:
         """How many pages there are of a site."""
-        urls, versions = schema.urls.c, schema.versions.c
-        is_page = select(versions.id).where(versions.url_id == urls.id, versions.media_type == HTML).exists()
         query = select(func.count()).select_from(schema.urls).join(schema.sites)
         with self.engine.connect() as connection:
-            found = connection.execute(query.where(schema.sites.c.name == site, is_page))
+            found = connection.execute(query.where(schema.sites.c.name == site, is_page()))
             return int(found.scalar_one())
 
     def cluster_edition(self, name: str) -> int | None:
@@ -475,9 +490,39 @@ class Store:
         return SearchIndex(self.engine)
 
     @property
+    def page_index(self) -> PageIndex:
+        """Single pages: where they are found, their versions and clusters."""
+        return PageIndex(self.engine)
+
+    @property
+    def record_table(self) -> RecordTable:
+        """The records that hold now, or those of a run, to be filtered, sorted and paged."""
+        return RecordTable(self.engine)
+
+    @property
     def jobs(self) -> Jobs:
         """Long work that was asked for through the server."""
         return Jobs(self.engine, self.clock)
+
+    @property
+    def run_history(self) -> RunHistory:
+        """Runs and checks over time."""
+        return RunHistory(self.engine, self.folder)
+
+    @property
+    def reviewing(self) -> Reviewing:
+        """What waits for a person."""
+        return Reviewing(self.engine, self.clock)
+
+    @property
+    def entities(self) -> Entities:
+        """The things that records tell of, as they were linked last."""
+        return Entities(self.engine, self.clock)
+
+    @property
+    def page_urls(self) -> PageUrls:
+        """The URLs of pages, without the pages."""
+        return PageUrls(self.engine)
 
     @property
     def accounts(self) -> Accounts:
@@ -523,11 +568,7 @@ class Store:
         """All checks or those of one wrapper, the newest first; no more than the limit, if there is one."""
         return latest_checks(self.engine, wrapper, limit)
 
-    def check_outcomes(self, limit: int) -> list[CheckOutcome]:
-        """What came of the latest checks of all wrappers, the oldest of them first."""
-        return latest_outcomes(self.engine, limit)
-
-    def newest_outcomes(self) -> list[CheckOutcome]:
+    def newest_outcomes(self) -> list[PastCheck]:
         """What came of the newest check of each kind of each wrapper."""
         return newest_outcomes(self.engine)
 
@@ -632,6 +673,13 @@ class Store:
         """What became of each site that was to be wrapped from seeds, by name."""
         return grown_sites(self.engine)
 
+    def accept_grown_site(self, site: str, author: str, version: int | None = None) -> bool:
+        """Write down who has looked at a site that was wrapped and found it right; False if there is none.
+
+        If they have looked at a version of its wrapper, only that one is meant.
+        """
+        return accept_grown_site(self.engine, site, version, author, self.clock())
+
     def counted_segments(self, site: str) -> CountedSegments:
         """The segment table of a site, and up to which version of any page it has counted."""
         return counted_segments(self.engine, site)
@@ -706,15 +754,18 @@ class Store:
 
     def _newest_pages(self, site: str | None) -> list[BlockPart]:
         """Where the newest version of each page stands; by blocks, so that a million take little room."""
-        query = select_newest_pages()
+        name = schema.sites.c.name.label("site")
+        query = select_newest_pages().add_columns(name).join(schema.sites)
         if site is not None:
-            query = query.join(schema.sites).where(schema.sites.c.name == site)
+            query = query.where(name == site)
         query = query.order_by(schema.packs.c.id, schema.versions.c.block_offset, schema.versions.c.slot)
         with self.engine.connect() as connection:
             rows = connection.execution_options(stream_results=True).execute(query)
             return [
-                BlockPart(intern(file), offset, tuple(row.slot for row in block))
-                for (file, offset), block in groupby(rows, key=attrgetter("file", "block_offset"))
+                BlockPart(intern(file), offset, tuple(row.slot for row in block), intern(name))
+                for (file, offset, name), block in groupby(
+                    rows, key=attrgetter("file", "block_offset", "site")
+                )
             ]
 
     def _documents(self, query: Select[*tuple[Any, ...]]) -> list[Document]:

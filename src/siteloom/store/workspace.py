@@ -50,9 +50,16 @@ def workspace_exists(settings: StoreSettings) -> bool:
 
 
 def open_store(
-    settings: StoreSettings, *, create: bool = False, clock: Callable[[], datetime] = _now
+    settings: StoreSettings,
+    *,
+    create: bool = False,
+    clock: Callable[[], datetime] = _now,
+    on_busy: Callable[[], object] | None = None,
 ) -> Store:
-    """The store of a workspace, its tables brought up to date; with `create`, made if it is not there."""
+    """The store of a workspace, its tables brought up to date; with `create`, made if it is not there.
+
+    Who writes to it while another process does is refused, unless `on_busy` says whom to tell of the waiting.
+    """
     folder = Path(settings.workspace).absolute()  # the process may change its own folder later
     url = postgres_url(settings.url) if settings.url else sqlite_url(folder)
     if not create and not workspace_exists(settings):
@@ -63,16 +70,18 @@ def open_store(
     with ExitStack() as on_failure:
         on_failure.callback(engine.dispose)
         try:
-            backup = _make_ready(folder, engine, clock())
+            backup = _make_ready(folder, engine, clock(), on_busy)
         except OSError as error:
             raise StoreError(
                 f"The workspace {folder} cannot be opened: {error.strerror or error}."
             ) from error
         on_failure.pop_all()
-    return Store(folder, engine, clock, backup)
+    return Store(folder, engine, clock, backup, on_busy)
 
 
-def _make_ready(folder: Path, engine: Engine, now: datetime) -> str | None:
+def _make_ready(
+    folder: Path, engine: Engine, now: datetime, on_busy: Callable[[], object] | None
+) -> str | None:
     """Make what is missing of a workspace or bring it up to date; returns where a backup is, if any was made.
 
     A writer cuts off what a pack holds beyond what the tables know, so tables
@@ -82,7 +91,7 @@ def _make_ready(folder: Path, engine: Engine, now: datetime) -> str | None:
     if marker is not None and is_up_to_date(engine) and _owner(engine) == marker.id:
         return None  # without the lock, so that one can read while another writes
     folder.mkdir(parents=True, exist_ok=True)
-    with write_lock(folder), claim_lock(engine):
+    with write_lock(folder, on_busy), claim_lock(engine):
         marker = _read_marker(folder, engine.dialect.name)  # another process may just have made it
         owner = _owner(engine)
         if owner is None and any((folder / PACKS_FOLDER).glob("*/*")):

@@ -6,19 +6,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import func, insert, select
 
-from siteloom.errors import StoreError
+from siteloom.errors import NotStored, StoreError
+from siteloom.spacing import some_names
 from siteloom.store import schema
+from siteloom.store.database import writing
 from siteloom.store.lock import wait_for_tables
 from siteloom.store.text import is_storable, storable
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from sqlalchemy import ColumnElement, Engine, Table
+    from sqlalchemy import ColumnElement, Connection, Engine, Table
 
 # Room for a site's name and a number behind it; PostgreSQL refuses to index far longer ones.
 _LONGEST_NAME = 300
-_NAMES_TOLD = 5
 
 WITHDRAWN = "withdrawn"
 """What made a version by which its wrapper is out of force, until another version is kept."""
@@ -40,6 +41,14 @@ def save_wrapper(
     engine: Engine, name: str, site: str, text: str, *, at: datetime, origin: str, note: str
 ) -> int:
     """Keep a wrapper as the next version under its name; returns the number of that version."""
+    with writing(engine) as connection:
+        return add_version(connection, name, site, text, at=at, origin=origin, note=note)
+
+
+def add_version(
+    connection: Connection, name: str, site: str, text: str, *, at: datetime, origin: str, note: str
+) -> int:
+    """The same within a transaction."""
     for what, value in {"name": name, "site": site, "text": text}.items():
         if not is_storable(value):
             raise StoreError(f"The {what} of the wrapper {name!r} holds a character that databases refuse.")
@@ -56,9 +65,8 @@ def save_wrapper(
         origin=origin,
         note=storable(note),
     )
-    with engine.begin() as connection:
-        wait_for_tables(connection)  # else two processes could both find the same version to be the next
-        version: int = connection.execute(row.returning(columns.version)).scalar_one()
+    wait_for_tables(connection)  # else two processes could both find the same version to be the next
+    version: int = connection.execute(row.returning(columns.version)).scalar_one()
     return version
 
 
@@ -88,11 +96,10 @@ def newest_wrappers(engine: Engine) -> list[StoredWrapper]:
 
 def wrapper_versions(engine: Engine, name: str) -> list[StoredWrapper]:
     """All versions of a wrapper, the newest last."""
-    found = _wrappers(engine, schema.wrappers.c.name == name)
+    found = _wrappers(engine, schema.wrappers.c.name == storable(name))
     if not found:
         known = [wrapper.name for wrapper in newest_wrappers(engine)]
-        some = ", ".join(known[:_NAMES_TOLD]) + (", ..." if len(known) > _NAMES_TOLD else "")
-        raise StoreError(f"There is no wrapper {name}: there are {some or 'none yet'}.")
+        raise NotStored(f"There is no wrapper {name}: there are {some_names(known) or 'none yet'}.")
     return found
 
 
@@ -105,7 +112,7 @@ def wrapper_version(engine: Engine, name: str, version: int | None = None) -> St
         if wrapper.version == version:
             return wrapper
     known = ", ".join(str(wrapper.version) for wrapper in versions)
-    raise StoreError(f"There is no version {version} of the wrapper {name}: there are {known}.")
+    raise NotStored(f"There is no version {version} of the wrapper {name}: there are {known}.")
 
 
 def _wrappers(engine: Engine, condition: ColumnElement[bool]) -> list[StoredWrapper]:

@@ -7,6 +7,7 @@ Blocks of several sites share a transaction, for its price is high.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from sqlalchemy import bindparam, insert, select, update
 
 from siteloom.model import Failure, Page, Resource
 from siteloom.store import schema
+from siteloom.store.database import writing
 from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.keys import content_hash, folder_name, url_key
 from siteloom.store.packs import Document, PackAppender, encode_block
@@ -24,6 +26,7 @@ from siteloom.store.text import is_storable
 
 if TYPE_CHECKING:
     from collections import Counter
+    from collections.abc import Callable
     from datetime import datetime
     from pathlib import Path
 
@@ -42,6 +45,10 @@ _PAGES_OF_A_COMMIT = 4_000
 # How many pages are looked up in the tables together.
 _PAGES_LOOKED_UP = 32
 _BYTES_LOOKED_UP = 8_000_000
+# A source is slow that gives no more pages in so many seconds: they are dear, as those from the web are, and
+# do not wait for more of their site.
+_SECONDS_WAITING = 30.0
+_PAGES_OF_A_SLOW_SOURCE = 1_000
 # A pack is the unit of work that worker processes share out among them.
 _BYTES_OF_A_PACK = 256_000_000
 # The longest name that a host can have; PostgreSQL refuses to index far longer ones.
@@ -105,7 +112,14 @@ class PageWriter:
     """
 
     def __init__(
-        self, engine: Engine, packs_folder: Path, *, now: datetime, counts: Counter[str], jobs: int
+        self,
+        engine: Engine,
+        packs_folder: Path,
+        *,
+        now: datetime,
+        counts: Counter[str],
+        jobs: int,
+        seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         self._engine = engine
         self._packs_folder = packs_folder
@@ -117,6 +131,9 @@ class PageWriter:
         self._blocks: dict[str, _Batch] = {}  # of each site, not full yet
         self._compressing: deque[_Block] = deque()
         self._uncommitted: dict[tuple[bytes, bytes], _Incoming] = {}
+        self._seconds = seconds
+        self._looked_at = seconds()  # when it was last asked whether the source is slow
+        self._added_since = 0
 
     def __enter__(self) -> Self:
         return self
@@ -153,6 +170,11 @@ class PageWriter:
         if self._arrived.is_full(_PAGES_LOOKED_UP, _BYTES_LOOKED_UP):
             with held_back_interrupt():
                 self._sort_in()
+        self._added_since += 1
+        if self._seconds() - self._looked_at >= _SECONDS_WAITING:
+            if self._added_since <= _PAGES_OF_A_SLOW_SOURCE:
+                self.flush()
+            self._looked_at, self._added_since = self._seconds(), 0
         return None
 
     def flush(self) -> None:
@@ -167,7 +189,7 @@ class PageWriter:
         """Set apart what is known already, and put the rest into blocks."""
         seen_again: dict[int, datetime] = {}
         arrived, self._arrived = self._arrived, _Batch()
-        with self._engine.begin() as connection:
+        with writing(self._engine) as connection:
             known = _known_versions(connection, arrived.items)
             for item in arrived.items:
                 version = known.get((item.key, item.content))
@@ -220,7 +242,7 @@ class PageWriter:
         """Put the next block of each of some sites into the store."""
         compressed = {site: block.compressed.result() for site, block in batch.items()}
         items = [item for block in batch.values() for item in block.items]
-        with self._engine.begin() as connection:
+        with writing(self._engine) as connection:
             site_ids = _site_ids(connection, list(batch))
             ends = _pack_ends(connection, site_ids)
             offsets = self._append(connection, ends, compressed)
