@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from siteloom.config import PagesSettings
 from siteloom.errors import SourceError
@@ -17,9 +17,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 SourceItem: TypeAlias = Page | Resource | Failure | Skipped
+FileFormat = Literal["WARC", "JSON Lines", "Parquet", "HTML"]
 
 _JSON_LINES_SUFFIXES = (".jsonl", ".ndjson", ".jl")
 _COMPRESSION_SUFFIXES = (".gz", ".zst", ".bz2", ".xz")
+
+FILE_SUFFIXES = (
+    *HTML_SUFFIXES,
+    ".parquet",
+    *(name + packed for name in (".warc", *_JSON_LINES_SUFFIXES) for packed in ("", *_COMPRESSION_SUFFIXES)),
+)
+"""What the names of files that are sources end in."""
 
 
 class PageSource(Protocol):
@@ -51,20 +59,32 @@ def open_source(
     if is_folder:
         return Folder.open(path, settings)
 
-    name = path.name.lower()
-    bare_name = name.removesuffix(_ending(name, _COMPRESSION_SUFFIXES))
-    if bare_name.endswith(".warc"):
-        return Warc(path, settings, with_resources)
-    if bare_name.endswith(_JSON_LINES_SUFFIXES):
-        return JsonLines(path, settings)
-    if name.endswith(".parquet"):
-        return Parquet.open(path, settings)
-    if name.endswith(HTML_SUFFIXES):
-        return HtmlFile(path, settings)
+    match file_format(path.name):
+        case "WARC":
+            return Warc(path, settings, with_resources)
+        case "JSON Lines":
+            return JsonLines(path, settings)
+        case "Parquet":
+            return Parquet.open(path, settings)
+        case "HTML":
+            return HtmlFile(path, settings)
     raise SourceError(
         f"Cannot tell what {location!s} is: a source is a folder of HTML files, or a file named "
         ".html, .warc, .parquet or .jsonl (.warc and .jsonl also compressed, such as .warc.gz)."
     )
+
+
+def file_format(file_name: str) -> FileFormat | None:
+    """What pages in a file are written in, as its name tells; None of a file that is no source."""
+    name = file_name.lower()
+    bare_name = name.removesuffix(_ending(name, _COMPRESSION_SUFFIXES))
+    if bare_name.endswith(".warc"):
+        return "WARC"
+    if bare_name.endswith(_JSON_LINES_SUFFIXES):
+        return "JSON Lines"
+    if name.endswith(".parquet"):
+        return "Parquet"
+    return "HTML" if name.endswith(HTML_SUFFIXES) else None
 
 
 def read_sources(sources: Iterable[PageSource]) -> Iterator[SourceItem]:

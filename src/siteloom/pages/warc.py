@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from siteloom.config import PagesSettings
 
-_HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _WARC_MAGIC = b"WARC/"
@@ -150,7 +150,7 @@ class Warc:
         if status != 200:
             return Skipped(url, f"status {status}")
         media_type = (record.http_content_type or "").lower()
-        is_html = media_type in _HTML_TYPES
+        is_html = media_type in HTML_TYPES
         is_wanted_resource = self.with_resources and (
             media_type == "text/css" or media_type.startswith("image/")
         )

@@ -1,0 +1,399 @@
+"""Pages from the web: real processes that fetch from a real server."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import pickle
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from siteloom.config import CrawlSettings, PagesSettings
+from siteloom.errors import MissingExtra, UsageError
+from siteloom.model import Failure, Page, Skipped
+from siteloom.pages.crawl import Crawl, checked_url, is_public, source
+from siteloom.pages.crawl.frontier import Found, Frontier, template_shape
+
+from .web_site import A_LIST, GUIDE, LARGE, WebSite, served_site
+
+ROOT = Path(__file__).parents[2]
+HERE = CrawlSettings(delay=0, timeout=3, private=True, contact="crawls@example.org")
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[WebSite]:
+    with served_site() as site:
+        yield site
+
+
+def fetch(crawl: Crawl) -> dict[str, Page | Failure | Skipped]:
+    items = list(crawl.read())
+    by_url = {item.url: item for item in items}
+    assert len(by_url) == len(items)
+    return by_url
+
+
+def reason(item: Page | Failure | Skipped) -> str:
+    assert not isinstance(item, Page)
+    return item.reason
+
+
+def test_each_url_of_a_list_is_a_page_or_a_failure_with_its_reason(site: WebSite) -> None:
+    unused = "http://127.0.0.1:1/ü"
+    no_name = "http://a..b/"
+    paths = (
+        *("/moved", "/latin", "/loop", "/slow", "/large", "/packed", "/data", "/untyped"),
+        *("/broken", "/busy", "/door", "/members/ann", "/nowhere", "/latin#top"),
+    )
+    urls = (*(site.address + path for path in paths), unused, no_name)
+    begin = len(site.asked)
+    found = fetch(Crawl(urls, len(urls), settings=HERE, pages=PagesSettings(LARGE - 1)))
+    asked = site.asked[begin:]
+
+    page = found[site.address + A_LIST]  # where /moved leads to
+    assert isinstance(page, Page)
+    assert (page.html, page.charset) == (GUIDE[A_LIST], "utf-8")
+    assert page.fetched_at is not None
+    assert datetime.now(UTC) - page.fetched_at < timedelta(minutes=1)
+    latin = found[site.address + "/latin"]
+    assert isinstance(latin, Page)
+    assert latin.charset == "iso-8859-1"
+    assert isinstance(found[site.address + "/busy"], Page)
+    assert found[site.address + "/door"] == Skipped(
+        site.address + "/door", "redirected to a page that was fetched before"
+    )
+    failures = {url: item for url, item in found.items() if isinstance(item, Failure)}
+    assert {url.removeprefix(site.address): item.reason for url, item in failures.items()} == {
+        "/loop": "too many redirects",
+        "/slow": "too slow",
+        "/large": "page too large",
+        "/packed": "page too large",
+        "/data": "not HTML",
+        "/untyped": "not HTML",
+        "/broken": "status 500",
+        "/members/ann": "forbidden by robots.txt",
+        "/nowhere": "status 404",
+        unused: "connection refused",
+        no_name: "unknown host",
+    }
+    assert failures[unused].detail == ""
+    assert failures[site.address + "/data"].detail == "it is application/json"
+    assert len(found) == len(paths) + 1  # the fragment does not make another page
+
+    counted = Counter(path for path, _, _ in asked)
+    assert counted["/members/ann"] == 0
+    assert counted["/robots.txt"] == 1
+    assert counted["/broken"] == 3
+    busy = [moment for path, moment, _ in asked if path == "/busy"]
+    assert busy[1] - busy[0] >= 0.95
+    (agent,) = {agent for _, _, agent in asked}
+    assert re.fullmatch(r"Siteloom/[0-9.a-z]+ \(\+crawls@example\.org\)", agent)
+
+
+def test_from_a_start_page_all_shapes_of_the_site_get_their_share(site: WebSite) -> None:
+    begin = len(site.asked)
+    found = fetch(Crawl((site.address + "/",), 60, follows=True, settings=HERE))
+    paths = [path for path, _, _ in site.asked[begin:]]
+    pages = [url for url, item in found.items() if isinstance(item, Page)]
+    assert len(pages) == 60
+    shapes = Counter(url.removeprefix(site.address).split("/")[1] for url in pages)
+    assert {"", "cuisine", "restaurants", "calendar", "nest"} <= shapes.keys()
+    assert max(shapes["calendar"], shapes["nest"]) <= 15
+    assert shapes["restaurants"] >= 15
+    assert "/members/ann" not in paths
+    assert reason(found[site.address + "/members/ann"]) == "forbidden by robots.txt"
+    assert found[site.address + "/away"] == Skipped(site.address + "/away", "redirected to another site")
+    assert paths.count("/") == 1  # and not a second time at the other address
+    assert found[site.address + "/data"] == Skipped(site.address + "/data", "not HTML but application/json")
+    assert isinstance(found[site.address + "/nowhere"], Failure)
+    assert site.address + "/moved" not in pages
+    assert site.address + "/nest/" in pages  # which is linked behind links that lead nowhere
+
+
+def test_a_process_that_cannot_begin_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "_PROGRAM", "no.such.program")
+    (lost,) = Crawl(("http://x.example/" + "x" * 1_000_000,), 1).read()
+    assert isinstance(lost, Failure)
+    assert (lost.reason, lost.detail) == ("process lost", "what fetches pages ended with status 1")
+
+
+def test_nothing_within_private_networks_is_fetched(site: WebSite) -> None:
+    names = (
+        "127.0.0.1",
+        "LocalHost",
+        "127.1",
+        "2130706433",
+        "0x7f.0.0.1",
+        "0.0.0.0",
+        "[::1]",
+        "[::ffff:7f00:1]",
+    )
+    urls = tuple(f"http://{name}:{site.port}/" for name in names)
+    begin = len(site.asked)
+    found = fetch(Crawl(urls, len(urls), settings=CrawlSettings(delay=0)))
+    assert {reason(item) for item in found.values()} == {"private address"}
+    assert len(found) == len(names)
+    assert len(site.asked) == begin
+
+
+def test_redirects_and_names_do_not_lead_into_private_networks(
+    site: WebSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "_PROGRAM", "tests.pages.crawl_near_127_0_0_1")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")  # which would find addresses on its own
+    hosts = ("inside", "both", "outside")
+    urls = (site.address + "/away", *(f"http://{name}.example:{site.port}/latin" for name in hosts))
+    found = fetch(Crawl(urls, len(urls), settings=CrawlSettings(delay=0)))
+    away, inside, both, outside = (found[url] for url in urls)
+    assert away == Failure(
+        site.address + "/away",
+        "private address",
+        "127.0.0.2 is within a private network: to allow this, set private = true under [crawl] in "
+        "siteloom.toml, or SITELOOM_CRAWL_PRIVATE=true, and start Siteloom again; "
+        f"redirected to http://127.0.0.2:{site.port}/",
+    )
+    assert reason(inside) == "private address"
+    assert isinstance(both, Page)
+    assert isinstance(outside, Page)
+
+
+def children() -> set[int]:
+    """The processes that this one has started and that still run."""
+    tasks = Path("/proc/self/task").glob("*/children")
+    return {int(pid) for task in tasks for pid in task.read_text().split()}
+
+
+def test_whoever_stops_reading_ends_the_process(site: WebSite) -> None:
+    before = children()
+    items = iter(Crawl((site.address + "/calendar/2026/1",), 100_000, follows=True, settings=HERE).read())
+    assert isinstance(next(items), Page)
+    (process,) = children() - before
+    items.close()  # type: ignore[attr-defined]
+    assert children() == before
+
+    items = iter(Crawl((site.address + "/calendar/2026/1",), 100_000, follows=True, settings=HERE).read())
+    first = next(items)
+    (process,) = children() - before
+    os.kill(process, signal.SIGKILL)
+    *_, last = items
+    assert last == Failure(first.url, "process lost", "what fetches pages ended with status -9")
+    assert children() == before
+
+
+def test_the_process_does_not_outlive_the_one_that_reads(site: WebSite) -> None:
+    program = f"""
+import os, signal
+from pathlib import Path
+from siteloom.config import CrawlSettings
+from siteloom.pages.crawl import Crawl
+settings = CrawlSettings(delay=0, private=True)
+for _ in Crawl(("{site.address}/calendar/2026/1",), 100_000, True, settings).read():
+    print(Path("/proc/self/task", str(os.getpid()), "children").read_text(), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, text=True)
+    assert told.returncode == -signal.SIGKILL
+    wait_until(lambda: not Path("/proc", told.stdout.strip()).exists())
+
+
+def test_the_process_ends_in_peace_while_its_input_is_open(site: WebSite) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-P", "-W", "ignore", "-m", "siteloom.pages.crawl"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        pickle.dump(Crawl((site.address + A_LIST,), 1, settings=HERE), process.stdin)
+        process.stdin.flush()
+        assert isinstance(pickle.load(process.stdout), Page)
+        assert pickle.load(process.stdout) == source.Ended()
+        assert (process.wait(20), process.stderr.read()) == (0, b"")
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_without_scrapy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "find_spec", lambda _: None)
+    with pytest.raises(MissingExtra, match=r"siteloom\[crawl\]"):
+        next(iter(Crawl(("http://x.example/",), 1).read()))
+
+
+SPECIAL_NETWORKS = (
+    *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+    *("192.0.2.0/24", "192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/4", "240.0.0.0/4"),
+    *("::/128", "::1/128", "::7f00:0/104", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"),
+    *("2001:db8::/32", "::ffff:10.0.0.0/104", "::ffff:127.0.0.0/104", "64:ff9b::c0a8:0/112"),
+    *("2002:7f00::/24", "2002:c0a8::/32", "64:ff9b:1::/48", "2001::/32"),
+)
+
+
+@pytest.mark.parametrize("network", SPECIAL_NETWORKS)
+def test_special_networks_are_not_public_from_end_to_end(network: str) -> None:
+    found = ipaddress.ip_network(network)
+    assert not is_public(str(found[0]))
+    assert not is_public(str(found[-1]))
+
+
+@given(st.sampled_from(SPECIAL_NETWORKS).map(ipaddress.ip_network), st.floats(0, 1, exclude_max=True))
+def test_no_address_of_a_special_network_is_public(
+    network: ipaddress.IPv4Network | ipaddress.IPv6Network, place: float
+) -> None:
+    assert not is_public(str(network[int(place * network.num_addresses)]))
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("1.1.1.1", "8.8.8.8", "93.184.216.34", "172.32.0.1", "192.169.0.1", "2606:4700::1111"),
+        *("::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1"),
+    ],
+)
+def test_addresses_of_the_internet_are_public(address: str) -> None:
+    assert is_public(address)
+
+
+@pytest.mark.parametrize(
+    ("written", "url"),
+    [
+        ("https://example.org/a?b=c", "https://example.org/a?b=c"),
+        (" example.org ", "https://example.org"),
+        ("HTTP://Example.org:8080/", "HTTP://Example.org:8080/"),
+        ("http://café.example/ü", "http://café.example/ü"),
+    ],
+)
+def test_an_address_is_taken_as_a_person_writes_it(written: str, url: str) -> None:
+    assert checked_url(written) == url
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        *(
+            "",
+            "  ",
+            "https://",
+            "ftp://example.org/",
+            "file:///etc/passwd",
+            "http://[",
+            "http://a b.example/",
+        ),
+        *(
+            "http://x.example:99999/",
+            "http://x.example:0/",
+            "mailto:a@b.example",
+            "http://a..b/",
+            "http://x\n/",
+        ),
+        *("http://ann:secret@x.example/", "http://ann@x.example/"),
+    ],
+)
+def test_what_is_no_address_is_told_in_a_sentence(written: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        checked_url(written)
+    assert str(caught.value).endswith(".")
+    assert "secret" not in str(caught.value)
+
+
+def drain(frontier: Frontier) -> Iterator[Found]:
+    while (found := frontier.next()) is not None:
+        yield found
+        frontier.ended(is_page=True)
+
+
+def test_shapes_take_turns_and_what_was_asked_for_comes_first() -> None:
+    frontier = Frontier(9)
+    for number in range(20):
+        frontier.add(f"http://x.example/shop/{number}.html", 1)
+    for number in range(3):
+        frontier.add(f"http://x.example/news/{number}.html", 1)
+    assert not frontier.add("http://x.example/shop/3.html#top", 1)
+    frontier.add("http://x.example/", 0)
+    first, *rest = [found.url for found in drain(frontier)]
+    assert first == "http://x.example/"
+    assert [url.split("/")[3] for url in rest] == ["shop", "news"] * 3 + ["shop"] * 2
+    assert not frontier.has_more
+
+
+def test_names_right_under_the_host_are_of_one_shape() -> None:
+    assert template_shape("http://x.example/red-shoes") == template_shape("http://x.example/blue-shoes")
+    assert template_shape("http://x.example/") != template_shape("http://x.example/blue-shoes")
+    assert template_shape("http://x.example/a?page=1") == "x.example/*?page"
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 3)), max_size=40),
+    st.integers(1, 12),
+    st.lists(st.booleans(), max_size=80),
+)
+def test_never_more_pages_than_wanted_and_none_twice(
+    links: list[tuple[int, int]], most_pages: int, outcomes: list[bool]
+) -> None:
+    frontier = Frontier(most_pages)
+    for number, clicks in links:
+        frontier.add(f"http://x.example/{'abc'[number % 3]}/{number}", clicks)
+    taken: list[str] = []
+    under_way = pages = 0
+    while (found := frontier.next()) is not None or under_way:
+        if found is not None:
+            taken.append(found.url)
+            under_way += 1
+        if found is None or under_way == 3:
+            is_page = outcomes.pop() if outcomes else True
+            frontier.ended(is_page=is_page)
+            pages += is_page
+            under_way -= 1
+    assert pages <= most_pages
+    assert len(taken) == len(set(taken))
+    known = len({number for number, _ in links})
+    assert pages == most_pages or len(taken) == min(known, 5 * most_pages)
+
+
+def test_a_site_whose_links_are_dead_is_given_up() -> None:
+    frontier = Frontier(2)
+    for number in range(1_000):
+        frontier.add(f"http://x.example/a/{number}", 1)
+    tried = 0
+    while frontier.next() is not None:
+        frontier.ended(is_page=False)
+        tried += 1
+    assert tried == 10
+    assert not frontier.has_more
+
+
+def test_an_address_that_is_too_long_is_no_link() -> None:
+    assert not Frontier(1).add("http://x.example/" + "a" * 3_000, 1)
+
+
+def test_a_site_that_makes_up_links_does_not_fill_the_memory() -> None:
+    frontier = Frontier(2)
+    taken = [frontier.add(f"http://x.example/a/{number}", 1) for number in range(1_000)]
+    assert taken == [True] * 400 + [False] * 600
+    assert frontier.add("http://x.example/asked-for", 0)
+    assert frontier.next() == Found("http://x.example/asked-for", 0)
+
+
+def test_an_address_is_known_in_whatever_way_it_is_written() -> None:
+    frontier = Frontier(9)
+    assert frontier.add("http://x.example/a?b=1&a=2", 1)
+    for same in ("http://x.example/a?b=1&a=2", "http://x.example/a?a=2&b=1", "http://X.example/a?a=2&b=1#c"):
+        assert not frontier.add(same, 1)
