@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 SETTINGS_FILE = "siteloom.toml"
 ENVIRONMENT_PREFIX = "SITELOOM_"
 
+_FLAGS = {"true": True, "false": False, "1": True, "0": False}
+"""What flags are in the environment."""
+
 # Up to the last @ before the path: people forget to escape one in a password.
 _PASSWORD = re.compile(r"(://[^/@:]*:)[^@]*(?:@[^/@]*)*@")
 # Up to the next option, or else to the last #, behind which stands no part of it.
@@ -50,6 +53,19 @@ class PagesSettings:
     """What is taken in from sources."""
 
     max_bytes: int = _setting(50_000_000, "largest page that is taken in, in bytes", at_least=1)
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlSettings:
+    """How pages are fetched from the web."""
+
+    delay: int = _setting(1, "least seconds between two requests to a site", at_least=0)
+    timeout: int = _setting(30, "most seconds that a page may take", at_least=1)
+    most_pages: int = _setting(
+        200, "most pages fetched from a start page on, if not told otherwise", at_least=1
+    )
+    contact: str = _setting("", "address or mailbox that web sites are told to complain to")
+    private: bool = _setting(False, "whether addresses within private networks may be fetched too")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +114,24 @@ class ChangeSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """What the web application takes."""
+
+    max_upload_bytes: int = _setting(2**32, "largest file that can be uploaded, in bytes", at_least=1)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings, by stage."""
 
     pages: PagesSettings = PagesSettings()
+    crawl: CrawlSettings = CrawlSettings()
     parse: ParseSettings = ParseSettings()
     store: StoreSettings = StoreSettings()
     run: RunSettings = RunSettings()
     change: ChangeSettings = ChangeSettings()
     alarm: AlarmSettings = AlarmSettings()
+    serve: ServeSettings = ServeSettings()
 
 
 _STAGES: dict[str, Any] = {stage.name: stage.default for stage in fields(Settings)}
@@ -125,6 +150,8 @@ class ResolvedSetting(NamedTuple):
         """The value as it may be shown: without the password of an address, or all that may be one."""
         if self.name == "alarm.webhook" and self.value:
             return host_only(str(self.value))
+        if isinstance(self.value, bool):
+            return str(self.value).lower()  # as it is written in siteloom.toml
         return without_passwords(str(self.value))
 
 
@@ -226,7 +253,13 @@ def _from_environment(environment: Mapping[str, str], problems: list[str]) -> di
         if name is None:
             problems.append(_unknown(variable, by_variable, "the environment"))
             continue
-        found[name] = _number(text) if _names()[name] is int else text
+        match _names()[name].__name__:
+            case "int":
+                found[name] = _number(text)
+            case "bool":
+                found[name] = _FLAGS.get(text.lower(), text)
+            case _:
+                found[name] = text
     return found
 
 
@@ -255,6 +288,8 @@ def _checked(
 ) -> int | str | _Problem:
     if isinstance(default, str):
         return value if isinstance(value, str) else _Problem("must be a text")
+    if isinstance(default, bool):
+        return value if isinstance(value, bool) else _Problem("must be true or false")
     if not isinstance(value, int) or isinstance(value, bool):
         return _Problem("must be a whole number")
     if at_least is not None and value < at_least:

@@ -20,6 +20,7 @@
     └── StoreError                the workspace's store cannot be used
         ├── StoreBusy             another process is writing to it
         ├── StoreTooNew           it was made by a newer version of Siteloom
+        ├── NotStored             it has nothing of the name (a NotFound, too)
         ├── PackError             a pack file is damaged
         └── AccountError          an account cannot be made, changed or used so
             └── TooManyFailures   too many wrong passwords were tried of late
@@ -149,6 +150,12 @@ class StoreBusy(StoreError):
 
 class StoreTooNew(StoreError):
     """The store was made by a newer version of Siteloom than this one."""
+
+
+class NotStored(StoreError, NotFound):
+    """The store has nothing of the name or number that was asked for."""
+
+    exit_status = StoreError.exit_status
 
 
 class PackError(StoreError):

@@ -14,17 +14,18 @@ from siteloom.errors import WrapperError
 from siteloom.matching import Matcher, NamedWrapper
 from siteloom.model import Failure, Page, Skipped
 from siteloom.record_rows import record_row
+from siteloom.store import PackedPages
 from siteloom.urls import site_of, url_shape
 from siteloom.wrapper import Wrapper
 from siteloom.wrapper.layouts import is_breaching
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from siteloom.engine import Lost
     from siteloom.matching import Match
     from siteloom.model import Record
-    from siteloom.pages import PageSource
+    from siteloom.pages import PageSource, SourceItem
 
 _log = logging.getLogger(__name__)
 
@@ -37,21 +38,23 @@ BROKEN = "extraction failed"
 _MOST_SHAPES = 1_000
 _OTHER_SHAPES = "other URLs"
 _UNMATCHED = "unmatched"
+_ON_SITE = "on"
 
 Tally: TypeAlias = Counter[tuple[str, ...]]
 """What was counted, by what: `pages`, `records`, `passed url`, `passed signature`; `failed` and a reason;
 `skipped` and a reason; `unmatched` and a shape of URLs; `pages of` a site that have the URL of a wrapper, and
 those of them that gave no record as `fruitless`; `records of` and a wrapper; `filled`, `withheld` and
 `breaching` (for values that break their contract), a wrapper and an attribute; `incomplete` and a wrapper for
-records without a mandatory attribute."""
+records without a mandatory attribute. After `on` and a site with wrappers stands what `tally_on` gives."""
 
 
 class WrapperText(NamedTuple):
-    """A wrapper as it is kept, which any process can read."""
+    """A wrapper as it is kept, which any process can read; in a store it is kept for a site."""
 
     name: str
     version: int | None
     text: str
+    site: str | None = None
 
     def loaded(self) -> NamedWrapper:
         """The wrapper, ready for use."""
@@ -113,6 +116,11 @@ def counted_by_name(tally: Tally, what: str) -> list[tuple[str, int]]:
     """What was counted under names, the most first."""
     found = [(key[1], count) for key, count in tally.items() if key[0] == what]
     return sorted(found, key=lambda one: (-one[1], one[0]))
+
+
+def tally_on(tally: Tally, site: str) -> Tally:
+    """What was counted on the pages of a site: `pages`, the wrappers they `passed`, `failed`, `unmatched`."""
+    return Counter({key[2:]: count for key, count in tally.items() if key[:2] == (_ON_SITE, site)})
 
 
 def filled_attributes(tally: Tally) -> list[tuple[str, str, int, int]]:
@@ -183,21 +191,29 @@ class ShardExtraction:
 
     def __init__(self, wrappers: Sequence[WrapperText], limits: ParseSettings) -> None:
         with warnings.catch_warnings(action="ignore"):  # whoever planned the work has told them, once
-            self._extractor = Extractor([wrapper.loaded() for wrapper in wrappers], limits)
+            loaded = [wrapper.loaded() for wrapper in wrappers]
+            self._extractor = Extractor(loaded, limits)
+        # Of other sites there may be millions in a crawl.
+        self._sites = frozenset(
+            site
+            for kept, named in zip(wrappers, loaded, strict=True)
+            for site in ([kept.site] if kept.site else named.wrapper.footprint.sites)
+        )
 
     def __call__(self, shard: PageSource, lost: Lost, step: Callable[[int], None]) -> ShardResult:
         """The records, failures and counts of all pages of a shard."""
         result = ShardResult([], [], Counter())
         unmatched: Tally = Counter()
         step(0)
-        for number, item in enumerate(shard.read()):
+        for number, (site, item) in enumerate(_read_with_sites(shard)):
             match item:
                 case Page():
-                    result.tally["pages",] += 1
+                    on_site = (_ON_SITE, site) if site in self._sites else ()
+                    _add(result.tally, on_site, "pages")
                     if number in lost.steps:
-                        _fail(result, Failure(item.url, LOST, f"the process {lost.steps[number]}"))
+                        _fail(result, Failure(item.url, LOST, f"the process {lost.steps[number]}"), on_site)
                     else:
-                        self._extract(item, result, unmatched)
+                        self._extract(item, result, unmatched, on_site)
                 case Failure():
                     _fail(result, item)
                 case Skipped():
@@ -208,13 +224,14 @@ class ShardExtraction:
         result.tally.update(unmatched)
         return result
 
-    def _extract(self, page: Page, result: ShardResult, unmatched: Tally) -> None:
+    def _extract(self, page: Page, result: ShardResult, unmatched: Tally, on_site: tuple[str, ...]) -> None:
+        """Add what comes of a page; what is counted for its site, if that is, has keys that begin so."""
         try:
             found = self._extractor.extract(page)
             lines = [] if found.failure else [_line(found.wrapper, record) for record in found.records]
         except Exception as error:  # noqa: BLE001 - one page must not end the work on millions
             _log.debug("extraction failed on %s", page.url, exc_info=True)
-            _fail(result, Failure(page.url, BROKEN, repr(error)))
+            _fail(result, Failure(page.url, BROKEN, repr(error)), on_site)
             return
         tally = result.tally
         if found.match.passed_url:
@@ -222,11 +239,13 @@ class ShardExtraction:
             tally["pages of", site] += 1
             if found.failure is not None:
                 tally["fruitless", site] += 1
-        tally["passed url",] += found.match.passed_url
-        tally["passed signature",] += found.match.passed_signature
+        _add(tally, on_site, "passed url", count=found.match.passed_url)
+        _add(tally, on_site, "passed signature", count=found.match.passed_signature)
         if found.failure is not None:
-            _fail(result, found.failure)
+            _fail(result, found.failure, on_site)
             if found.wrapper is None and not found.match.chosen:
+                if on_site:
+                    tally[*on_site, _UNMATCHED] += 1
                 key = (_UNMATCHED, url_shape(page.url))
                 is_one_too_many = key not in unmatched and len(unmatched) >= _MOST_SHAPES
                 unmatched[(_UNMATCHED, _OTHER_SHAPES) if is_one_too_many else key] += 1
@@ -236,15 +255,29 @@ class ShardExtraction:
         result.lines.extend(lines)
 
 
+def _read_with_sites(shard: PageSource) -> Iterator[tuple[str, SourceItem]]:
+    """What is in a shard, with the sites of pages: in a store they may be kept under another name."""
+    if isinstance(shard, PackedPages):
+        return shard.read_with_sites()
+    return ((site_of(item.url), item) for item in shard.read())
+
+
 def _line(named: NamedWrapper | None, record: Record) -> RecordLine:
     assert named is not None
     row = record_row(record, named.name, named.version)
     return RecordLine(record.url, named.name, named.version, json.dumps(row, ensure_ascii=False))
 
 
-def _fail(result: ShardResult, failure: Failure) -> None:
+def _fail(result: ShardResult, failure: Failure, on_site: tuple[str, ...] = ()) -> None:
     result.failures.append(failure)
-    result.tally["failed", failure.reason] += 1
+    _add(result.tally, on_site, "failed", failure.reason)
+
+
+def _add(tally: Tally, on_site: tuple[str, ...], *key: str, count: int = 1) -> None:
+    """Count something in all, and for the site of the page it is about."""
+    tally[key] += count
+    if on_site:
+        tally[*on_site, *key] += count
 
 
 def _count(tally: Tally, named: NamedWrapper, records: Sequence[Record]) -> None:

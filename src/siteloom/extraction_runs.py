@@ -215,13 +215,16 @@ class StoreJournal:
         self.tally: Tally = Counter()
         for summary in extraction.done.values():
             add_tally(self.tally, tally_from(summary["tally"]))
+        self._total: Tally = Counter(self.tally)
         self._count(self.tally)
+        extraction.sum_up = lambda: _summary(self._total)
 
     def commit(self, shard: int, result: ShardResult) -> None:
         """Keep a result in one transaction."""
         rows = [ExtractedRow(*line) for line in result.lines]
-        self._extraction.commit(shard, rows, result.failures, {"tally": tally_rows(result.tally)})
+        self._extraction.commit(shard, rows, result.failures, _summary(result.tally))
         self.done.add(shard)
+        add_tally(self._total, result.tally)
         self._count(result.tally)
 
     def _count(self, tally: Tally) -> None:
@@ -236,6 +239,10 @@ class StoreJournal:
     def failures(self) -> Iterator[Failure]:
         """The failures of the run."""
         return self._store.failures(self._extraction.run_id)
+
+
+def _summary(tally: Tally) -> dict[str, object]:
+    return {"tally": tally_rows(tally)}
 
 
 class FolderJournal:
@@ -399,7 +406,7 @@ def wrapper_texts_of_files(files: Sequence[str]) -> list[WrapperText]:
 
 def wrapper_texts_of_store(store: Store) -> list[WrapperText]:
     """The newest version of each wrapper of a workspace."""
-    found = [WrapperText(one.name, one.version, one.text) for one in store.wrappers()]
+    found = [WrapperText(one.name, one.version, one.text, one.site) for one in store.wrappers()]
     if not found:
         raise StoreError("The workspace has no wrapper: learn one first, or give --wrapper FILE.")
     return found

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from siteloom.learning import Schema
     from siteloom.model import Page
-    from siteloom.redundancy import Bootstrapped
+    from siteloom.redundancy import Bootstrapped, SeedMatch
     from siteloom.redundancy.bootstrapping import Method
     from siteloom.redundancy.linking import Entity
     from siteloom.store import GrownSite, GrownState, Site, Store
@@ -43,6 +43,11 @@ DEFAULT_ROUNDS = 3
 ORIGIN = "bootstrap"
 
 _FINGERPRINT = "fingerprint"  # its key in what is kept of a site
+
+# So many known values of an attribute, and where they stand on the site, are kept for people to look at.
+_EXAMPLES_KEPT = 4
+# Values that are longer are cut in what is kept.
+_LONGEST_KEPT = 200
 
 # Of a large site so many shards of some hundred pages are looked at; all are extracted.
 _MOST_SHARDS = 10
@@ -146,9 +151,9 @@ def _check_sites(store: Store, sites: Collection[str]) -> None:
 
 def _check_known(known: _Known, core: Sequence[str], sites: Collection[str]) -> None:
     if not known.seeds:
-        raise UsageError("There are no seeds to begin with: give --seeds FILE, or see siteloom seeds.")
+        raise UsageError("There are no seeds to begin with: take in known records first (siteloom seeds).")
     if missing := sorted(set(core).difference(*(seed.values for seed in known.seeds))):
-        raise UsageError(f"No seed has the attribute {missing[0]}: check the names of --core.")
+        raise UsageError(f"No seed has the attribute {missing[0]}: check the names of the core attributes.")
     if of_seeds := sorted(known.given.intersection(sites)):
         raise UsageError(f"The seeds are those of {of_seeds[0]}: it cannot be wrapped from itself.")
 
@@ -344,6 +349,8 @@ class _Site(NamedTuple):
                 "unread": grown.unread,
                 "attributes": {name: one._asdict() for name, one in found.attributes.items()},
                 "sources": self._sources(found),
+                "examples": _examples(found),
+                "disagreements": _disagreements(found),
             }
         tried = self.known.records
         self.store.save_grown_site(self.name, grown.state, self.round, tried, grown.wrapper, version, content)
@@ -353,6 +360,36 @@ class _Site(NamedTuple):
         """How many of the seeds that were found on the site each source knows."""
         matched = {match.seed for match in found.evidence}
         return dict(Counter(source for seed in matched for source in self.known.sources[seed]))
+
+
+def _examples(found: Bootstrapped) -> dict[str, list[dict[str, str]]]:
+    """Some values of each attribute that were found on the site, of pages from all over it."""
+    matches: dict[str, dict[str, SeedMatch]] = {}
+    for match in found.evidence:
+        pages = matches.setdefault(match.attribute, {})
+        if match.url not in pages or pages[match.url].similarity < match.similarity:
+            pages[match.url] = match
+    return {
+        name: [
+            {
+                "url": match.url,
+                "value": match.value[:_LONGEST_KEPT],
+                "text": match.text[:_LONGEST_KEPT],
+                "node": match.position,
+            }
+            for match in evenly_spaced(list(pages.values()), _EXAMPLES_KEPT)
+        ]
+        for name, pages in matches.items()
+    }
+
+
+def _disagreements(found: Bootstrapped) -> dict[str, list[dict[str, str]]]:
+    """Some values of each attribute that are not what is known, of pages from all over the site."""
+    by_name: dict[str, list[dict[str, str]]] = {}
+    for one in found.disagreements:
+        kept = {"url": one.url, "value": one.value[:_LONGEST_KEPT], "text": one.text[:_LONGEST_KEPT]}
+        by_name.setdefault(one.attribute, []).append(kept)
+    return {name: evenly_spaced(each, _EXAMPLES_KEPT) for name, each in by_name.items()}
 
 
 def _confidence(found: Mapping[str, Sequence[float]], precision: Mapping[str, float]) -> float:
@@ -379,7 +416,7 @@ def withdraw(store: Store, site: str) -> Withdrawal:
     if site not in grown or grown[site].state == "withdrawn":
         known = ", ".join(name for name, one in grown.items() if one.state == "wrapped")
         raise StoreError(f"No site {site} was wrapped from seeds: there are {known or 'none'}.")
-    helped = _helped_by(site, grown.values())
+    helped = helped_by(site, grown.values())
     seeds = 0
     wrappers: list[str] = []
     with store.recording("bootstrap", {"withdraw": site}) as run:
@@ -395,7 +432,7 @@ def withdraw(store: Store, site: str) -> Withdrawal:
     return Withdrawal(seeds, tuple(wrappers), tuple(helped))
 
 
-def _helped_by(site: str, grown: Iterable[GrownSite]) -> list[str]:
+def helped_by(site: str, grown: Iterable[GrownSite]) -> list[str]:
     """The sites that records of a site have helped to wrap, or those of such a site, the last first."""
     wrapped = [one for one in grown if one.state == "wrapped"]
     helped = [site]

@@ -130,6 +130,11 @@ class Matcher:
         detail = f"{_agreeing(most)} with {nearest.candidate.named}, {nearest.needed} must"
         return Match((), Failure(page.url, UNLIKE, detail), scanned, len(passed), 0)
 
+    def by_url(self, url: str) -> list[NamedWrapper]:
+        """The wrappers that have a pattern for a URL: the page at it decides which of them it is for."""
+        site = self._sites.get(site_of(url))
+        return [one.candidate.named for one in site.passing(url)] if site else []
+
     def explain(self, page: Page) -> tuple[Considered, ...]:
         """How each wrapper of the page's site did, the best first.
 
@@ -324,8 +329,9 @@ def _verdict_on_url(footprint: Footprint, site: str) -> str:
 def _merit(trial: _Trial) -> str:
     """What speaks for a wrapper that fits or is near."""
     if trial.mask is not None:
-        wildcards = f"{trial.mask.wildcards} wildcard{'' if trial.mask.wildcards == 1 else 's'}"
-        return f"a mask of {trial.mask.pages:,} pages with {wildcards} covers the page's signature"
+        built = "page is" if trial.mask.pages == 1 else "pages are"
+        alike = _agreeing(SIGNATURE_BYTES - trial.mask.wildcards)
+        return f"{trial.mask.pages:,} of its {built} built like this one ({alike})"
     if trial.is_accepted:
-        return "a page had the same signature"
-    return f"{_agreeing(trial.agreement)} with the signature of a page"
+        return "one of its pages is built just like this one"
+    return f"one of its pages is built somewhat like this one ({_agreeing(trial.agreement)})"

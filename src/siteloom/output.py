@@ -18,13 +18,14 @@ from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAl
 from siteloom.errors import MissingExtra, OutputError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 STANDARD_OUTPUT = "-"
 LIST_SEPARATOR = " | "  # between the values of a list in CSV, which has no lists
 
 _ROWS_OF_A_GROUP = 10_000
 _BYTES_OF_A_GROUP = 16 * 2**20
+_BYTES_OF_A_PIECE = 64 * 2**10
 _ROWS_AT_ONCE = 500  # as Python objects they take far more memory than as columns of Arrow
 
 
@@ -75,6 +76,16 @@ def check_destination(destination: str) -> None:
         raise MissingExtra("Parquet", "parquet")
 
 
+def flat_for(destination: str, row: Mapping[str, object], deep: Collection[str]) -> dict[str, object]:
+    """A row as a format can hold it: what is deep is JSON as text, except in JSON Lines."""
+    if destination == STANDARD_OUTPUT or Path(destination).suffix.lower() == ".jsonl":
+        return dict(row)
+    return {
+        name: json.dumps(value, ensure_ascii=False, default=str) if name in deep else value
+        for name, value in row.items()
+    }
+
+
 @contextmanager
 def open_output(destination: str, columns: Sequence[Column]) -> Iterator[RowWriter]:
     """A writer to a file, its format told by the suffix, or to standard output for `-`.
@@ -107,6 +118,29 @@ def open_output(destination: str, columns: Sequence[Column]) -> Iterator[RowWrit
         with suppress(OSError):  # all that matters is on the disk by now, or thrown away
             file.close()
         Path(temporary).unlink(missing_ok=True)
+
+
+def stream_output(
+    suffix: str, columns: Sequence[Column], rows: Iterable[Mapping[str, object]]
+) -> Iterator[bytes]:
+    """The bytes of a file as its rows come; of a format that can be written from its start to its end."""
+    buffer = io.BytesIO()
+    writer = _STREAMED[suffix](buffer, columns)
+    sent = 0  # the first bytes at once: whoever waits for them sees that there is an answer
+    for row in rows:
+        writer.write(row)
+        if buffer.tell() >= (_BYTES_OF_A_PIECE if sent else 1):
+            sent += buffer.tell()
+            yield _taken(buffer)
+    yield _taken(buffer)
+
+
+def _taken(buffer: io.BytesIO) -> bytes:
+    """What is in the buffer, which is empty afterwards."""
+    taken = buffer.getvalue()
+    buffer.seek(0)
+    buffer.truncate()
+    return taken
 
 
 @contextmanager
@@ -241,11 +275,11 @@ def _arrow_type(pa: Any, kind: Kind) -> Any:
             return pa.struct([(column.name, _arrow_type(pa, column.kind)) for column in columns])
 
 
-_FORMATS: dict[str, Callable[[IO[bytes], Sequence[Column]], _Writer]] = {
+_STREAMED: dict[str, Callable[[IO[bytes], Sequence[Column]], _Writer]] = {
     ".jsonl": _JsonLinesWriter,
     ".csv": _CsvWriter,
-    ".parquet": _ParquetWriter,
 }
+_FORMATS = {**_STREAMED, ".parquet": _ParquetWriter}
 
 
 def _plain(value: object) -> Any:

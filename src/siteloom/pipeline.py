@@ -127,23 +127,25 @@ def cluster_store(
     store: Store,
     method: Method,
     *,
-    site: str | None = None,
+    site: str | Sequence[str] | None = None,
     limits: ParseSettings = ParseSettings(),
     on_page: Callable[[Page], object] = lambda _: None,
 ) -> tuple[Clustering, tuple[PageAddress, ...]]:
-    """Cluster the stored pages, or those of one site, and keep the result in the store.
+    """Cluster the stored pages, or those of one site or several, and keep the result in the store.
 
     The members of the clusters are indices into the addresses that are returned.
     """
-    sites = [found.name for found in store.sites() if site in (None, found.name)]
-    if site is not None and not sites:
-        known = ", ".join(found.name for found in store.sites()[:5])
-        raise UsageError(f"There is no site {site} among the pages: there are {known or 'none at all'}.")
+    stored = [found.name for found in store.sites()]
+    asked_for = [site] if isinstance(site, str) else stored if site is None else site
+    if unknown := sorted(set(asked_for) - set(stored)):
+        known = ", ".join(stored[:5]) or "none at all"
+        raise UsageError(f"There is no site {unknown[0]} among the pages: there are {known}.")
+    several = {} if site is None or isinstance(site, str) else {"sites": list(site)}
     # Site by site where the method allows, so that no more than one site is held at a time.
-    batches = [[name] for name in sites] if method in SITE_METHODS else [sites]
+    batches = [[name] for name in asked_for] if method in SITE_METHODS else [asked_for]
     addresses: list[PageAddress] = []
     parts: list[Clustering] = []
-    with store.clustering({"method": method, "site": site}) as run:
+    with store.clustering({"method": method, "site": None if several else site, **several}) as run:
         run.counts.update(pages=0, clusters=0, unclustered=0, failed=0)
         for batch in batches:
             found, pages = _cluster_sites(store, batch, method, limits, run, on_page)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -25,6 +26,7 @@ from siteloom.search import (
     shown_hit,
     unreadable_document,
 )
+from siteloom.spacing import some_names
 from siteloom.store import PageAddress
 
 if TYPE_CHECKING:
@@ -32,12 +34,11 @@ if TYPE_CHECKING:
 
     from siteloom.model import IndexDocument
     from siteloom.search import Hit, Query
-    from siteloom.store import NewestVersion, RunRecorder, Store
+    from siteloom.store import FoundDocument, NewestVersion, RunRecorder, Store
     from siteloom.template import SegmentTable
 
 _log = logging.getLogger(__name__)
 
-_NAMES_TOLD = 5
 _GROWN = 2  # so many times as large, a table knows more of the template
 
 
@@ -70,6 +71,28 @@ class SearchResult(NamedTuple):
 
     hits: tuple[Hit, ...]
     has_all_words: bool
+
+
+MOST_FOUND = 200
+"""So many finds are looked through at a time: more than anyone does, and few enough to count them at once."""
+
+
+class Facets(NamedTuple):
+    """How many finds are of each site, cluster and kind; of records, with the words in each attribute."""
+
+    site: Counter[str]
+    cluster: Counter[str]
+    kind: Counter[Literal["page", "record"]]
+    attribute: Counter[str]
+
+
+class SearchPage(NamedTuple):
+    """Some hits of those that were looked through, of which the facets tell."""
+
+    hits: tuple[Hit, ...]
+    has_all_words: bool
+    looked_through: int
+    facets: Facets
 
 
 def update_index(
@@ -165,6 +188,19 @@ def _record_documents(store: Store) -> Iterator[IndexDocument]:
 
 def search_store(store: Store, search: Search, limit: int = 10) -> SearchResult:
     """What the index has for a search; it is not brought up to date before."""
+    query, found, has_all_words = _find(store, search, limit)
+    return SearchResult(_shown(found[:limit], query, search), has_all_words)
+
+
+def look_through(store: Store, search: Search, first: int, count: int) -> SearchPage:
+    """Some of the best finds, from the first on, and what there is among all that are looked through."""
+    query, found, has_all_words = _find(store, search, MOST_FOUND)
+    hits = _shown(found[first : first + count], query, search)
+    return SearchPage(hits, has_all_words, len(found), _facets(found, query, search))
+
+
+def _find(store: Store, search: Search, limit: int) -> tuple[Query, list[FoundDocument], bool]:
+    """What is asked for, finds up to the limit or a few more, and whether they have all words."""
     query = check_search(store, search)
     if search.attribute is not None:
         _check(search.attribute, "attribute", store.search_index.attributes())
@@ -181,18 +217,30 @@ def search_store(store: Store, search: Search, limit: int = 10) -> SearchResult:
         )
         if found:
             break
-    best = best_first(found, query.wanted, search.attribute)[:limit]
-    hits = [shown_hit(*one, query.wanted, search.attribute) for one in best]
-    return SearchResult(tuple(hits), not takes_any)
+    return query, best_first(found, query.wanted, search.attribute), not takes_any
+
+
+def _shown(found: Sequence[FoundDocument], query: Query, search: Search) -> tuple[Hit, ...]:
+    return tuple(shown_hit(*one, query.wanted, search.attribute) for one in found)
+
+
+def _facets(found: Sequence[FoundDocument], query: Query, search: Search) -> Facets:
+    records = _shown([one for one in found if one.document.kind == "record"], query, search)
+    return Facets(
+        Counter(one.document.site for one in found),
+        Counter(one.cluster for one in found if one.cluster is not None),
+        Counter(one.document.kind for one in found),
+        Counter(attribute for hit in records for attribute in hit.attributes),
+    )
 
 
 def check_search(store: Store, search: Search) -> Query:
     """Refuse a search that can find nothing, whatever is indexed; returns what is asked for."""
     query = parse_query(search.text)
     if search.kind == "page" and search.attribute is not None:
-        raise UsageError("Only records have attributes: leave out --in pages, or --attribute.")
+        raise UsageError("Only records have attributes: leave out the attribute, or search records.")
     if search.site is not None:
-        _check(search.site, "site", [site.name for site in store.sites()])
+        _check(search.site, "site", store.page_urls.sites())
     if search.cluster is not None and not store.has_cluster(search.cluster):
         raise UsageError(f"There is no cluster {search.cluster}: siteloom cluster lists them.")
     return query
@@ -200,5 +248,6 @@ def check_search(store: Store, search: Search) -> Query:
 
 def _check(name: str, what: str, known: Sequence[str]) -> None:
     if name not in known:
-        some = ", ".join(known[:_NAMES_TOLD]) + (", ..." if len(known) > _NAMES_TOLD else "")
-        raise UsageError(f"There is no {what} {name} to search in: there are {some or 'none yet'}.")
+        raise UsageError(
+            f"There is no {what} {name} to search in: there are {some_names(known) or 'none yet'}."
+        )

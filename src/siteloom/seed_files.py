@@ -24,6 +24,7 @@ from siteloom.arrow import in_microseconds, load_pyarrow
 from siteloom.config import without_passwords
 from siteloom.errors import MissingExtra, SourceError, UsageError
 from siteloom.model import LONGEST_SOURCE, Failure, Seed, Skipped
+from siteloom.spacing import some_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -38,12 +39,12 @@ WITHOUT_VALUES = "no values"
 
 _JSON_LINES_SUFFIXES = (".jsonl", ".ndjson", ".jl")
 _CSV_SUFFIXES = (".csv", ".tsv")
+_PARQUET_SUFFIX = ".parquet"
 _DELIMITERS = ",;\t"
 _OF_EXTRACTED = ("url", "wrapper", "values")
 _LONGEST_LINE = 16_000_000  # bytes
 _ROWS_AT_A_TIME = 1_000
 _WHOLE_BELOW = 1e15  # floats beyond that are no longer exact
-_TABLES_TOLD = 5
 _LONGEST_SHOWN = 60
 
 # What tables write where nothing is known, in any case. Not "na", which is Namibia, nor 0 and "unknown".
@@ -65,6 +66,11 @@ class _Rows(NamedTuple):
     rows: Iterator[tuple[int, Mapping[str, object] | _Bad]]
     place: str
     name: str
+
+
+def is_table(name: str) -> bool:
+    """Whether the name of a file ends as those of known records do."""
+    return name.lower().endswith((*_CSV_SUFFIXES, *_JSON_LINES_SUFFIXES, _PARQUET_SUFFIX))
 
 
 def read_seeds(
@@ -175,7 +181,7 @@ def _opened(location: str) -> _Rows:
         return _Rows(_csv_rows(path), f"{path}:", path.stem)
     if not is_folder and name.endswith(_JSON_LINES_SUFFIXES):
         return _Rows(_json_rows(path), f"{path}:", path.stem)
-    if not is_folder and name.endswith(".parquet"):
+    if not is_folder and name.endswith(_PARQUET_SUFFIX):
         return _Rows(_parquet_rows(path, load_pyarrow()), f"{path}, row ", path.stem)
     raise SourceError(
         f"Cannot tell what {location} is: known records are a file named .csv, .tsv, .jsonl or .parquet, "
@@ -185,7 +191,7 @@ def _opened(location: str) -> _Rows:
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object] | _Bad]]:
     try:
-        # What is no UTF-8 comes as half characters, so that only its row is lost.
+        # What is no UTF-8 comes as half characters, so that the line where it stands can be told.
         with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
             first = file.readline(_LONGEST_LINE)
             delimiter = max(_DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), ())))
@@ -199,8 +205,14 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object] | _Bad]]:
             if "\0" in first or not _is_utf8(names):
                 raise SourceError(f"{path} is not written in UTF-8: save it as CSV in UTF-8.")
             for number, cells in rows:
-                if cells:  # else an empty line
-                    yield number, cells if isinstance(cells, _Bad) else _csv_row(names, cells)
+                if isinstance(cells, _Bad):
+                    yield number, cells
+                elif not _is_utf8(cells):
+                    raise SourceError(
+                        f"{path} is not written in UTF-8, as line {number} shows: save it as CSV in UTF-8."
+                    )
+                elif cells:  # else an empty line
+                    yield number, _csv_row(names, cells)
     except OSError as error:
         raise SourceError(f"{path} cannot be read: {error.strerror or error}.") from error
 
@@ -259,8 +271,6 @@ def _is_well_quoted(lines: Iterable[str], delimiter: str) -> bool:
 def _csv_row(names: list[str], cells: list[str]) -> Mapping[str, object] | _Bad:
     if any(cells[len(names) :]):
         return _Bad("bad value", f"{len(cells)} cells, but {len(names)} columns")
-    if not _is_utf8(cells):
-        return _Bad("bad value", "not written in UTF-8")
     if len(set(names)) == len(names):
         return dict(zip(names, cells, strict=False))
     row: dict[str, list[str]] = {}
@@ -346,9 +356,8 @@ def _sql_table(location: str) -> _Rows:
             schema, name = "", table
         elif not schema or not inspector.has_table(name, schema):
             known = sorted([*inspector.get_table_names(), *inspector.get_view_names()])
-            some = ", ".join(known[:_TABLES_TOLD]) + (", ..." if len(known) > _TABLES_TOLD else "")
             raise SourceError(
-                f"There is no table {table} in {_place(engine.url)}: there are {some or 'none'}."
+                f"There is no table {table} in {_place(engine.url)}: there are {some_names(known) or 'none'}."
             )
     return _Rows(_sql_rows(engine, name, schema), f"{table}, row ", name)
 

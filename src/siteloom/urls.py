@@ -9,6 +9,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 _NUMBER = re.compile("[0-9]+")
+# What nearly all URLs begin with; to read these is many times faster than to split any URL.
+_PLAIN_HOST = re.compile(r"https?://([a-z0-9.-]+)(?=[/?#]|\Z)")
 
 LOCAL_SITE = "localhost"
 """The site of addresses that name no host, such as those of files."""
@@ -16,6 +18,9 @@ LOCAL_SITE = "localhost"
 
 def site_of(url: str) -> str:
     """The registered domain of a URL's host; the host itself where it has none."""
+    plain = _PLAIN_HOST.match(url)
+    if plain is not None:
+        return _registered_domain(plain[1])
     try:
         host = urlsplit(url).hostname
     except ValueError:  # an address like http://[ that no parser accepts

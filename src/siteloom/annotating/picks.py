@@ -68,10 +68,10 @@ def picked(elements: Sequence[Element], pick: Pick) -> Picked:
     return Picked(text, node)
 
 
-def pick_of(elements: Sequence[Element], numbers: Mapping[Element, int], node: str, text: str) -> Pick | None:
-    """The pick that means a value in the node of a path; None if it is not there.
+def pick_of_node(elements: Sequence[Element], numbers: Mapping[Element, int], node: str) -> Pick | None:
+    """The pick that means all of the node of a path; None if it is not there.
 
-    `numbers` are those of `elements`. Of several places in one node it is the first.
+    `numbers` are those of `elements`.
     """
     parsed = NODE.fullmatch(node)
     element = find(elements[0], parsed["path"]) if parsed is not None and elements else None
@@ -80,9 +80,21 @@ def pick_of(elements: Sequence[Element], numbers: Mapping[Element, int], node: s
         return None
     place = Pick(number, int(parsed["number"] or 1) if parsed["text"] else None, parsed["attribute"])
     try:
-        whole, _ = _whole(element, place)
+        _whole(element, place)
     except UsageError:
         return None
+    return place
+
+
+def pick_of(elements: Sequence[Element], numbers: Mapping[Element, int], node: str, text: str) -> Pick | None:
+    """The pick that means a value in the node of a path; None if it is not there.
+
+    Of several places in one node it is the first.
+    """
+    place = pick_of_node(elements, numbers, node)
+    if place is None:
+        return None
+    whole, _ = _whole(elements[place.element], place)
     normal = normalize(whole)
     span = span_in(normal, text) if normalize(text) else None
     if span is None:
@@ -90,7 +102,7 @@ def pick_of(elements: Sequence[Element], numbers: Mapping[Element, int], node: s
     if span == (0, len(normal)):
         return place
     start, end = _raw_span(whole, *span)
-    return Pick(number, place.text, place.attribute, _units(whole[:start]), _units(whole[:end]))
+    return Pick(place.element, place.text, place.attribute, _units(whole[:start]), _units(whole[:end]))
 
 
 def _whole(element: Element, pick: Pick) -> tuple[str, str]:

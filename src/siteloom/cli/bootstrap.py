@@ -10,7 +10,7 @@ import typer
 
 from siteloom.cli.change_words import named, plural, say_wrapped
 from siteloom.cli.evidence_words import evidence_row, say_verdicts, show_evidence
-from siteloom.cli.files import as_lines, check_text_file, flat_for, write_text
+from siteloom.cli.files import as_lines, check_text_file, write_text
 from siteloom.cli.known_records import (
     RenameOption,
     SeveralOption,
@@ -18,13 +18,12 @@ from siteloom.cli.known_records import (
     check_core,
     pairs,
     read_reshaped,
-    some,
 )
 from siteloom.cli.schema_file import SchemaOption, read_schema
 from siteloom.cli.shell import Shell
 from siteloom.cli.sources import SourcesArgument, pages_of, say_unread
 from siteloom.errors import UsageError
-from siteloom.output import STANDARD_OUTPUT, Column, check_destination
+from siteloom.output import STANDARD_OUTPUT, Column, check_destination, flat_for
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -289,9 +288,11 @@ def _read_seeds(shell: Shell, wanted: _Wanted) -> list[Seed]:
 
 
 def _check_schema_names(schema: Schema, names: set[str]) -> None:
+    from siteloom.spacing import some_names
+
     if unknown := sorted(set(schema or {}) - names):
         raise UsageError(
-            f"The schema tells of {unknown[0]}, which no record has: there are {some(sorted(names))}."
+            f"The schema tells of {unknown[0]}, which no record has: there are {some_names(sorted(names))}."
         )
 
 

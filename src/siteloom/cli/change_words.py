@@ -5,8 +5,7 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from siteloom.cli.files import flat_for
-from siteloom.output import Column
+from siteloom.output import Column, flat_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,16 +26,6 @@ CHANGE_COLUMNS = (
 
 _PAGES_SHOWN = 3
 _ATTRIBUTES_SHOWN = 4
-_WORDS = {
-    "shingle": "{share} of the pages are not made like those that the wrapper is for.",
-    "null": "{attributes}: not found any more on up to {share} of the pages that had values.",
-    "value": "{attributes}: values that seem wrong on up to {share} of the pages.",
-}
-_OUTPUT_WORDS = {
-    "shingle": "Many more pages than before give no record.",
-    "null": "{attributes}: far fewer records than before have a value.",
-    "value": "{attributes}: many values are unlike those that the wrapper was learned from.",
-}
 
 
 def write_changes(shell: Shell, destination: str | None, changes: Iterable[Change]) -> None:
@@ -71,10 +60,13 @@ def show_changes(shell: Shell, changes: Sequence[Change]) -> None:
 
 
 def _show_change(shell: Shell, change: Change) -> None:
+    from siteloom.monitoring.words import change_sentence
+
     of_output = not any(one.url for one in change.evidence)
-    words = (_OUTPUT_WORDS if of_output else _WORDS)[change.test]
-    attributes = ", ".join(map(readable, change.attributes))
-    say_wrapped(shell, words.format(attributes=attributes, share=percent(change.share)), 2)
+    sentence = change_sentence(
+        change.test, named(change.attributes), percent(change.share), is_of_output=of_output
+    )
+    say_wrapped(shell, sentence, 2)
     if of_output:
         for one in change.evidence:
             say_wrapped(shell, _output_words(one), 4)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siteloom.cli.change_words import plural, say_wrapped, shortened
+from siteloom.cli.change_words import plural, say_wrapped
 from siteloom.cli.files import check_text_file, write_text
 from siteloom.cli.learn import say_replaced, show_rules
 from siteloom.cli.shell import Shell
@@ -18,11 +17,12 @@ from siteloom.output import STANDARD_OUTPUT, Column, check_destination
 from siteloom.spacing import evenly_spaced
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from siteloom.discovering import TablePages
     from siteloom.discovery import Accepted, DiscoveredColumn, DiscoveredTable
-    from siteloom.model import Example, Page
-    from siteloom.store import PageAddress, Store
+    from siteloom.model import Example
+    from siteloom.store import Store
 
 NAME = "discover"
 
@@ -30,7 +30,6 @@ _RANKED_BY = 60  # pages of a cluster tell how record-like it is
 _SLIVER = 0.1  # of the pages of the largest cluster: of fewer a table rarely tells what the site is about
 _VALUES_SHOWN = 2
 _LONGEST_SHOWN = 30
-_NO_NAME = re.compile(r"\W+")
 
 
 def run(
@@ -91,18 +90,6 @@ def run(
             shell.say(f"{plural(len(table.rows), 'row')} are in {output}.")
 
 
-class _Choice(NamedTuple):
-    """The pages to make a table of: those of a cluster, or all there are, which is no cluster."""
-
-    name: str
-    site: str
-    addresses: tuple[PageAddress, ...]
-    is_cluster: bool = True
-
-    def pages(self, store: Store) -> list[Page]:
-        return list(store.pages_at(self.addresses))
-
-
 def _check(sources: Sequence[str] | None, accept: Sequence[str] | None, output: str | None) -> None:
     if accept:
         if sources and output is None:
@@ -113,8 +100,9 @@ def _check(sources: Sequence[str] | None, accept: Sequence[str] | None, output: 
         check_destination(output)
 
 
-def _chosen_of_sources(shell: Shell, store: Store, name: str | None, site: str | None) -> _Choice | None:
+def _chosen_of_sources(shell: Shell, store: Store, name: str | None, site: str | None) -> TablePages | None:
     """All pages if they cannot be clustered, else None, after their clusters were found."""
+    from siteloom.discovering import TablePages
     from siteloom.pipeline import cluster_store
 
     with shell.counting("Clustering") as count:
@@ -132,7 +120,7 @@ def _chosen_of_sources(shell: Shell, store: Store, name: str | None, site: str |
         raise UsageError(f"There is no page of {site}: there are pages of {', '.join(sites)}.")
     own = tuple(address for address in addresses if site in (None, address.site))
     if not any(site in (None, found.site) for found in clusters):
-        return _Choice(", ".join(dict.fromkeys(address.site for address in own)), own[0].site, own, False)
+        return TablePages(", ".join(dict.fromkeys(address.site for address in own)), own[0].site, own, False)
     outside = [page for page in clustering.unclustered if site in (None, addresses[page].site)]
     if outside and name is None:
         is_one = len(outside) == 1
@@ -140,16 +128,15 @@ def _chosen_of_sources(shell: Shell, store: Store, name: str | None, site: str |
     return None
 
 
-def _chosen(shell: Shell, store: Store, name: str | None, site: str | None) -> _Choice:
+def _chosen(shell: Shell, store: Store, name: str | None, site: str | None) -> TablePages:
     """The cluster that was asked for, or else the most record-like, after telling how all of them are."""
+    from siteloom.discovering import pages_of
+
     clusters, addresses = stored_clusters(store, name)
     clusters = tuple(found for found in clusters if site in (None, found.site))
     if not clusters:
         raise UsageError(f"There is no cluster of {site}: siteloom cluster lists them.")
-    choices = [
-        _Choice(found.id, found.site, tuple(addresses[member] for member in found.members))
-        for found in clusters
-    ]
+    choices = [pages_of(found, addresses) for found in clusters]
     if len(choices) == 1:
         return choices[0]
     from siteloom.discovery import outline
@@ -183,17 +170,12 @@ def _chosen(shell: Shell, store: Store, name: str | None, site: str | None) -> _
     return ranked[0][0]
 
 
-def _table(shell: Shell, store: Store, choice: _Choice) -> DiscoveredTable:
-    from siteloom.discovery import discover
+def _table(shell: Shell, store: Store, choice: TablePages) -> DiscoveredTable:
+    from siteloom.discovering import discover_table
 
     with shell.counting("Reading") as count:
-        pages = choice.pages(store)
-        count(len(pages))
-        table = discover(pages, limits=shell.settings.parse)
-    reasons = Counter(failure.reason for failure in table.failures)
-    if not table.rows:
-        raise SourceError(f"None of the pages of {choice.name} can be read: {'; '.join(reasons)}.")
-    say_unread(shell, reasons)
+        table = discover_table(store, choice, limits=shell.settings.parse, on_page=count)
+    say_unread(shell, Counter(failure.reason for failure in table.failures))
     if not (choice.is_cluster or table.columns):
         raise UsageError("No two of these pages were made alike: there is nothing to compare them by.")
     return table
@@ -208,7 +190,7 @@ def _rows(table: DiscoveredTable) -> Iterator[dict[str, object]]:
         yield {"url": row.url, **{label: list(texts) for label, texts in row.values.items()}}
 
 
-def _show(shell: Shell, choice: _Choice, table: DiscoveredTable) -> None:
+def _show(shell: Shell, choice: TablePages, table: DiscoveredTable) -> None:
     rows = [
         (column.label, column.type, f"{column.filled:.0%}", examples_of(table, column))
         for column in table.columns
@@ -222,31 +204,32 @@ def _show(shell: Shell, choice: _Choice, table: DiscoveredTable) -> None:
 
 def examples_of(table: DiscoveredTable, column: DiscoveredColumn) -> str:
     """Some values of a column, each on a line."""
-    cells = (", ".join(row[column.label]) for row in table.rows)
-    different = list(dict.fromkeys(shortened(cell, _LONGEST_SHOWN) for cell in cells if cell))
-    return "\n".join(evenly_spaced(different, _VALUES_SHOWN))
+    from siteloom.discovering import example_cells
+
+    return "\n".join(example_cells(table, column, _VALUES_SHOWN, _LONGEST_SHOWN))
 
 
 def _accept(
     shell: Shell,
     store: Store,
-    choice: _Choice,
+    choice: TablePages,
     table: DiscoveredTable,
     accept: Sequence[str],
     output: str | None,
     *,
     in_workspace: bool,
 ) -> None:
+    from siteloom.discovering import keep_columns
     from siteloom.discovery import accept_columns
     from siteloom.learning import learn_wrapper
 
     names = _names(accept, [column.label for column in table.columns])
-    pages = choice.pages(store)
-    annotated = store.examples(choice.site)
-    accepted = accept_columns(table, pages, names, annotated)
     if choice.is_cluster:
-        text = _learn_beside(shell, store, choice, accepted.examples, annotated, in_workspace=in_workspace)
+        accepted = keep_columns(store, choice, table, names)
+        text = _learn_beside(shell, store, choice, accepted.examples, in_workspace=in_workspace)
     else:
+        pages = list(choice.read(store))
+        accepted = accept_columns(table, pages, names, store.examples(choice.site))
         learned = learn_wrapper(accepted.examples, pages)
         show_rules(shell, learned)
         text = learned.wrapper.to_json()
@@ -260,19 +243,14 @@ def _accept(
 def _learn_beside(
     shell: Shell,
     store: Store,
-    choice: _Choice,
+    choice: TablePages,
     examples: Sequence[Example],
-    annotated: Collection[Example],
     *,
     in_workspace: bool,
 ) -> str:
-    """Keep examples as annotations, and learn from all that there are, as `siteloom learn` would."""
+    """Learn from examples that were kept and from all others, as `siteloom learn` would."""
     from siteloom.pipeline import annotated_templates, learn_template
 
-    of_url = {address.url: address for address in choice.addresses}
-    for example in examples:
-        if example not in annotated:
-            store.save_example(of_url[example.page.url], example, NAME)
     template = next(
         one
         for one in annotated_templates(store, choice.name)
@@ -297,9 +275,11 @@ def _names(accept: Sequence[str], labels: Sequence[str]) -> Mapping[str, str]:
 
 def _named(accepted: str, labels: Sequence[str]) -> tuple[str, str]:
     """An attribute and the label of its column; without one, the label makes its name."""
+    from siteloom.discovering import attribute_name
+
     label = _label(accepted, labels)
     if label in labels or "=" not in accepted:
-        return _NO_NAME.sub("_", accepted.lower()).strip("_") or accepted, label
+        return attribute_name(accepted), label
     name, _, label = (part.strip() for part in accepted.partition("="))
     if not (name and label):
         raise UsageError(f"Give a name and a column, as in --accept name=title, instead of {accepted!r}.")

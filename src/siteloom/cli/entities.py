@@ -4,32 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siteloom.cli.files import flat_for
 from siteloom.cli.known_records import attribute_names, check_core, read_known
 from siteloom.cli.shell import OutputOption, Shell
 from siteloom.errors import SourceError, UsageError
-from siteloom.output import Column, check_destination, open_output
+from siteloom.output import check_destination, flat_for, open_output
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from siteloom.model import Seed
-    from siteloom.redundancy.linking import Entity, Stated
+    from siteloom.redundancy.linking import Entity
 
 NAME = "entities"
 
-_COLUMNS = (
-    Column("entity", "integer"),
-    Column("sources", "texts"),
-    Column("urls", "texts"),
-    Column("values"),
-    Column("conflicts"),
-)
-_DEEP = ("values", "conflicts")
 _MOST_SHOWN = 50
 
 
@@ -63,6 +54,7 @@ def run(
     Records are taken for one thing if enough of their values agree, and the more so the rarer these are. Its
     value is the one that most sources state; others are conflicts, listed with their sources.
     """
+    from siteloom.redundancy.entity_rows import DEEP_COLUMNS, ENTITY_COLUMNS, entity_row
     from siteloom.redundancy.linking import link
 
     if output is not None:
@@ -72,9 +64,9 @@ def run(
     check_core(names, seeds)
     entities = link(seeds, names)
     if output is not None:
-        with open_output(output, _COLUMNS) as rows:
+        with open_output(output, ENTITY_COLUMNS) as rows:
             for number, entity in enumerate(entities, 1):
-                rows.write(flat_for(output, _row(number, entity, seeds), _DEEP))
+                rows.write(flat_for(output, entity_row(number, entity, seeds), DEEP_COLUMNS))
     _show_summary(shell, entities, seeds)
     if conflicts:
         _show_conflicts(shell, entities)
@@ -111,45 +103,17 @@ def _seeds_of(shell: Shell, location: str) -> Iterator[Seed]:
         yield Seed(seed.values, site_of(seed.url), seed.url, seed.confidence) if is_unnamed else seed
 
 
-def _row(number: int, entity: Entity, seeds: Sequence[Seed]) -> dict[str, Any]:
-    told = [seeds[member] for member in entity.members]
-    return {
-        "entity": number,
-        "sources": _distinct(seed.source for seed in told),
-        "urls": _distinct(seed.url for seed in told if seed.url),
-        "values": {name: _stated(agreed.values) for name, agreed in entity.values.items()},
-        "conflicts": {
-            name: _stated(agreed.conflicts) for name, agreed in entity.values.items() if agreed.conflicts
-        },
-    }
-
-
-def _distinct(texts: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(texts))
-
-
-def _stated(values: Iterable[Stated]) -> list[dict[str, object]]:
-    return [{"value": one.text, "sources": list(one.sources), "confidence": one.confidence} for one in values]
-
-
 def _show_summary(shell: Shell, entities: Sequence[Entity], seeds: Sequence[Seed]) -> None:
-    spread = Counter(len({seeds[member].source for member in entity.members}) for entity in entities)
+    from siteloom.redundancy.entity_rows import attribute_spread, sources_of
+
+    spread = Counter(len(sources_of(entity, seeds)) for entity in entities)
     shell.show(
         f"{len(seeds):,} records tell of {len(entities):,} entities",
         ("on so many sources", "entities"),
         sorted(spread.items()),
     )
-    told: Counter[str] = Counter()
-    shared: Counter[str] = Counter()
-    differing: Counter[str] = Counter()
-    for entity in entities:
-        for name, agreed in entity.values.items():
-            told[name] += 1
-            stating = {source for one in (*agreed.values, *agreed.conflicts) for source in one.sources}
-            shared[name] += len(stating) > 1
-            differing[name] += bool(agreed.conflicts)
-    rows = [(name, count, shared[name], differing[name]) for name, count in told.items()]
-    shell.show("Attributes", ("attribute", "entities", "by several sources", "with conflicts"), rows)
+    columns = ("attribute", "entities", "by several sources", "with conflicts")
+    shell.show("Attributes", columns, attribute_spread(entities))
 
 
 def _show_conflicts(shell: Shell, entities: Sequence[Entity]) -> None:

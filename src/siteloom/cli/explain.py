@@ -136,7 +136,7 @@ def _page_of_file(shell: Shell, path: str, url: str | None) -> Page:
 
 
 def _show_extracted(shell: Shell, found: Extracted) -> None:
-    from siteloom.wrapper.explain import rule_words
+    from siteloom.wrapper.explain import named_rule_words
 
     if found.failure is not None:
         detail = f" ({found.failure.detail})" if found.failure.detail else ""
@@ -146,14 +146,12 @@ def _show_extracted(shell: Shell, found: Extracted) -> None:
     for number, record in enumerate(found.records, 1):
         title = f"By {found.wrapper}" + (f", record {number}" if len(found.records) > 1 else "")
         shell.say(f"\n{title}:")
-        for name, rules in found.wrapper.wrapper.attributes.items():
+        for name in found.wrapper.wrapper.attributes:
             for text, origin in zip(
                 record.values.get(name, ()), record.provenance.get(name, ()), strict=True
             ):
-                _, _, number_of_rule = origin.rule.rpartition("#")
-                rule = (*rules.rules, *rules.voters)[int(number_of_rule) - 1]
                 shell.say(f"  {name}: {text}")
-                words = rule_words(rule, multi=bool(rules.attribute.multi))
+                words = named_rule_words(found.wrapper.wrapper, origin.rule)
                 shell.say(f"     confidence {origin.confidence:.2f}; {origin.rule}: {words}")
                 shell.say(f"     at {origin.node}")
             for one in record.withheld.get(name, ()):

@@ -14,7 +14,7 @@ from siteloom.errors import OutputError, UsageError
 from siteloom.output import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 _DATA = (".csv", ".jsonl", ".parquet")
 
@@ -58,13 +58,3 @@ def write_text(file: str, text: str) -> None:
 def as_lines(rows: Sequence[Mapping[str, object]]) -> str:
     """Rows as JSON Lines."""
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
-def flat_for(destination: str, row: Mapping[str, object], deep: Collection[str]) -> dict[str, object]:
-    """A row as a format can hold it: what is deep is JSON as text, except in JSON Lines."""
-    if destination == STANDARD_OUTPUT or Path(destination).suffix.lower() == ".jsonl":
-        return dict(row)
-    return {
-        name: json.dumps(value, ensure_ascii=False, default=str) if name in deep else value
-        for name, value in row.items()
-    }

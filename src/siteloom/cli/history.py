@@ -8,9 +8,8 @@ import typer
 
 from siteloom.cli.change_words import percent, say_wrapped
 from siteloom.cli.difference_words import show_difference
-from siteloom.cli.files import flat_for
 from siteloom.cli.shell import OutputOption, Shell
-from siteloom.output import Column, check_destination
+from siteloom.output import Column, check_destination, flat_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

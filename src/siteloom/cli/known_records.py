@@ -10,7 +10,7 @@ import typer
 from siteloom.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from siteloom.cli.shell import Shell
     from siteloom.model import Seed
@@ -28,8 +28,6 @@ RenameOption = Annotated[
     typer.Option("--rename", metavar="OLD=NEW", help="Another name for an attribute."),
 ]
 
-_NAMES_TOLD = 8
-
 
 def attribute_names(given: str | None) -> tuple[str, ...]:
     """The names of attributes that stand in one text with commas between them."""
@@ -38,12 +36,9 @@ def attribute_names(given: str | None) -> tuple[str, ...]:
 
 def check_core(core: Iterable[str], seeds: Iterable[Seed], place: str = "") -> None:
     """Raise if a core attribute is one that no record has."""
-    known = set[str]().union(*(seed.values for seed in seeds))
-    if missing := [name for name in core if name not in known]:
-        raise UsageError(
-            f"No record{place and f' of {place}'} has the attribute {missing[0]} of --core: "
-            f"there are {some(sorted(known))}."
-        )
+    from siteloom import seeding
+
+    seeding.check_core(core, seeds, place=place, option="--core")
 
 
 def pairs(option: str, given: list[str] | None) -> dict[str, str]:
@@ -73,20 +68,10 @@ def read_reshaped(
 ) -> Iterator[Seed]:
     """The records at a location with values split and attributes renamed, as far as there are any such."""
     from siteloom.seed_files import reshaped
+    from siteloom.seeding import check_names
 
     names: set[str] = set()
     for seed in read_known(shell, location):
         names.update(seed.values)
         yield reshaped(seed, several, renamed)
     check_names({*several, *renamed}, names)
-
-
-def check_names(wanted: Iterable[str], names: set[str]) -> None:
-    """Raise if attributes that are to be split or renamed are such as no record has, if there are records."""
-    if names and (unknown := sorted(set(wanted) - names)):
-        raise UsageError(f"No record has {some(unknown)}: the attributes are {some(sorted(names))}.")
-
-
-def some(names: Sequence[str]) -> str:
-    """The first few names, in one line."""
-    return ", ".join(names[:_NAMES_TOLD]) + (", ..." if len(names) > _NAMES_TOLD else "")

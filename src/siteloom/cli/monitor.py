@@ -177,13 +177,9 @@ def _show(shell: Shell, checked: Sequence[Checked], *, is_kept: bool) -> None:
 
 
 def _result(one: Checked) -> str:
-    if one.is_renewed:
-        return "chosen anew"
-    if one.checkup.changes:
+    if one.verdict == "changed":
         return f"changed: {', '.join(change.test for change in one.checkup.changes)}"
-    if one.is_telling:
-        return "healthy"
-    return "too few to say" if one.checkup.compared or one.checkup.gone else "nothing to compare"
+    return one.verdict
 
 
 def _after_gone(one: Checked, *, is_kept: bool) -> str:

@@ -135,7 +135,7 @@ def _check_options(
 
 
 def _settle(shell: Shell, accept: list[str], reject: list[str]) -> None:
-    from siteloom.upkeep import settle_review
+    from siteloom.upkeep import settle_review, watch_again
 
     if both := sorted(set(accept) & set(reject)):
         raise UsageError(f"{both[0]} cannot be both accepted and rejected.")
@@ -144,6 +144,7 @@ def _settle(shell: Shell, accept: list[str], reject: list[str]) -> None:
             version = settle_review(store, name, accept=True)
             shell.say(f"{name}: the repair is in force as version {version}.")
             shell.say(f"To undo this: siteloom rollback {name}")
+            watch_again(store, name)
         for name in reject:
             settle_review(store, name, accept=False)
             shell.say(

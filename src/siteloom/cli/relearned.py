@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siteloom.cli.change_words import by_state, named, percent, plural, say_wrapped
 from siteloom.cli.difference_words import show_difference
-from siteloom.cli.files import as_lines, flat_for, write_text
-from siteloom.output import STANDARD_OUTPUT, Column
+from siteloom.cli.files import as_lines, write_text
+from siteloom.output import STANDARD_OUTPUT, Column, flat_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -28,11 +28,12 @@ def run(
     It becomes the newest version, so that nothing is lost, and this can be undone the same way.
     """
     from siteloom.store import WITHDRAWN
-    from siteloom.upkeep import roll_back
+    from siteloom.upkeep import roll_back, watch_again
 
     with shell.store() as store:
         before = store.wrapper(wrapper)
         old, new = roll_back(store, wrapper, version)
-    shell.say(f"{wrapper} is as in version {old} again, and that is now its version {new}.")
-    if before.origin != WITHDRAWN:
-        shell.say(f"To undo this: siteloom rollback {wrapper} {before.version}")
+        shell.say(f"{wrapper} is as in version {old} again, and that is now its version {new}.")
+        if before.origin != WITHDRAWN:
+            shell.say(f"To undo this: siteloom rollback {wrapper} {before.version}")
+        watch_again(store, wrapper)

@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from siteloom.cli.change_words import percent
-from siteloom.cli.known_records import RenameOption, SeveralOption, check_names, pairs, some
+from siteloom.cli.known_records import RenameOption, SeveralOption, pairs
 from siteloom.cli.shell import OutputOption, Shell
-from siteloom.config import without_passwords
 from siteloom.errors import SourceError, UsageError
-from siteloom.model import Failure, Page, Seed
 from siteloom.output import Column, check_destination
-from siteloom.seed_files import (
-    CONFIDENCE_KEY,
-    SOURCE_KEY,
-    URL_KEY,
-    read_seeds,
-    reshaped,
-    seed_of,
-)
+from siteloom.seed_files import CONFIDENCE_KEY, SOURCE_KEY, URL_KEY, read_seeds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Sequence
 
-    from siteloom.model import Skipped
-    from siteloom.store import RunRecorder, SeedCounts, SeedSource, Store
+    from siteloom.model import Seed
+    from siteloom.seeding import Imported, SeedOrder
+    from siteloom.store import SeedSource, Store
 
 NAME = "seeds"
 
@@ -82,7 +72,9 @@ def run(
     """
     if output is not None:
         check_destination(output)
-    wanted = _Wanted(
+    from siteloom.seeding import SeedOrder
+
+    wanted = SeedOrder(
         tuple(locations or ()),
         from_site,
         from_embedded,
@@ -106,132 +98,28 @@ def run(
             _show(shell, store, None if wanted.is_import else source, output)
 
 
-class _Wanted(NamedTuple):
-    """What to import, and how."""
+def _import(shell: Shell, store: Store, wanted: SeedOrder) -> None:
+    from siteloom.seeding import import_seeds
 
-    locations: tuple[str, ...]
-    site: str | None
-    embedded: str | None
-    source: str
-    several: Mapping[str, str]
-    renamed: Mapping[str, str]
-
-    @property
-    def is_import(self) -> bool:
-        return bool(self.locations or self.site or self.embedded)
+    with shell.counting("Reading", "records") as count:
+        found = import_seeds(store, wanted, shell.settings.pages, lambda: count(1))
+    _tell(shell, store, found)
+    if found.why_none:
+        raise SourceError(found.why_none)
 
 
-def _import(shell: Shell, store: Store, wanted: _Wanted) -> None:
-    _check_names(shell, store, wanted)
-    skipped: Counter[str] = Counter()
-    arguments = {
-        "locations": [without_passwords(location) for location in wanted.locations],
-        **{name: value for name, value in wanted._asdict().items() if name != "locations"},
-    }
-    with store.recording(NAME, arguments) as run, shell.counting("Reading", "records") as count:
-
-        def note(problem: Failure | Skipped) -> None:
-            if isinstance(problem, Failure):
-                run.fail(problem)
-            else:
-                skipped[problem.reason] += 1
-
-        def shaped() -> Iterator[Seed]:
-            for seed in _incoming(shell, store, wanted, note):
-                count(1)
-                yield reshaped(seed, wanted.several, wanted.renamed)
-
-        counts = store.replace_seeds(run.id, shaped())
-        run.counts.update(counts._asdict())
-        run.counts["skipped"] = skipped.total()
-    _tell(shell, store, run, counts, skipped)
-    if not counts.added + counts.unchanged:
-        raise SourceError(f"No record could be read: {_why_none(run, skipped)}.")
-
-
-def _check_names(shell: Shell, store: Store, wanted: _Wanted) -> None:
-    """Read ahead until all attributes that are to be split or renamed were met: nothing is kept yet."""
-    changed = {*wanted.several, *wanted.renamed}
-    names: set[str] = set()
-    if changed:
-        for seed in _incoming(shell, store, wanted, lambda _: None):
-            names.update(seed.values)
-            if changed <= names:
-                return
-        check_names(changed, names)
-
-
-def _incoming(
-    shell: Shell, store: Store, wanted: _Wanted, note: Callable[[Failure | Skipped], None]
-) -> Iterator[Seed]:
-    """All seeds that are wanted."""
-    for location in wanted.locations:
-        yield from read_seeds(location, wanted.source, on_problem=note)
-    if wanted.site:
-        yield from _extracted(store, wanted.site, wanted.source or wanted.site)
-    if wanted.embedded:
-        yield from _embedded(shell, store, wanted.embedded, wanted.source, note)
-
-
-def _extracted(store: Store, site: str, source: str) -> Iterator[Seed]:
-    """The newest records of each wrapper of a site, without those of versions that were rolled back."""
-    from siteloom.upkeep.known import lineage
-
-    stored = store.wrappers()
-    wrappers = [wrapper.name for wrapper in stored if wrapper.site == site]
-    if not wrappers:
-        known = some(sorted({wrapper.site for wrapper in stored})) or "none yet"
-        raise UsageError(f"There is no wrapper of {site}: there are wrappers of {known}.")
-    found = False
-    for wrapper in wrappers:
-        for line in store.records_as_of(wrapper, store.clock(), lineage(store, wrapper)):
-            found = True
-            if (seed := seed_of(json.loads(line), source)).values:
-                yield seed
-    if not found:
-        raise UsageError(f"No records of {site} were extracted yet: run siteloom extract.")
-
-
-def _embedded(
-    shell: Shell, store: Store, place: str, source: str, note: Callable[[Failure | Skipped], None]
-) -> Iterator[Seed]:
-    """The data that pages carry for machines, but for what is about the page or the site itself."""
-    from siteloom.embedded import embedded_records, is_beside
-    from siteloom.pages import open_source
-
-    is_site = any(site.name == place for site in store.sites())
-    source = source or (place if is_site else Path(place).stem)
-    items = store.pages(place) if is_site else open_source(place, shell.settings.pages).read()
-    for item in items:
-        if isinstance(item, Page):
-            for record in embedded_records(item):
-                values = {name: texts for name, texts in record.items() if not name.startswith("_")}
-                if values and not is_beside(record):
-                    yield Seed(values, source, item.url)
-        elif isinstance(item, Failure):
-            note(item)
-
-
-def _why_none(run: RunRecorder, skipped: Counter[str]) -> str:
-    if run.failures_by_reason:
-        return "all of them failed, as shown above"
-    return "none of them has values" if skipped else "there is none"
-
-
-def _tell(
-    shell: Shell, store: Store, run: RunRecorder, counts: SeedCounts, skipped: Mapping[str, int]
-) -> None:
+def _tell(shell: Shell, store: Store, found: Imported) -> None:
     shell.show(
         f"Known records in {store.folder}",
         ("", "count"),
         [
-            *counts._asdict().items(),
-            *((f"failed: {reason}", count) for reason, count in run.failures_by_reason.items()),
-            *((f"skipped: {reason}", count) for reason, count in skipped.items()),
+            *found.counts._asdict().items(),
+            *((f"failed: {reason}", count) for reason, count in found.failed.items()),
+            *((f"skipped: {reason}", count) for reason, count in found.skipped.items()),
         ],
     )
-    if run.failures_by_reason:
-        shown = islice(store.failures(run.id), _FAILURES_SHOWN)
+    if found.failed:
+        shown = islice(store.failures(found.run_id), _FAILURES_SHOWN)
         shell.show(
             "What failed first", ("where", "reason", "detail"), [(f.url, f.reason, f.detail) for f in shown]
         )
@@ -282,5 +170,7 @@ def _summary(one: SeedSource) -> tuple[object, ...]:
 
 
 def _unknown_source(source: str, known: Sequence[SeedSource]) -> UsageError:
-    names = some([one.source for one in known]) or "none yet"
+    from siteloom.spacing import some_names
+
+    names = some_names([one.source for one in known]) or "none yet"
     return UsageError(f"There are no known records of {source}: there are those of {names}.")

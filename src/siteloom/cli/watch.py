@@ -102,7 +102,11 @@ def _watch_workspace(shell: Shell, names: list[str], k: int) -> list[_Chosen]:
     with shell.store() as store:
         count = len(names) or len(store.wrappers())
         with shell.measuring("Choosing", count) as advance:
-            return [_Chosen(*one) for one in watch_wrappers(store, names, k, advance)]
+            watched = watch_wrappers(store, names, k, advance)
+    for one in watched:
+        if one.warning:
+            shell.warn(one.warning)
+    return [_Chosen(one.wrapper, one.version, one.watch, one.reason) for one in watched]
 
 
 def _watch_sources(shell: Shell, sources: list[str], files: list[str], k: int) -> list[_Chosen]:

@@ -5,6 +5,7 @@ from siteloom.monitoring.bellwethers import (
     MOST_LOOKED_AT,
     Bellwether,
     Watch,
+    choose,
     refilled,
     watch,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "Checkup",
     "Watch",
     "check",
+    "choose",
     "monitor",
     "refilled",
     "watch",

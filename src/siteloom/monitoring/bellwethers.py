@@ -67,12 +67,25 @@ class Watch:
     name: str = ""
 
 
+class Choice(NamedTuple):
+    """What is watched; on so many of the pages that were looked at, the wrapper works."""
+
+    watch: Watch
+    looked_at: int
+    working: int
+
+
 def watch(wrapper: Wrapper, pages: Iterable[Page], k: int = MOST_BELLWETHERS, *, name: str = "") -> Watch:
     """Choose up to `k` pages on which a wrapper works, as different from each other as there are.
 
     Of a page that is given in several versions the last one counts; the others tell which values
     change from visit to visit.
     """
+    return choose(wrapper, pages, k, name=name).watch
+
+
+def choose(wrapper: Wrapper, pages: Iterable[Page], k: int = MOST_BELLWETHERS, *, name: str = "") -> Choice:
+    """The same, with how many pages there were to choose from."""
     check_count(k)
     versions: dict[str, list[Page]] = defaultdict(list)
     for page in pages:
@@ -91,7 +104,7 @@ def watch(wrapper: Wrapper, pages: Iterable[Page], k: int = MOST_BELLWETHERS, *,
         name=name,
     )
     older = [pair for url in urls for pair in _pairs_of_versions(wrapper, versions[url])]
-    return replace(started, past=learned_past({}, wrapper, older))
+    return Choice(replace(started, past=learned_past({}, wrapper, older)), len(urls), len(looked_at))
 
 
 def refilled(watch_: Watch, gone: Collection[str], pages: Iterable[Page]) -> Watch:

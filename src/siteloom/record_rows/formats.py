@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siteloom import output
-from siteloom.output import Column, Fields, ListOf, open_output
+from siteloom.output import Column, Fields, ListOf, open_output, stream_output
 from siteloom.record_rows.columns import column_names, lowest_confidence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from siteloom.output import Kind, RowWriter
     from siteloom.record_rows.rows import Row
@@ -57,6 +57,12 @@ def open_records(
     columns, shaped = shape(attributes, with_pages)
     with open_output(destination, columns) as writer:
         yield _ShapingWriter(writer, shaped)
+
+
+def stream_records(suffix: str, attributes: Sequence[str], rows: Iterable[Row]) -> Iterator[bytes]:
+    """The same as CSV or JSON Lines, as the rows come."""
+    columns, shaped = _SHAPES.get(suffix, _as_it_is)(attributes, False)
+    return stream_output(suffix, columns, map(shaped, rows))
 
 
 def _is_address(destination: str) -> bool:

@@ -110,7 +110,7 @@ def _by_bits(seeds: Sequence[Seed], read: _Read, core: Sequence[str], schema: Sc
     if missing:
         shown = ", ".join(missing)
         reason = (
-            f"Not enough overlap: {matched:,} of {len(seeds):,} seeds were found on "
+            f"Not enough overlap: {matched:,} of {len(seeds):,} known records were found on "
             f"{len(found.pages):,} of {len(read.pages):,} pages, but not {shown}"
             f" ({result.attributes[missing[0]].reason})."
         )
@@ -126,6 +126,7 @@ def _by_bits(seeds: Sequence[Seed], read: _Read, core: Sequence[str], schema: Sc
         len(read.pages),
         len(found.pages),
         read.failures,
+        result.disagreements,
     )
 
 

@@ -112,14 +112,14 @@ def known_pages(seeds: Sequence[Seed], texts: PageTexts, core: Collection[str]) 
         is_open &= ~np.isin(texts.page, found.lists)
     pairs = Pairs(lists[:0], lists[:0]) if found is None else found.pairs
     matched, count = len(np.unique(pairs.record)), len(np.unique(pairs.page))
-    overlap = f"{matched:,} of {len(seeds):,} seeds seem to be on {count:,} of {texts.pages:,} pages"
+    overlap = f"{matched:,} of {len(seeds):,} known records seem to be on {count:,} of {texts.pages:,} pages"
     if found is None or count < LEAST_PAGES:
         but = f", and {len(lists):,} pages list several" if len(lists) else ""
-        reason = f"Not enough overlap: {overlap}{but}; at least {LEAST_PAGES} must be about one seed each."
+        reason = f"Not enough overlap: {overlap}{but}; at least {LEAST_PAGES} must be about one each."
         return NoOverlap(reason, matched, count)
     by_chance = _aligned(scrambled(table, np.random.default_rng(0)), matches, rows, positions, core)
     if by_chance is not None and found.score < _LEAST_TIMES_CHANCE * by_chance.score:
-        reason = f"Not enough overlap: {overlap}, but nearly as many are if the values of seeds are mixed up."
+        reason = f"Not enough overlap: {overlap}, but nearly as many are if their values are mixed up."
         return NoOverlap(reason, matched, count)
     names = [attribute.name for attribute in table.attributes]
     by_name = dict(zip(names, matches, strict=True))

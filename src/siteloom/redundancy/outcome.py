@@ -31,6 +31,16 @@ class SeedMatch(NamedTuple):
     similarity: float
 
 
+class Disagreement(NamedTuple):
+    """A value on a page that was held back where the seed of the page says something else."""
+
+    seed: int
+    url: str
+    attribute: str
+    value: str
+    text: str
+
+
 class AttributeEvidence(NamedTuple):
     """Why an attribute is extracted, suggested for annotation, or refused.
 
@@ -54,7 +64,7 @@ class Bootstrapped:
     `wrapper` is None if the evidence does not suffice, and `reason` then says why. `suggestions` are
     pages with values that are likely right, for a person to check and complete: with them, attributes
     that are only suggested can be learned. `pages` counts those that could be read; `failures` are the
-    others.
+    others. `disagreements` are the values that a wrapper finds, but the seeds do not say.
     """
 
     wrapper: Wrapper | None
@@ -68,3 +78,4 @@ class Bootstrapped:
     pages: int
     pages_matched: int
     failures: tuple[Failure, ...] = ()
+    disagreements: tuple[Disagreement, ...] = ()

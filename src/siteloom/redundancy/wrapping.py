@@ -11,7 +11,7 @@ from siteloom.errors import ExampleError
 from siteloom.learning import check_example, learn_wrapper
 from siteloom.model import Example
 from siteloom.redundancy.alignment import matched_rows
-from siteloom.redundancy.outcome import AttributeEvidence, SeedMatch
+from siteloom.redundancy.outcome import AttributeEvidence, Disagreement, SeedMatch
 from siteloom.redundancy.seed_table import read_text
 from siteloom.redundancy.slots import kappa, shuffled
 from siteloom.sampling import sample
@@ -57,6 +57,7 @@ class Wrapped(NamedTuple):
     evidence: tuple[SeedMatch, ...]
     suggestions: tuple[Example, ...]
     urls: tuple[str, ...]
+    disagreements: tuple[Disagreement, ...]
 
 
 class _Trial(NamedTuple):
@@ -100,6 +101,7 @@ def wrapped(known: KnownPages, pages: Sequence[Page], schema: Schema) -> Wrapped
         tuple(_seed_matches(known, pages)),
         tuple(_suggestions(known, pages, attributes)),
         tuple(pages[page].url for page in template),
+        () if trial is None else tuple(_disagreements(known, pages, trial)),
     )
 
 
@@ -274,8 +276,8 @@ def _judged(name: str, known: KnownPages, trial: _Trial | None, shown: Shown) ->
         )
     pairs = _pairs_on(known.pairs, trial, name)
     count = len(np.unique(pairs.page))
-    agreement = _agreement(name, known, trial, pairs)
-    by_chance = _agreement(name, known, trial, shuffled(pairs, np.random.default_rng(0)))
+    agreement = _share(_agreeing(name, known, trial, pairs))
+    by_chance = _share(_agreeing(name, known, trial, shuffled(pairs, np.random.default_rng(0))))
     filled = sum(bool(found.get(name)) for found in trial.found.values()) / len(trial.found)
     faithful = trial.faithful(name, shown)
     least_kappa = _LEAST_KEPT_KAPPA * slot.kappa if count >= _ENOUGH_PAIRS else 0.0
@@ -295,8 +297,12 @@ def _pairs_on(pairs: Pairs, trial: _Trial, name: str) -> Pairs:
     return type(pairs)(pairs.page[kept], pairs.record[kept])
 
 
-def _agreement(name: str, known: KnownPages, trial: _Trial, pairs: Pairs) -> float:
-    """The share of pages on which a value is what one of the page's records says, if it says anything."""
+def _share(agrees: Mapping[int, bool]) -> float:
+    return sum(agrees.values()) / len(agrees) if agrees else 0.0
+
+
+def _agreeing(name: str, known: KnownPages, trial: _Trial, pairs: Pairs) -> dict[int, bool]:
+    """Of pages, whether a value is what one of the page's records says, if it says anything."""
     attribute = known.attribute(name)
     texts = sorted({text for found in trial.found.values() for text in found.get(name, ())})
     numbers = {text: number for number, text in enumerate(texts)}
@@ -310,7 +316,26 @@ def _agreement(name: str, known: KnownPages, trial: _Trial, pairs: Pairs) -> flo
                 (numbers[text], value) in alike for text in trial.found[page][name] for value in values
             )
             agrees[page] = agrees.get(page, False) or is_same
-    return sum(agrees.values()) / len(agrees) if agrees else 0.0
+    return agrees
+
+
+def _disagreements(known: KnownPages, pages: Sequence[Page], trial: _Trial) -> Iterator[Disagreement]:
+    """What the wrapper finds where the records of the page say something else, one of each page."""
+    for name in (name for name in known.slots if name in trial.wrapper.attributes):
+        attribute = known.attribute(name)
+        pairs = _pairs_on(known.pairs, trial, name)
+        left = {page for page, agrees in _agreeing(name, known, trial, pairs).items() if not agrees}
+        for page, record in zip(pairs.page.tolist(), pairs.record.tolist(), strict=True):
+            values = attribute.values_of.of(record).tolist()
+            if page in left and values:
+                left.remove(page)
+                yield Disagreement(
+                    known.seeds[record],
+                    pages[page].url,
+                    name,
+                    attribute.values[values[0]].text,
+                    trial.found[page][name][0],
+                )
 
 
 def _seed_matches(known: KnownPages, pages: Sequence[Page]) -> Iterator[SeedMatch]:

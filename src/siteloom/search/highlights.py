@@ -74,7 +74,7 @@ def shown_hit(
     found: dict[str, None] = {}
     for passage in () if is_page else document.passages:
         values[passage.attribute] = (*values.get(passage.attribute, ()), passage.text)
-        if attribute in (None, passage.attribute) and _places(passage.text, phrases):
+        if attribute in (None, passage.attribute) and places_in(passage.text, phrases):
             found[passage.attribute] = None
     return Hit(
         document.url,
@@ -82,7 +82,7 @@ def shown_hit(
         cluster,
         document.kind,
         score,
-        Highlighted(title, _places(title, phrases)),
+        Highlighted(title, places_in(title, phrases)),
         _page_snippet(others, phrases) if is_page else _record_snippet(others, phrases),
         tuple(found),
         values,
@@ -104,12 +104,12 @@ def _page_snippet(passages: Sequence[Passage], phrases: Collection[tuple[str, ..
 
 def _record_snippet(passages: Iterable[Passage], phrases: Collection[tuple[str, ...]]) -> Highlighted:
     """The values with what was asked for come first, each with its attribute."""
-    ordered = sorted(passages, key=lambda passage: not _places(passage.text, phrases))
+    ordered = sorted(passages, key=lambda passage: not places_in(passage.text, phrases))
     text, places = "", []
     for passage in ordered[:_MOST_VALUES]:
         text += f"{_BETWEEN_VALUES if text else ''}{passage.attribute}: "
         value = passage.text if len(passage.text) <= _SNIPPET else f"{passage.text[:_SNIPPET]}{_CUT}"
-        places += [(start + len(text), end + len(text)) for start, end in _places(value, phrases)]
+        places += [(start + len(text), end + len(text)) for start, end in places_in(value, phrases)]
         text += value
     return Highlighted(text, tuple(places))
 
@@ -142,7 +142,8 @@ def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
     return start, min(end, len(text))
 
 
-def _places(text: str, phrases: Collection[tuple[str, ...]]) -> tuple[tuple[int, int], ...]:
+def places_in(text: str, phrases: Collection[tuple[str, ...]]) -> tuple[tuple[int, int], ...]:
+    """Where phrases stand in a text, as starts and ends in their order."""
     return _united((start, end) for start, end, _ in _finds(text, phrases))
 
 

@@ -11,23 +11,34 @@ from fastapi.staticfiles import StaticFiles
 from starlette.concurrency import run_in_threadpool
 
 import siteloom
-from siteloom.server import (
-    accounts,
-    accounts_api,
-    annotate_page,
-    archive,
-    jobs,
-    observing,
-    sites,
-    workbench_api,
-)
+from siteloom.server import observing
+from siteloom.server.accounts import api as accounts_api
+from siteloom.server.accounts import pages as accounts
+from siteloom.server.adding import routes as adding
+from siteloom.server.adding import uploads
+from siteloom.server.adding.upload_folder import remove_old_uploads
 from siteloom.server.addresses import DESCRIPTION
+from siteloom.server.annotating import api as workbench_api
+from siteloom.server.annotating import page as annotate_page
+from siteloom.server.archive import page_routes as page_view
+from siteloom.server.archive import routes as archive
+from siteloom.server.discover import routes as discovering
+from siteloom.server.entities import routes as entities
 from siteloom.server.errors import handle_errors
-from siteloom.server.job_runner import JobRunner
+from siteloom.server.health import performance_routes as performance
+from siteloom.server.health import routes as health
+from siteloom.server.jobs import routes as jobs
+from siteloom.server.jobs.runner import JobRunner
 from siteloom.server.observing import Metrics, Observed
+from siteloom.server.records import routes as records
+from siteloom.server.review import routes as review
+from siteloom.server.search import routes as searching
 from siteloom.server.security import Viewer, protect
+from siteloom.server.seeds import routes as seeds
 from siteloom.server.services import Services
+from siteloom.server.sites import routes as sites
 from siteloom.server.streaming import Changes
+from siteloom.server.wrappers import routes as wrappers
 from siteloom.workbench import Workbenches
 
 if TYPE_CHECKING:
@@ -60,7 +71,7 @@ def create_app(store: Store, settings: Settings) -> FastAPI:
         Workbenches(store),
         Changes(),
     )
-    protect(app)
+    protect(app, settings.serve.max_upload_bytes)
     app.add_middleware(Observed, metrics=metrics)
     handle_errors(app)
     app.mount("/static", _Static(packages=[("siteloom.server", "static")]), name="static")
@@ -72,6 +83,18 @@ def create_app(store: Store, settings: Settings) -> FastAPI:
     app.include_router(annotate_page.router)
     app.include_router(jobs.router)
     app.include_router(observing.router)
+    app.include_router(uploads.router)
+    app.include_router(adding.router)
+    app.include_router(page_view.router)
+    app.include_router(wrappers.router)
+    app.include_router(review.router)
+    app.include_router(searching.router)
+    app.include_router(discovering.router)
+    app.include_router(seeds.router)
+    app.include_router(entities.router)
+    app.include_router(health.router)
+    app.include_router(performance.router)
+    app.include_router(records.router)
     app.include_router(sites.router)  # last: its path of a cluster would take those of others
     return app
 
@@ -85,6 +108,7 @@ def _description(request: Request, _: Viewer) -> JSONResponse:
 async def _with_running_jobs(app: FastAPI) -> AsyncIterator[None]:
     """Run jobs for as long as the application is there."""
     runner: JobRunner = app.state.services.jobs
+    await run_in_threadpool(remove_old_uploads, app.state.services.store.folder)
     await run_in_threadpool(runner.start)
     try:
         yield

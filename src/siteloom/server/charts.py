@@ -32,16 +32,16 @@ def bar(parts: Iterable[Part], name: str) -> Markup:
     drawn: list[svg.Element] = [svg.Rect(width=100, height=10, class_=["track"])]
     drawn += [
         svg.Rect(
-            x=_rounded(100 * part.begin),
-            width=_rounded(100 * (part.end - part.begin)),
+            x=rounded(100 * part.begin),
+            width=rounded(100 * (part.end - part.begin)),
             height=10,
             class_=part.colour.split(),
-            elements=[_title(part.title)],
+            elements=[titled(part.title)],
         )
         for part in parts
         if part.end > part.begin
     ]
-    return _drawing(drawn, 100, 10, name, "bar", stretches=True)
+    return drawing(drawn, 100, 10, name, "bar", stretches=True)
 
 
 def share_bar(share: float, name: str) -> Markup:
@@ -70,17 +70,17 @@ def coverage_steps(sizes: Sequence[int], pages: int, labels: Sequence[str]) -> M
             _rectangle(step, "area", told),
             _rectangle(step._replace(height=now - before), "added", told),
         ]
-        line += [svg.V(_rounded(height - now)), svg.H(100 * (number + 1))]
+        line += [svg.V(rounded(height - now)), svg.H(100 * (number + 1))]
     drawn.append(svg.Path(d=line, class_=["line"]))
     name = f"{len(sizes)} templates cover {_percent(covered / max(1, pages))} of {pages} pages"
-    return _drawing(drawn, width, height, name, "coverage", stretches=True)
+    return drawing(drawn, width, height, name, "coverage", stretches=True)
 
 
 def sparkline(values: Sequence[float], name: str) -> Markup:
     """A small line through values from 0 to 1, the oldest first; its last point is marked."""
     step, height, margin = 8, 20, 3
     places = [
-        (margin + step * number, _rounded(margin + (height - 2 * margin) * (1 - value)))
+        (margin + step * number, rounded(margin + (height - 2 * margin) * (1 - value)))
         for number, value in enumerate(values)
     ]
     drawn: list[svg.Element] = []
@@ -90,7 +90,7 @@ def sparkline(values: Sequence[float], name: str) -> Markup:
         x, y = places[-1]
         colour = "good" if values[-1] >= 1 else "bad"
         drawn.append(svg.Circle(cx=x, cy=y, r=2.5, class_=["last", colour]))
-    return _drawing(drawn, 2 * margin + step * max(1, len(places) - 1), height, name, "sparkline")
+    return drawing(drawn, 2 * margin + step * max(1, len(places) - 1), height, name, "sparkline")
 
 
 def outline(essential: Sequence[TemplatePath], name: str) -> Markup:
@@ -104,7 +104,7 @@ def outline(essential: Sequence[TemplatePath], name: str) -> Markup:
         svg.Rect(width=frame.width, height=frame.height, rx=4, class_=["paper"]),
         *_drawn_block(body, frame.inside(4), 0),
     ]
-    return _drawing(drawn, _PAPER_WIDTH, _PAPER_HEIGHT, name, "outline")
+    return drawing(drawn, _PAPER_WIDTH, _PAPER_HEIGHT, name, "outline")
 
 
 _PAPER_WIDTH, _PAPER_HEIGHT = 200, 170
@@ -185,7 +185,7 @@ def _drawn_block(block: _Block, place: _Place, depth: int) -> list[svg.Element]:
         return _glyph(kind, place)
     drawn: list[svg.Element] = []
     if depth:
-        drawn.append(_rectangle(place, kind, rounded=2))
+        drawn.append(_rectangle(place, kind, radius=2))
         place = place.inside(_GAP)
     for child, part in _divided(children, place, lies=_lies(block)):
         drawn += _drawn_block(child, part, depth + 1)
@@ -220,13 +220,13 @@ def _glyph(kind: str, place: _Place) -> list[svg.Element]:
     x, y, width, height = place
     match kind:
         case "heading":
-            return [_rectangle(_Place(x, y, width * 0.7, min(height, 7)), "heading", rounded=2)]
+            return [_rectangle(_Place(x, y, width * 0.7, min(height, 7)), "heading", radius=2)]
         case "image":
             mountain = ((x, y + height), (x + width * 0.4, y + height * 0.4), (x + width * 0.8, y + height))
             return [
                 _rectangle(place, "image"),
                 svg.Polygon(
-                    points=[svg.Point(_rounded(a), _rounded(b)) for a, b in mountain], class_=["mountain"]
+                    points=[svg.Point(rounded(a), rounded(b)) for a, b in mountain], class_=["mountain"]
                 ),
             ]
         case "list":
@@ -244,9 +244,9 @@ def _glyph(kind: str, place: _Place) -> list[svg.Element]:
             down = [(side, y, side, y + height) for side in sides]
             return [_rectangle(place, "table"), _lines(across + down, "rules")]
         case "link":
-            return [_rectangle(_Place(x, y + height / 2 - 1.5, min(width, 40), 3), "link", rounded=1)]
+            return [_rectangle(_Place(x, y + height / 2 - 1.5, min(width, 40), 3), "link", radius=1)]
         case "control" | "navigation":
-            return [_rectangle(place, kind, rounded=2)]
+            return [_rectangle(place, kind, radius=2)]
         case _:
             # The last line of a paragraph is shorter.
             ends = [x + width * (0.6 if number % 3 == 2 else 0.95) for number in range(len(_rows(place, 6)))]
@@ -260,35 +260,37 @@ def _glyph(kind: str, place: _Place) -> list[svg.Element]:
 def _lines(lines: Iterable[tuple[float, float, float, float]], kind: str) -> svg.Path:
     steps: list[svg.PathData] = []
     for x1, y1, x2, y2 in lines:
-        steps += [svg.M(_rounded(x1), _rounded(y1)), svg.L(_rounded(x2), _rounded(y2))]
+        steps += [svg.M(rounded(x1), rounded(y1)), svg.L(rounded(x2), rounded(y2))]
     return svg.Path(d=steps, class_=[kind])
 
 
 def _rows(place: _Place, apart: float) -> list[float]:
     count = max(1, int(place.height // apart))
-    return [_rounded(place.y + apart * (number + 0.5)) for number in range(count)]
+    return [rounded(place.y + apart * (number + 0.5)) for number in range(count)]
 
 
-def _rectangle(place: _Place, kind: str, title: str = "", rounded: float | None = None) -> svg.Rect:
-    x, y, width, height = map(_rounded, place)
-    told: list[svg.Element] = [_title(title)] if title else []
-    return svg.Rect(x=x, y=y, width=width, height=height, rx=rounded, class_=[kind], elements=told)
+def _rectangle(place: _Place, kind: str, title: str = "", radius: float | None = None) -> svg.Rect:
+    x, y, width, height = map(rounded, place)
+    told: list[svg.Element] = [titled(title)] if title else []
+    return svg.Rect(x=x, y=y, width=width, height=height, rx=radius, class_=[kind], elements=told)
 
 
-def _drawing(
+def drawing(
     elements: list[svg.Element], width: float, height: float, name: str, kind: str, *, stretches: bool = False
 ) -> Markup:
-    drawing = svg.SVG(
+    """A drawing with a name for those who do not see it; one that stretches fills the room it is given."""
+    drawn = svg.SVG(
         viewBox=svg.ViewBoxSpec(0, 0, width, height),
         preserveAspectRatio=svg.PreserveAspectRatio("none") if stretches else None,
         class_=[kind],
         elements=elements,
         extra={"role": "img", "aria-label": escape(name)},
     )
-    return Markup(drawing.as_str())  # noqa: S704 (all texts in it are escaped)
+    return Markup(drawn.as_str())  # noqa: S704 (all texts in it are escaped)
 
 
-def _title(text: str) -> svg.Title:
+def titled(text: str) -> svg.Title:
+    """What is told when the mouse rests on an element."""
     return svg.Title(text=escape(text))
 
 
@@ -296,6 +298,6 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _rounded(number: float) -> float:
+def rounded(number: float) -> float:
     """Short enough to be sent, exact enough to be seen."""
     return round(number, 2)

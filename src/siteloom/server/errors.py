@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
@@ -41,6 +41,8 @@ _ADVICE = {
     500: "Try again; if it stays so, the server's log says what went wrong.",
     503: "Try again in a moment.",
 }
+_TITLES = {422: "Not understood"}
+_LONGEST_SHOWN = 60  # characters of what was given instead
 _STATUSES: tuple[tuple[type[SiteloomError], int], ...] = (
     (NotFound, 404),
     (Overtaken, 409),
@@ -73,11 +75,36 @@ def _refused(request: Request, error: Exception) -> Response:
 
 def _not_understood(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    told = [
-        f"{'.'.join(str(part) for part in problem['loc'][1:]) or 'the body'}: {problem['msg']}"
-        for problem in error.errors()
-    ]
-    return _answer(request, 422, f"This request cannot be understood; {'; '.join(told)}.")
+    told = "; ".join(_in_words(problem) for problem in error.errors())
+    return _answer(request, 422, f"This cannot be understood: {told}.")
+
+
+def _in_words(problem: Mapping[str, Any]) -> str:
+    """What is wrong with a part of a request."""
+    name = ".".join(str(part) for part in problem["loc"][1:]) or "what was sent"
+    limits = problem.get("ctx", {})
+    match problem["type"]:
+        case "missing":
+            return f"{name} is missing"
+        case "greater_than_equal":
+            must = f"at least {limits['ge']:,}"
+        case "less_than_equal":
+            must = f"at most {limits['le']:,}"
+        case "int_parsing" | "int_type" | "int_from_float" | "int_parsing_size":
+            must = "a whole number"
+        case "float_parsing" | "float_type" | "finite_number":
+            must = "a number"
+        case "bool_parsing" | "bool_type":
+            must = "true or false"
+        case "literal_error":
+            must = str(limits["expected"]).replace("'", "")
+        case "string_too_long":
+            return f"{name} may have {limits['max_length']:,} characters at most"
+        case _:
+            message = str(problem["msg"])
+            return f"{name}: {message[:1].lower()}{message[1:]}"
+    given = str(problem["input"])
+    return f"{name} must be {must}, not {given[:_LONGEST_SHOWN] or 'empty'}"
 
 
 def _failed(request: Request, error: Exception) -> Response:
@@ -111,8 +138,9 @@ def _answer(
         "error.html",
         getattr(request.state, "visitor", None),
         status=status,
-        title=HTTPStatus(status).phrase,
+        title=_TITLES.get(status, HTTPStatus(status).phrase),
         sentence=sentence,
+        decisions=0,  # what went wrong may be that nothing can be looked up
         advice=_ADVICE.get(status, "Go back, change what it says, and try again."),
     )
     response.headers.update(headers or {})

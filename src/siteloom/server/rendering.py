@@ -10,7 +10,9 @@ from urllib.parse import urlsplit
 
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
+
+from siteloom.server.services import services_of
 
 if TYPE_CHECKING:
     from fastapi import Request
@@ -24,8 +26,13 @@ _THIN_SPACE = "\u202f"
 def render(
     request: Request, template: str, visitor: Visitor | None, /, *, status: int = 200, **context: object
 ) -> HTMLResponse:
-    """A page made of a template, for a visitor; without one, the page is for anybody."""
+    """A page made of a template, for a visitor; without one, the page is for anybody.
+
+    How many `decisions` wait is looked up unless it is told.
+    """
     page = _environment().get_template(template)
+    if "decisions" not in context:
+        context["decisions"] = 0 if visitor is None else services_of(request).store.reviewing.count()
     text = page.render(request=request, visitor=visitor, status=status, **context)
     return HTMLResponse(text, status)
 
@@ -80,6 +87,17 @@ def readable_pattern(pattern: str) -> str:
     return re.sub(r"\\(.)", r"\1", re.sub(r"\[\^[^\]]*\][+*]", "*", text))
 
 
+def in_code(words: str) -> Markup:
+    """Words in which what stands between backticks is shown as code."""
+    parts = words.split("`")
+    if len(parts) % 2 == 0:  # one of them has no partner
+        return escape(words)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if number % 2 else escape(part)
+        for number, part in enumerate(parts)
+    )
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
@@ -91,6 +109,7 @@ def _environment() -> Environment:
     )
     filters = {
         "ago": ago,
+        "in_code": in_code,
         "moment": moment,
         "number": number,
         "readable_pattern": readable_pattern,

@@ -44,6 +44,9 @@ _FORM = "application/x-www-form-urlencoded"
 _PASSED_ON = ("forwarded", "via", "x-forwarded-", "x-real-ip")
 # Forms and what the scripts of pages send are a thousandth of this; it is read whole before anyone is asked.
 _LARGEST_BODY = 2**20
+# Files are written to the disk as they come, once it is known who sends them.
+_UPLOADS = "/api/uploads/"
+_LONGEST_NUMBER = 20  # digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +70,10 @@ class _SignInFirst(Exception):
     """A page was asked for that is not for everybody."""
 
 
-def protect(app: FastAPI) -> None:
+def protect(app: FastAPI, largest_upload: int) -> None:
     """Have an application ask of every request who sent it; before its routes are added."""
     app.router.dependencies.append(Depends(_guard))
-    app.add_middleware(_Border)
+    app.add_middleware(_Border, largest_upload=largest_upload)
     app.add_exception_handler(_SignInFirst, _to_sign_in)
 
 
@@ -236,7 +239,10 @@ def _with_role(role: Role) -> Callable[[Request], Coroutine[Any, Any, Visitor]]:
         if visitor is None:
             raise _SignInFirst
         if ROLES.index(visitor.role) < ROLES.index(role):
-            raise HTTPException(403, f"Only {_WHO[role]} may do this, and {visitor.name} is {visitor.role}.")
+            article = "a" if visitor.role == "viewer" else "an"
+            raise HTTPException(
+                403, f"Only {_WHO[role]} may do this, and {visitor.name} is {article} {visitor.role}."
+            )
         return visitor
 
     return visitor_with_role
@@ -255,8 +261,9 @@ class _Border:
     Answers pass as they come, part by part.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, largest_upload: int) -> None:
         self._app = app
+        self._largest_upload = largest_upload
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -273,16 +280,26 @@ class _Border:
                     headers.append("Set-Cookie", _cookie(state["new_key"], scope["scheme"]))
             await send(message)
 
-        refusal = _refusal_of_size(Headers(scope=scope))
+        headers = Headers(scope=scope)
+        most = self._largest_upload if _is_upload(scope, headers) else _LARGEST_BODY
+        refusal = _refusal_of_size(headers, most)
         await (refusal or self._app)(scope, receive, send_with_headers)
 
 
-def _refusal_of_size(headers: Headers) -> Response | None:
+def _is_upload(scope: Scope, headers: Headers) -> bool:
+    """Whether a file is sent; forms are read whole to see whose they are, wherever they are sent to."""
+    is_form = headers.get("content-type", "").startswith(_FORM)
+    return scope["method"] == "PUT" and scope["path"].startswith(_UPLOADS) and not is_form
+
+
+def _refusal_of_size(headers: Headers, most: int) -> Response | None:
     if "transfer-encoding" in headers:
         return JSONResponse({"detail": "Say with Content-Length how much is sent."}, 411)
     length = headers.get("content-length", "0")
-    if not length.isdecimal() or int(length) > _LARGEST_BODY:
-        return JSONResponse({"detail": f"At most {_LARGEST_BODY:,} bytes may be sent at once."}, 413)
+    # Longer numbers than this are too large for sure, and too long to be read as numbers.
+    is_number = length.isdecimal() and len(length) <= _LONGEST_NUMBER
+    if not is_number or int(length) > most:
+        return JSONResponse({"detail": f"At most {most:,} bytes may be sent at once."}, 413)
     return None
 
 

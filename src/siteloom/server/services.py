@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
+from siteloom.server.records.found import FoundRecords
 from siteloom.store import Passwords
 
 if TYPE_CHECKING:
     from fastapi import Request
 
     from siteloom.config import Settings
-    from siteloom.server.job_runner import JobRunner
+    from siteloom.server.jobs.runner import JobRunner
     from siteloom.server.observing import Metrics
     from siteloom.server.streaming import Changes
     from siteloom.store import Store
@@ -29,6 +30,7 @@ class Services:
     benches: Workbenches
     annotated: Changes
     passwords: Passwords = Passwords()
+    found_records: FoundRecords = field(default_factory=FoundRecords)
 
 
 def services_of(request: Request) -> Services:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siteloom.clustering import cluster, cluster_footprint, extended, united
-from siteloom.errors import StoreError
+from siteloom.errors import Overtaken, StoreError
 from siteloom.relearning import MOST_PAGES, Relearned, relearn, reuse_candidates
 from siteloom.relearning.report import relearned_row, rule_diff
 from siteloom.spacing import evenly_spaced
@@ -15,6 +15,7 @@ from siteloom.store import WITHDRAWN
 from siteloom.upkeep.known import last_good_records, lineage
 from siteloom.upkeep.stored import loaded, newest_pages, stored_wrappers
 from siteloom.upkeep.watching import go_on_watching, have_drifted, renew_watch
+from siteloom.wrapper import Wrapper
 from siteloom.wrapper.layouts import MOST_EARLIER
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def _kept(store: Store, stored: StoredWrapper, one: Mended, accept: float) -> Me
     """What is known of a wrapper after it was put in force, or put where a person will see it."""
     found = one.relearned
     is_saved = _is_better(found) and found.confidence >= accept and one.state in ("applied", "annotation")
-    if one.state == "rejected" or (not is_saved and _is_waiting(store, one)):
+    if one.state == "rejected" or (not is_saved and _waits_already(store, one)):
         return one
     with store.recording("relearn", {"wrapper": one.wrapper}) as run:
         if store.wrapper(one.wrapper).version != one.version_before:
@@ -103,7 +104,7 @@ def _kept(store: Store, stored: StoredWrapper, one: Mended, accept: float) -> Me
     return one
 
 
-def _is_waiting(store: Store, one: Mended) -> bool:
+def _waits_already(store: Store, one: Mended) -> bool:
     """Whether the same waits for a person already."""
     for waiting in store.repairs(one.wrapper):
         is_like = (waiting.version_before, waiting.outcome, waiting.state) == (
@@ -247,32 +248,95 @@ def _reused_other(
     return None
 
 
-def settle_review(store: Store, name: str, *, accept: bool) -> int | None:
+def settle_review(store: Store, name: str, *, accept: bool, repair: int | None = None) -> int | None:
     """Put the repair of a wrapper that waits for review in force, or reject it; returns the new version.
 
-    Of one that needs examples, what could be repaired may be put in force so.
+    Of one that needs examples, what could be repaired may be put in force so. If a person has looked at the
+    repair of a number, only that one is meant: another that waits by now is not touched. What is watched is
+    not chosen anew here (see `watch_again`): that takes its time, and the decision does not hang on it.
     """
+    _to_settle(store, name, repair, accept=accept)  # what is refused is no run
+    with store.recording("relearn", {"wrapper": name, "accept": accept}):
+        waiting = _to_settle(store, name, repair, accept=accept)  # now that no other process can write
+        if accept:
+            return store.reviewing.accept(waiting, store.wrapper(name).site)
+        store.settle_repair(waiting.id, "rejected")
+    return None
+
+
+def _to_settle(store: Store, name: str, repair: int | None, *, accept: bool) -> StoredRepair:
+    """The repair of a wrapper that waits for review, if it is the one that is meant and can be settled so."""
     waiting = next((one for one in store.repairs(name) if is_acceptable(one)), None)
     if waiting is None:
         raise StoreError(
             f"No repair of the wrapper {name} waits for review: siteloom history tells what is there."
         )
-    version = None
-    with store.recording("relearn", {"wrapper": name, "accept": accept}):
-        if accept:
-            stored = store.wrapper(name)
-            if stored.version != waiting.version_before:
-                raise StoreError(
-                    f"The wrapper {name} has version {stored.version} by now, and the repair is of version "
-                    f"{waiting.version_before}: run siteloom relearn again."
-                )
-            assert waiting.text is not None
-            version = store.save_wrapper(
-                name, stored.site, waiting.text, waiting.outcome, "accepted by review"
-            )
-        store.settle_repair(waiting.id, "applied" if accept else "rejected", version)
-        renew_watch(store, name)
-    return version
+    if repair not in (None, waiting.id):
+        raise Overtaken(
+            f"The repair of the wrapper {name} that you looked at waits no more, for there is a newer one: "
+            "look at that first."
+        )
+    version = store.wrapper(name).version
+    if accept and version != waiting.version_before:
+        raise StoreError(
+            f"The wrapper {name} has version {version} by now, and the repair is of version "
+            f"{waiting.version_before}: run siteloom relearn again."
+        )
+    return waiting
+
+
+LEFT_OUT = "edit"
+"""What made a version that goes on without attributes which its site has no more."""
+
+
+def leave_out(store: Store, name: str, repair: int) -> int:
+    """Go on without the attributes that a repair which waits could not find again; returns the new version.
+
+    What it could repair is in force then. What is watched is not chosen anew here: see `watch_again`.
+    """
+    _without_lost(store, name, repair)  # what is refused is no run
+    with store.recording("relearn", {"wrapper": name, "leave_out": repair}):
+        waiting, text = _without_lost(store, name, repair)  # now that no other process can write
+        note = f"without {', '.join(lost_attributes(waiting))}"
+        return store.reviewing.put_in_force(waiting, store.wrapper(name).site, text, LEFT_OUT, note)
+
+
+def _without_lost(store: Store, name: str, repair: int) -> tuple[StoredRepair, str]:
+    """A repair that waits, and the wrapper as it proposes it, without what it could not find again."""
+    waiting = next((one for one in store.reviewing.repairs(name) if one.id == repair), None)
+    if waiting is None:
+        raise Overtaken(f"The repair of the wrapper {name} that you looked at waits no more: look again.")
+    lost = lost_attributes(waiting)
+    if not lost:
+        raise StoreError(f"The repair of the wrapper {name} has found all attributes: none can be left out.")
+    proposed = Wrapper.from_json(waiting.text or store.wrapper(name).text)
+    if proposed.attributes.keys() <= set(lost):
+        raise StoreError(f"Nothing would be left of the wrapper {name}: annotate its pages as they are now.")
+    return waiting, proposed.without(lost).to_json()
+
+
+def lost_attributes(repair: StoredRepair) -> list[str]:
+    """The attributes that a repair could not find again."""
+    attributes = repair.content["attributes"]
+    return [name for name, one in attributes.items() if one["state"] in ("unrepaired", "vanished")]
+
+
+def reopen_review(store: Store, name: str, repair: int) -> None:
+    """Let a repair that was rejected wait for review again, as long as nothing came after it."""
+    _check_reopening(store, name, repair)  # what is refused is no run
+    with store.recording("relearn", {"wrapper": name, "reopen": repair}):
+        _check_reopening(store, name, repair)  # now that no other process can write
+        store.reviewing.reopen(repair)
+
+
+def _check_reopening(store: Store, name: str, repair: int) -> None:
+    newest = next(iter(store.repairs(name)), None)
+    if newest is None or (newest.id, newest.state) != (repair, "rejected"):
+        raise Overtaken(f"The repair of the wrapper {name} is not what was rejected last: look at it first.")
+    if store.wrapper(name).version != newest.version_before:
+        raise Overtaken(
+            f"The wrapper {name} has another version by now than the one that was to be repaired: relearn it."
+        )
 
 
 def is_acceptable(repair: StoredRepair) -> bool:
@@ -286,6 +350,7 @@ def roll_back(store: Store, name: str, version: int | None = None) -> tuple[int,
     """Put an earlier version of a wrapper in force again, the one before the newest unless one is named.
 
     It becomes the newest version, and nothing is lost; returns the number that it had and the one it has.
+    What is watched is not chosen anew here: see `watch_again`.
     """
     versions = store.wrapper_versions(name)
     if version is None:
@@ -302,5 +367,4 @@ def roll_back(store: Store, name: str, version: int | None = None) -> tuple[int,
         raise StoreError(f"Version {version} of the wrapper {name} is in force already.")
     with store.recording("rollback", {"wrapper": name, "version": version}):
         new = store.save_wrapper(name, old.site, old.text, "rollback", f"as version {version}")
-        renew_watch(store, name)
     return version, new

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, NamedTuple
 
+from siteloom.clustering import matches
 from siteloom.errors import StoreError
 from siteloom.extraction import WrapperText
 from siteloom.matching import Matcher
 from siteloom.spacing import evenly_spaced
 from siteloom.store import PageAddress
+from siteloom.wrapper.url_grammar import tells_pages_apart
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from siteloom.matching import NamedWrapper
     from siteloom.model import Page
@@ -38,15 +40,32 @@ def loaded(stored: StoredWrapper) -> NamedWrapper:
     return WrapperText(stored.name, stored.version, stored.text).loaded()
 
 
-def pages_by_wrapper(store: Store, site: str) -> dict[str, list[Page]]:
-    """Some pages of a site as they are now, by the wrapper that each is for."""
+class PagesByWrapper(NamedTuple):
+    """Pages by the wrapper that each is for; of those that none is for, how many have the URL of each."""
+
+    pages: Mapping[str, list[Page]]
+    strays: Mapping[str, int]
+
+
+def pages_by_wrapper(store: Store, site: str) -> PagesByWrapper:
+    """Some pages of a site as they are now, by wrapper."""
     matcher = Matcher(loaded(one) for one in store.wrappers() if one.site == site)
     found: dict[str, list[Page]] = defaultdict(list)
+    strays: Counter[str] = Counter()
     for shard in evenly_spaced(store.page_shards(site), _MOST_SHARDS):
         for page in shard.read():
-            for named in matcher.match(page).chosen:
+            chosen = matcher.match(page).chosen
+            for named in chosen:
                 found[named.name].append(page)
-    return found
+            if not chosen:
+                strays.update(one.name for one in matcher.by_url(page.url) if _is_meant(one, page.url))
+    return PagesByWrapper(found, strays)
+
+
+def _is_meant(named: NamedWrapper, url: str) -> bool:
+    """Whether a URL tells that a page was made for a wrapper: a pattern for all of a site's does not."""
+    patterns = named.wrapper.footprint.url_patterns
+    return any(tells_pages_apart(pattern) and matches(pattern, url) for pattern in patterns)
 
 
 def newest_pages(store: Store, site: str, urls: Iterable[str]) -> Iterator[Page]:

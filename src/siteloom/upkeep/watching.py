@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from siteloom.errors import StoreError, UsageError
-from siteloom.monitoring import MOST_BELLWETHERS, THRESHOLD, check, refilled, watch
+from siteloom.monitoring import MOST_BELLWETHERS, THRESHOLD, check, choose, refilled
 from siteloom.monitoring.watch_format import watch_from_json, watch_to_json
 from siteloom.spacing import evenly_spaced
 from siteloom.upkeep.stored import loaded, newest_pages, pages_by_wrapper, stored_wrappers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable
 
     from siteloom.model import Change, Page
     from siteloom.monitoring import Checkup, Watch
     from siteloom.store import RunRecorder, Store, StoredWatch, StoredWrapper
+    from siteloom.upkeep.stored import PagesByWrapper
 
 # Of so many pages all versions are looked at, to see which values change.
 _PAGES_WITH_HISTORY = 100
@@ -27,13 +28,31 @@ _LEAST_COMPARED = 3
 _MANY_DRIFTED = 0.1
 
 
+Verdict = Literal["changed", "healthy", "chosen anew", "too few to say", "nothing to compare"]
+
+
 class Watched(NamedTuple):
-    """A wrapper whose bellwethers were chosen, or why there are none."""
+    """A wrapper whose bellwethers were chosen, or why there are none.
+
+    `pages` are those that it is for by their URLs, `fruitless` those of them that give it no whole record.
+    """
 
     wrapper: str
     version: int
     watch: Watch | None
     reason: str = ""
+    pages: int = 0
+    fruitless: int = 0
+
+    @property
+    def warning(self) -> str:
+        """What is to be said if it works on less than half of its pages: then those say little that do."""
+        if 2 * self.fruitless <= self.pages:
+            return ""
+        return (
+            f"{self.wrapper} finds nothing, or not all that a record must have, on {self.fruitless:,} of "
+            f"{self.pages:,} pages: repair it or put an earlier version in force, and watch its pages then."
+        )
 
 
 class Checked(NamedTuple):
@@ -51,6 +70,17 @@ class Checked(NamedTuple):
     def is_telling(self) -> bool:
         """Whether enough pages were compared to say anything."""
         return len(self.checkup.compared) >= min(_LEAST_COMPARED, len(self.checkup.watch.bellwethers))
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is to be told of it in a word or two."""
+        if self.is_renewed:
+            return "chosen anew"
+        if self.checkup.changes:
+            return "changed"
+        if self.is_telling:
+            return "healthy"
+        return "too few to say" if self.checkup.compared or self.checkup.gone else "nothing to compare"
 
     @property
     def has_drifted(self) -> bool:
@@ -72,17 +102,19 @@ def watch_wrappers(
     watched: list[Watched] = []
     with store.recording("watch", {"wrappers": [one.name for one in chosen], "k": k}) as run:
         for site in dict.fromkeys(one.site for one in chosen):
-            pages = pages_by_wrapper(store, site)
+            of_site = pages_by_wrapper(store, site)
             for stored in (one for one in chosen if one.site == site):
-                found = _watched(store, stored, pages.get(stored.name, []), k)
+                found = _watched(store, stored, of_site, k)
                 watched.append(found)
-                on_wrapper(len(pages.get(stored.name, [])))
+                on_wrapper(len(of_site.pages.get(stored.name, [])))
                 run.counts["bellwethers"] += len(found.watch.bellwethers) if found.watch else 0
         run.counts["wrappers"] += len(chosen)
     return watched
 
 
-def _watched(store: Store, stored: StoredWrapper, pages: Sequence[Page], k: int) -> Watched:
+def _watched(store: Store, stored: StoredWrapper, of_site: PagesByWrapper, k: int) -> Watched:
+    pages, strays = of_site.pages.get(stored.name, []), of_site.strays.get(stored.name, 0)
+    known = len(pages) + strays
     with_history = {page.url for page in evenly_spaced(pages, _PAGES_WITH_HISTORY)}
     versions = [
         version
@@ -90,11 +122,12 @@ def _watched(store: Store, stored: StoredWrapper, pages: Sequence[Page], k: int)
         for version in (store.versions(page.url, stored.site) if page.url in with_history else (page,))
     ]
     try:
-        found = watch(loaded(stored).wrapper, versions, k, name=stored.name)
+        found, looked_at, working = choose(loaded(stored).wrapper, versions, k, name=stored.name)
     except UsageError as error:
-        return Watched(stored.name, stored.version, None, str(error))
+        return Watched(stored.name, stored.version, None, str(error), known, known)
     store.save_watch(stored.name, stored.site, stored.version, watch_to_json(found))
-    return Watched(stored.name, stored.version, found)
+    fruitless = strays + round(len(pages) * (1 - working / looked_at))  # of many pages, some were looked at
+    return Watched(stored.name, stored.version, found, "", known, fruitless)
 
 
 def check_watches(
@@ -167,7 +200,7 @@ def _refilled(store: Store, site: str, checkup: Checkup) -> Watch:
     """What to compare with the next time, others in the place of pages that are gone."""
     if not checkup.gone:
         return checkup.watch
-    others = pages_by_wrapper(store, site).get(checkup.watch.name, [])
+    others = pages_by_wrapper(store, site).pages.get(checkup.watch.name, [])
     return refilled(checkup.watch, checkup.gone, others)
 
 
@@ -188,7 +221,10 @@ def checkup_row(checkup: Checkup) -> dict[str, Any]:
 
 
 def watch_again(store: Store, name: str) -> Watched | None:
-    """Choose the bellwethers of a wrapper anew, if those that it has are of another version than it is."""
+    """Choose the bellwethers of a wrapper anew, if those that it has are of another version than it is.
+
+    If this does not come to its end, the next check does it.
+    """
     if not _is_watch_outdated(store, name):
         return None
     with store.recording("watch", {"wrappers": [name]}):
@@ -200,8 +236,8 @@ def renew_watch(store: Store, name: str) -> Watched | None:
     if not _is_watch_outdated(store, name):
         return None
     stored = store.wrapper(name)
-    pages = pages_by_wrapper(store, stored.site).get(name, [])
-    return _watched(store, stored, pages, len(_watch_of(store, name).bellwethers))
+    of_site = pages_by_wrapper(store, stored.site)
+    return _watched(store, stored, of_site, len(_watch_of(store, name).bellwethers))
 
 
 def _is_watch_outdated(store: Store, name: str) -> bool:

@@ -135,7 +135,7 @@ def sample_of(store: Store, name: str) -> SampleOfCluster:
 
 def _shown(store: Store, address: PageAddress, annotated: Annotation | None) -> tuple[Page, Place]:
     """The version of a page to show: the annotated one, or the newest if the page has another layout now."""
-    newest = store.newest_place(address)
+    (newest,) = store.newest_places([address])
     if annotated is None or annotated.place == newest:
         return _page_at(store, newest), newest
     before = _page_at(store, annotated.place)

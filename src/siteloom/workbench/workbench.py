@@ -5,6 +5,7 @@ from __future__ import annotations
 from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple
 
+from siteloom.annotating.names import checked_name
 from siteloom.annotating.sheet import (
     Sheet,
     coverage,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 # So often a change is tried again that another's change of something else has overtaken.
 _ATTEMPTS = 20
-_LONGEST_NAME = 100
 
 
 class _Learned(NamedTuple):
@@ -167,7 +167,7 @@ class Workbench:
 
         `seen` is the revision of the attributes that the person looked at.
         """
-        new_name = _checked_name(new_name or name)
+        new_name = checked_name(new_name or name)
 
         def change(names: Mapping[str, Attribute], schema: ClusterSchema) -> dict[str, Attribute] | None:
             is_renamed = new_name == name or name not in names
@@ -338,16 +338,3 @@ def _check_seen(name: str, said: Statement | None, seen: int | None) -> None:
         raise Overtaken(f"What was said of {name} has been taken back meanwhile.")
     values = ", ".join(f"“{value.text}”" for value in said.values) or "absent here"
     raise Overtaken(f"{said.author or 'Someone'} said meanwhile that {name} is {values}.")
-
-
-def _checked_name(name: str) -> str:
-    name = " ".join(name.split())
-    if not name:
-        raise UsageError("An attribute needs a name, such as price.")
-    if len(name) > _LONGEST_NAME:
-        raise UsageError(f"The name of an attribute has at most {_LONGEST_NAME} characters.")
-    if name.startswith("_"):
-        raise UsageError(f"The name {name} begins with _, which is kept for what records tell of themselves.")
-    if "/" in name or name in (".", ".."):
-        raise UsageError(f"The name {name} would be lost in addresses of the web: use words, and no slashes.")
-    return name

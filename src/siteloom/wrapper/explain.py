@@ -11,6 +11,7 @@ from siteloom.wrapper.scoring import LEAST_PROBABILITY
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from siteloom.wrapper.contract import Contract
     from siteloom.wrapper.language import (
         AttributeRules,
         Evidence,
@@ -91,6 +92,65 @@ def rule_words(rule: Rule, *, multi: bool = False) -> str:
     return words
 
 
+def named_rule_words(wrapper: Wrapper, name: str) -> str:
+    """A rule by its name as provenance has it; those of earlier layouts end in the number of the layout."""
+    attribute, _, rest = name.rpartition("#")
+    number, _, layout = rest.partition("@")
+    rules = wrapper.layouts[int(layout or 1) - 1].attributes[attribute]
+    return rule_words((*rules.rules, *rules.voters)[int(number) - 1], multi=bool(rules.attribute.multi))
+
+
+def record_words(rule: RecordRule) -> str:
+    """Where the records of a list page begin and end, in sentences."""
+    extent = "goes on up to the next one" if rule.runs_on else "is all that is inside it"
+    fallback = f" If a page has no such element, each begins at {_start_words(rule.fallback)}."
+    least = "no value" if rule.least <= 1 else f"values of fewer than {_number(rule.least)} attributes"
+    return (
+        f"A page has several records. Each begins at {_start_words(rule.features)}, and {extent}; "
+        "in each, the attributes are looked for by themselves."
+        f"{fallback if rule.fallback else ''} What has {least} is no record."
+    )
+
+
+def evidence_words(evidence: Evidence) -> str:
+    """What a rule did on the pages it was learned from, as a sentence."""
+    examples = "1 example value" if evidence.examples == 1 else f"{evidence.examples} example values"
+    besides = "nothing else on those pages"
+    if evidence.wrong:
+        besides = f"{evidence.wrong} other {'thing' if evidence.wrong == 1 else 'things'} on those pages"
+    # With no other pages at all, the share is 0 as well.
+    others = f"a value on {_share_words(evidence.filled)}" if evidence.filled else "no value on other pages"
+    repeated = f", on {_percent(evidence.repeated)} more than one" if evidence.repeated else ""
+    return f"Why: it found {examples} and {besides}, and has {others}{repeated}."
+
+
+def shapes_words(shapes: Sequence[Shape]) -> str:
+    """What does not count as a value for what it is made of, if anything."""
+    others = [_SHAPES[shape] for shape in SHAPES if shape not in shapes]
+    if len(others) == len(SHAPES):
+        return "No text counts as a value."
+    if len(others) < 2:
+        return f"Texts {others[0]} do not count." if others else ""
+    return f"Only texts {' or '.join(_SHAPES[shape] for shape in SHAPES if shape in shapes)} count."
+
+
+def contract_words(contract: Contract) -> list[str]:
+    """What right values are like, each claim a phrase."""
+    lengths = f"{contract.shortest} to {contract.longest}"
+    if contract.shortest == contract.longest:
+        lengths = str(contract.longest)
+    words = [f"{lengths} characters long"]
+    if contract.choices:
+        words.append(f"one of {', '.join(map(_quoted, contract.choices))}")
+    if contract.least is not None and contract.most is not None:
+        words.append(f"from {contract.least:g} to {contract.most:g}")
+    if contract.always:
+        words.append(f"always with {_listed(contract.always)}")
+    if contract.never:
+        words.append(f"never with {_listed(contract.never)}")
+    return words
+
+
 # The whole wrapper
 
 
@@ -98,7 +158,7 @@ def _lines(wrapper: Wrapper) -> Iterator[str]:
     count = len(wrapper.attributes)
     yield f"This wrapper looks for {'1 attribute' if count == 1 else f'{count} attributes'} on each page."
     if wrapper.record_rule is not None:
-        yield _wrapped(_record_words(wrapper.record_rule))
+        yield _wrapped(record_words(wrapper.record_rule))
     for name, rules in wrapper.attributes.items():
         yield ""
         yield from _attribute_lines(name, rules)
@@ -118,17 +178,6 @@ def _lines(wrapper: Wrapper) -> Iterator[str]:
     yield _wrapped(f"Learned with {_shown(wrapper.parser)}.")
 
 
-def _record_words(rule: RecordRule) -> str:
-    extent = "goes on up to the next one" if rule.runs_on else "is all that is inside it"
-    fallback = f" If a page has no such element, each begins at {_start_words(rule.fallback)}."
-    least = "no value" if rule.least <= 1 else f"values of fewer than {_number(rule.least)} attributes"
-    return (
-        f"A page has several records. Each begins at {_start_words(rule.features)}, and {extent}; "
-        "in each, the attributes are looked for by themselves."
-        f"{fallback if rule.fallback else ''} What has {least} is no record."
-    )
-
-
 def _start_words(features: Sequence[Feature]) -> str:
     words = _element_words([feature for feature in features if not feature.distance], is_any=True)
     return words + _levels_words([feature for feature in features if feature.distance], 0, is_any=True)
@@ -143,15 +192,15 @@ def _attribute_lines(name: str, rules: AttributeRules) -> Iterator[str]:
     elif len(rules.rules) == 1:
         (rule,) = rules.rules
         yield _wrapped(_sentence(rule_words(rule, multi=multi)), 1)
-        yield _wrapped(_evidence_words(rule.evidence), 1)
+        yield _wrapped(evidence_words(rule.evidence), 1)
     else:
         every = "The values of all these rules are taken:"
         yield _wrapped(every if multi else "The first of these rules that finds a value counts:", 1)
         for number, rule in enumerate(rules.rules, 1):
             yield _wrapped(f"{number}. {_sentence(rule_words(rule, multi=multi))}", 2)
-            yield _wrapped(_evidence_words(rule.evidence), 3)
+            yield _wrapped(evidence_words(rule.evidence), 3)
         yield _wrapped(f"Together they find a value on {_share_words(rules.filled)}.", 1)
-    if (rules.rules or rules.do_voters_step_in) and (words := _shapes_words(rules.shapes)):
+    if (rules.rules or rules.do_voters_step_in) and (words := shapes_words(rules.shapes)):
         yield _wrapped(words, 1)
     if rules.voters:
         count = len(rules.voters)
@@ -175,27 +224,6 @@ def _attribute_words(rules: AttributeRules) -> Iterator[str]:
         yield "mandatory" if about.mandatory else "optional"
     if about.constant is not None:
         yield "stays as it is" if about.constant else "may change"
-
-
-def _shapes_words(shapes: Sequence[Shape]) -> str:
-    """What does not count as a value for what it is made of, if anything."""
-    others = [_SHAPES[shape] for shape in SHAPES if shape not in shapes]
-    if len(others) == len(SHAPES):
-        return "No text counts as a value."
-    if len(others) < 2:
-        return f"Texts {others[0]} do not count." if others else ""
-    return f"Only texts {' or '.join(_SHAPES[shape] for shape in SHAPES if shape in shapes)} count."
-
-
-def _evidence_words(evidence: Evidence) -> str:
-    examples = "1 example value" if evidence.examples == 1 else f"{evidence.examples} example values"
-    besides = "nothing else on those pages"
-    if evidence.wrong:
-        besides = f"{evidence.wrong} other {'thing' if evidence.wrong == 1 else 'things'} on those pages"
-    # With no other pages at all, the share is 0 as well.
-    others = f"a value on {_share_words(evidence.filled)}" if evidence.filled else "no value on other pages"
-    repeated = f", on {_percent(evidence.repeated)} more than one" if evidence.repeated else ""
-    return f"Why: it found {examples} and {besides}, and has {others}{repeated}."
 
 
 def _share_words(share: float) -> str:

@@ -24,7 +24,7 @@ from siteloom.wrapper.xpath import rule_xpath
 from siteloom.wrapper.xslt import to_xslt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from siteloom.dom import Element
     from siteloom.model import Page
@@ -131,6 +131,15 @@ class Wrapper:
     def layouts(self) -> tuple[Wrapper, ...]:
         """A wrapper for each of the layouts alone, the newest first."""
         return replace(self, earlier=()), *self.earlier
+
+    def without(self, names: Collection[str]) -> Wrapper:
+        """The wrapper without some attributes, of which others must be left; earlier layouts as well."""
+        attributes = {name: rules for name, rules in self.attributes.items() if name not in names}
+        rule = self.record_rule
+        if rule is not None:
+            rule = replace(rule, least=min(rule.least, len(attributes)))
+        earlier = tuple(one.without(names) for one in self.earlier if one.attributes.keys() - set(names))
+        return replace(self, attributes=attributes, record_rule=rule, earlier=earlier)
 
     def _records_by_layout(self, root: Element, url: str, page_signature: bytes | None) -> Iterator[Record]:
         tried = [tuple(layout.records(root, url)) for layout in self.layouts]

@@ -1,4 +1,4 @@
-// What all pages share: requests to the API, and short messages at the edge of the screen.
+// What all pages share: requests to the server, keys, numbers, and short messages at the edge of the screen.
 
 /** A request that the server refused; `detail` is its sentence, `body` all that it said. */
 export class Refused extends Error {
@@ -57,19 +57,49 @@ export function toast(message, kind = "") {
   setTimeout(() => element.remove(), TOAST_SECONDS * 1000);
 }
 
-// A button that was pressed shows that it was.
+/** The part of the page at an address that a selector finds, to be put into this one. Throws Refused. */
+export async function fetchPart(address, selector, signal) {
+  const response = await fetch(address, { signal });
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  const part = response.ok ? page.querySelector(selector) : null;
+  if (!part) throw new Refused(response.status, null);
+  return document.adoptNode(part);
+}
+
+/** The key that is pressed for a whole page; null while someone types, or if the browser has a use for it. */
+export function keyOf(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return null;
+  return event.target.closest?.("input, select, textarea, dialog, [contenteditable]") ? null : event.key;
+}
+
+const numbers = new Intl.NumberFormat("en", { useGrouping: true });
+
+/** A number with its thousands apart. */
+export const grouped = (value) => numbers.format(value).replaceAll(",", "\u202f");
+
+// A button that was pressed shows that it was, until one comes back to its page.
 document.addEventListener("submit", (event) => {
   if (event.submitter instanceof HTMLButtonElement) event.submitter.setAttribute("aria-busy", "true");
 });
+addEventListener("pageshow", ({ persisted }) => {
+  if (persisted) for (const button of document.querySelectorAll("button[aria-busy]")) button.removeAttribute("aria-busy");
+});
+
+// On a small screen the sections are scrolled to the one that is shown.
+const here = document.querySelector(".sections [aria-current]");
+if (here) {
+  const sections = here.parentElement;
+  sections.scrollLeft = here.offsetLeft - sections.offsetLeft - (sections.clientWidth - here.offsetWidth) / 2;
+}
 
 /** Fill in a part of the page that takes the server a while: what its own page has as data-part. */
 async function include(place) {
   place.setAttribute("aria-busy", "true");
   try {
-    const response = await fetch(place.dataset.include);
-    const page = new DOMParser().parseFromString(await response.text(), "text/html");
-    const part = page.querySelector("[data-part]");
-    if (part) place.replaceChildren(...document.adoptNode(part).childNodes);
+    const part = await fetchPart(place.dataset.include, "[data-part]");
+    place.replaceChildren(...part.childNodes);
+  } catch {
+    // The link to its own page stays, and that tells what is wrong.
   } finally {
     place.setAttribute("aria-busy", "false");
   }

@@ -1,8 +1,8 @@
 // The bars above and below the page: where the person is, what is outlined, what happened, what stands in the way.
 
+import { cutsOf, describe, textOf } from "../archived/picking.js";
 import { fill, make, percent, shortened } from "./dom.js";
 import { helpOfKeys } from "./keys.js";
-import { cutsOf, describe, textOf } from "./picking.js";
 
 /** @import {Model} from "./model.js" */
 /** @import {Page, State, Target} from "./types.js" */
@@ -115,8 +115,8 @@ export class Bars {
 /** @param {State} state @param {Page} page */
 function positionOf({ coverage, pages }, page) {
   const [now, then] = [coverage.covered, Math.max(coverage.covered, page.covered)].map(percent);
-  const gain = page.is_settled || now === then ? now : `${now} → ${then}`;
-  return `page ${page.number} of ${pages.length}, covers ${gain}`;
+  const gain = page.is_settled || now === then ? "" : ` → ${then}`;
+  return `page ${page.number} of ${pages.length}, seen ${now}${gain}`;
 }
 
 /** @param {Model} model */

@@ -1,12 +1,11 @@
 // The bar of attributes: choose one, add one, change one where it stands.
 
+import { colourOf } from "../archived/palette.js";
 import { fill, make } from "./dom.js";
 import { digitOf } from "./keys.js";
 import { schemaInForce, schemaOf, UNSAID_SCHEMA } from "./state.js";
 
 /** @import {Attribute, NamedSchema, Offer, Schema} from "./types.js" */
-
-const COLOURS = 9;
 
 /** More would hide the attributes themselves. */
 const MOST_OFFERS = 6;
@@ -15,9 +14,6 @@ const TYPES = ["text", "number", "price", "date", "url", "image", "rating"];
 
 /** Characters of a name, of which the server takes no more. */
 const LONGEST_NAME = 100;
-
-/** Number of the colour of the attribute at a place. @param {number} place */
-export const colourOf = (place) => (place % COLOURS) + 1;
 
 /**
  * @typedef {object} ChipActions

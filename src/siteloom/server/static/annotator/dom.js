@@ -54,5 +54,6 @@ export function shortened(text, longest) {
 export const partsOf = (root) => (name) =>
   /** @type {HTMLElement} */ (root.querySelector(`[data-part=${name}]`));
 
-/** A part of the whole in percent. @param {number} share */
-export const percent = (share) => `${Math.round(share * 100)} %`;
+/** A part of the whole in percent; what is not all or nothing is never told as such. @param {number} share */
+export const percent = (share) =>
+  share > 0.99 && share < 1 ? "> 99 %" : share > 0 && share < 0.01 ? "< 1 %" : `${Math.round(share * 100)} %`;

@@ -1,16 +1,14 @@
 // Going about: from page to page, from question to question, and the page that is shown.
 
+import { isRemoteAllowed, toggleRemote } from "../archived/remote.js";
 import { nextOpen, pageAfter, questionAfter } from "./cursor.js";
 import { cellOf, pageOf } from "./state.js";
 
 /** @import {Desk} from "./desk.js" */
-/** @import {Frame} from "./frame.js" */
+/** @import {Frame} from "../archived/frame.js" */
 /** @import {Marking} from "./marking.js" */
 /** @import {Pointing} from "./pointing.js" */
 /** @import {Place, Question} from "./types.js" */
-
-/** Where it is kept until the tab is closed whether pictures may be loaded from the web. */
-const REMOTE = "siteloom-remote";
 
 export class Going {
   #desk;
@@ -18,7 +16,7 @@ export class Going {
   #region;
   #pointing;
   #marking;
-  #isRemote = sessionStorage.getItem(REMOTE) !== null;
+  #isRemote = isRemoteAllowed();
   /** The version of the page that is shown. */
   #version = "";
 
@@ -161,9 +159,7 @@ export class Going {
 
   /** Load pictures from the web from now on, or no more; the page is shown anew. */
   toggleRemote() {
-    this.#isRemote = !this.#isRemote;
-    if (this.#isRemote) sessionStorage.setItem(REMOTE, "allowed");
-    else sessionStorage.removeItem(REMOTE);
+    this.#isRemote = toggleRemote();
     this.#desk.say(this.#isRemote ? "Pictures are loaded from the web." : "Nothing is loaded from the web.");
     this.showPage();
   }

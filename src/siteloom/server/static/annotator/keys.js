@@ -1,5 +1,6 @@
 // The keyboard: which key asks for what, and the help that says so.
 
+import { keyOf } from "../siteloom.js";
 import { make } from "./dom.js";
 
 /**
@@ -95,9 +96,8 @@ const ACTIONS = new Map(
  * @returns {string | null}
  */
 export function actionOf(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return null;
+  if (keyOf(event) === null) return null;
   const target = /** @type {Element} */ (event.target);
-  if (target.closest?.("input, select, textarea, dialog")) return null;
   if (target.closest?.("button, a, summary") && NATIVE.has(event.key)) return null;
   if (target.closest?.("[role=radio]") && ARROWS.includes(event.key)) return null;
   return ACTIONS.get(event.shiftKey && event.key === "Enter" ? "Shift+Enter" : event.key) ?? null;
@@ -109,13 +109,17 @@ export const placeOfDigit = (key) => DIGITS.indexOf(key);
 /** The digit that chooses the attribute at a place; its number if there is none. @param {number} place */
 export const digitOf = (place) => DIGITS[place] ?? String(place + 1);
 
+/** What stands behind the names of attributes. */
+const SIGNS = "Behind the name of an attribute, * says that every page has it, and + that it may have several values.";
+
 /** All keys, to be read. */
 export function helpOfKeys() {
-  return make("div", { class: "groups" }, ...GROUPS.map(({ title, bindings }) =>
+  const groups = make("div", { class: "groups" }, ...GROUPS.map(({ title, bindings }) =>
     make("section", {},
       make("h3", { textContent: title }),
       make("dl", { class: "keys" }, ...bindings.flatMap(({ shown, help }) => [
         make("dt", {}, ...shown.map((key) => make("kbd", { textContent: key }))),
         make("dd", { textContent: help }),
       ])))));
+  return make("div", {}, groups, make("p", { class: "soft", textContent: SIGNS }));
 }

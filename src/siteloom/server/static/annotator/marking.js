@@ -1,12 +1,12 @@
 // Saying what is where: values by pointing at them, and whether a page lists several records.
 
+import { areTwins, textOf } from "../archived/picking.js";
 import { shortened } from "./dom.js";
 import { asDetail, asList, recordAround } from "./lists.js";
-import { areTwins, textOf } from "./picking.js";
 import { attributeOf, cellOf, isOffered, isSamePick, schemaOf } from "./state.js";
 
 /** @import {Desk} from "./desk.js" */
-/** @import {Frame} from "./frame.js" */
+/** @import {Frame} from "../archived/frame.js" */
 /** @import {Pointing} from "./pointing.js" */
 /** @import {Change, Place, Target, Value} from "./types.js" */
 

@@ -1,40 +1,19 @@
 // Which boxes are drawn over the shown page: what was said, suggested or known, and the records of a list.
 
-import { colourOf } from "./chips.js";
+import { around, rectanglesOf, rectanglesOfElement } from "../archived/picking.js";
 import { isDismissed, isList, placeOf } from "./cursor.js";
 import { digitOf } from "./keys.js";
 import { unsaidRecords } from "./lists.js";
-import { rectanglesOf, rectanglesOfElement } from "./picking.js";
 import { cellOf, pageOf } from "./state.js";
 
+/** @import {Mark} from "../archived/overlay.js" */
+/** @import {Palette} from "../archived/palette.js" */
 /** @import {Cursor} from "./cursor.js" */
-/** @import {Mark} from "./overlay.js" */
 /** @import {Cell, Page, Place, State, Target, Value} from "./types.js" */
 /** @typedef {(number: number) => Element | undefined} Elements finds an element of the page by its number */
 
 /** @type {Record<string, Mark["line"]>} */
 const LINES = { said: "solid", suggested: "dashed", known: "dotted" };
-
-/** The colours of the attributes as the archived page shows them: pages are mostly white, also in the dark. */
-export class Palette {
-  #styles = getComputedStyle(document.documentElement);
-  #dark = matchMedia("(prefers-color-scheme: dark)");
-
-  /** @param {number} place */
-  attribute(place) {
-    return this.#onPaper(`--attribute-${colourOf(place)}`);
-  }
-
-  get neutral() {
-    return this.#onPaper("--accent");
-  }
-
-  /** @param {string} name */
-  #onPaper(name) {
-    const colour = this.#styles.getPropertyValue(name).trim();
-    return this.#dark.matches ? `color-mix(in oklab, ${colour} 60%, black)` : colour;
-  }
-}
 
 /**
  * @param {State} state
@@ -123,14 +102,4 @@ function markOf({ pick }, place, line, sign, { elements, palette }) {
 function rectanglesOfNumber(number, { elements }) {
   const element = elements(number);
   return element ? rectanglesOfElement(element) : [];
-}
-
-/** The one rectangle around several. @param {DOMRect[]} rectangles @returns {DOMRect[]} */
-function around(rectangles) {
-  if (!rectangles.length) return [];
-  const left = Math.min(...rectangles.map((each) => each.left));
-  const top = Math.min(...rectangles.map((each) => each.top));
-  const right = Math.max(...rectangles.map((each) => each.right));
-  const bottom = Math.max(...rectangles.map((each) => each.bottom));
-  return [new DOMRect(left, top, right - left, bottom - top)];
 }

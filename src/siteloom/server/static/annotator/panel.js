@@ -1,6 +1,6 @@
 // The panel at the side: what is found on all sample pages, one question, the values of this page, the pages.
 
-import { colourOf } from "./chips.js";
+import { colourOf } from "../archived/palette.js";
 import { fill, make, partsOf, percent, shortened } from "./dom.js";
 import { digitOf } from "./keys.js";
 import { hasNoAnswer } from "./state.js";

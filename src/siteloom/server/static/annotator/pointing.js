@@ -1,13 +1,13 @@
 // What is outlined on the page: by the mouse, or walked to with arrow keys.
 
+import { cutAtWord, likelyMeaning, neighbour, nextMeaning } from "../archived/picking.js";
 import { outlineOf } from "./marks.js";
-import { cutAtWord, likelyMeaning, neighbour, nextMeaning } from "./picking.js";
 import { attributeOf, cellOf, isSamePick, schemaInForce } from "./state.js";
 
 /** @import {Bars} from "./bars.js" */
 /** @import {Desk} from "./desk.js" */
-/** @import {Frame} from "./frame.js" */
-/** @import {Palette} from "./marks.js" */
+/** @import {Frame} from "../archived/frame.js" */
+/** @import {Palette} from "../archived/palette.js" */
 /** @import {Target} from "./types.js" */
 
 export class Pointing {

@@ -1,14 +1,7 @@
 // The words of the annotator, as its modules and the server's JSON use them.
 
-/**
- * What a person pointed at: an element of the page, one of its texts, part of that text, or an HTML attribute.
- * @typedef {object} Pick
- * @property {number} element number of the element in the served tree
- * @property {number | null} text number of the text child, from 1; null: all text inside the element
- * @property {string | null} attribute name of the HTML attribute that is meant instead of text
- * @property {number | null} start
- * @property {number | null} end
- */
+/** @typedef {import("../archived/types.js").Pick} Pick */
+/** @typedef {import("../archived/types.js").Target} Target */
 
 /**
  * @typedef {object} Value
@@ -130,12 +123,5 @@
  * @typedef {{kind: "removal", name: string, seen?: string}} Removal
  */
 /** @typedef {ValuesChange | RecordsChange | AttributeChange | Removal} Change */
-
-/**
- * A node of the shown page, and what of it is meant.
- * @typedef {object} Target
- * @property {Element} element
- * @property {Pick} pick
- */
 
 export {};

@@ -1,5 +1,8 @@
 // The annotator: what the mouse, the keys and the server ask for, who does it, and how it is shown.
 
+import { Frame } from "../archived/frame.js";
+import { Palette } from "../archived/palette.js";
+import { cutsOf } from "../archived/picking.js";
 import { Answering } from "./answering.js";
 import { Bars } from "./bars.js";
 import { Chips } from "./chips.js";
@@ -8,15 +11,13 @@ import {
 } from "./cursor.js";
 import { Desk } from "./desk.js";
 import { partsOf } from "./dom.js";
-import { Frame } from "./frame.js";
 import { Going } from "./going.js";
 import { actionOf, placeOfDigit } from "./keys.js";
 import { unsaidRecords } from "./lists.js";
 import { Marking } from "./marking.js";
-import { marksOf, Palette } from "./marks.js";
+import { marksOf } from "./marks.js";
 import { Model } from "./model.js";
 import { Panel } from "./panel.js";
-import { cutsOf } from "./picking.js";
 import { Pointing } from "./pointing.js";
 import { attributeOf, cellOf, isOffered, pageOf } from "./state.js";
 

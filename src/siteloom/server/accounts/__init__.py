@@ -1,0 +1,1 @@
+"""Who may sign in: pages and API."""

@@ -1,0 +1,1 @@
+"""Pages in: uploads, URLs by shape, what to fetch."""

@@ -1,0 +1,135 @@
+"""Files that browsers and programs send: kept in the workspace until a job has read their pages.
+
+A file is written beside its place and put there when all of it has come, so that what a lost connection
+leaves is never read.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, HTTPException, Query, Request
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+
+from siteloom.errors import UsageError
+from siteloom.server.adding.upload_folder import (
+    Upload,
+    find_upload,
+    new_upload,
+    remove_old_uploads,
+    safe_name,
+)
+from siteloom.server.security import Editor
+from siteloom.server.services import services_of
+from siteloom.store import JobState, Store
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+router = APIRouter()
+
+# Room that must be left on the disk, for the database and whatever else needs it.
+_BYTES_LEFT = 2**28
+# More jobs than anyone lets wait.
+_MOST_JOBS = 10_000
+_UNFINISHED: tuple[JobState, ...] = ("waiting", "running")
+# Small parts are written together: a call of the file system for each would be slow.
+_BYTES_WRITTEN_AT_ONCE = 2**20
+
+
+class UploadedFile(BaseModel):
+    """A file that has come."""
+
+    upload: str = Field(description="The id of the upload, by which more files join it and a job reads it.")
+    name: str
+    bytes: int
+
+
+@router.put("/api/uploads/{name:path}", tags=["uploads"], status_code=201, summary="Send a file")
+async def receive_file(
+    request: Request,
+    _: Editor,
+    name: str,
+    upload: Annotated[
+        str | None, Query(description="The id of an upload that the file joins; a new one without.")
+    ] = None,
+) -> UploadedFile:
+    """Send a file of pages as the body of the request, as large as the settings allow.
+
+    Its name may have folders. A job of the kind `ingest` reads the pages of an upload.
+    """
+    path = safe_name(name)
+    length = int(request.headers.get("content-length", "0"))
+    if not length:
+        raise UsageError(f"{path.name} is empty.")
+    joined = await run_in_threadpool(_place, services_of(request).store, upload, length)
+    try:
+        await _receive(request, joined, path, length)
+    finally:
+        await run_in_threadpool(_remove_if_empty, joined)
+    return UploadedFile(upload=joined.id, name=str(path), bytes=length)
+
+
+def _place(store: Store, name: str | None, length: int) -> Upload:
+    """The upload that a file is for, if there is room for it; those that no one came back to make room."""
+    workspace = store.folder
+    if name is None:
+        remove_old_uploads(workspace, _awaited(store))
+    # Its pages are kept as well, and packed they need less room than the file.
+    if shutil.disk_usage(workspace).free < 2 * length + _BYTES_LEFT:
+        raise HTTPException(507, f"The disk has no room for {length:,} bytes and what is in them.")
+    return new_upload(workspace) if name is None else find_upload(workspace, name)
+
+
+def _awaited(store: Store) -> set[str]:
+    """The uploads that jobs are to read, however long they wait for their turn."""
+    return {
+        job.arguments["upload"]
+        for state in _UNFINISHED
+        for job in store.jobs.latest(_MOST_JOBS, state)
+        if isinstance(job.arguments.get("upload"), str)
+    }
+
+
+async def _receive(request: Request, upload: Upload, path: PurePosixPath, length: int) -> None:
+    unfinished = upload.folder / f"part-{secrets.token_hex(8)}"
+    try:
+        with unfinished.open("wb") as file:
+            received = await _write_body(request, file)
+        if received != length:
+            raise UsageError(f"Only {received:,} of {length:,} bytes of {path.name} came: send it again.")
+        await run_in_threadpool(_put, unfinished, upload.files / path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+async def _write_body(request: Request, file: BinaryIO) -> int:
+    received = 0
+    waiting = bytearray()
+    async for part in request.stream():
+        waiting += part
+        received += len(part)
+        if len(waiting) >= _BYTES_WRITTEN_AT_ONCE:
+            await run_in_threadpool(file.write, waiting)
+            waiting = bytearray()
+    await run_in_threadpool(file.write, waiting)
+    return received
+
+
+def _put(unfinished: Path, place: Path) -> None:
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.replace(place)
+    except OSError as error:  # a folder of the same name, or a name that this disk does not take
+        raise UsageError(f"{place.name} cannot be kept: {error.strerror}.") from error
+
+
+def _remove_if_empty(upload: Upload) -> None:
+    with suppress(OSError):  # not empty
+        upload.files.rmdir()
+        upload.folder.rmdir()

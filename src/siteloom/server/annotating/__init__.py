@@ -1,0 +1,1 @@
+"""The workbench: its page and its API."""

@@ -1,0 +1,1 @@
+"""Archived pages: shown harmlessly, with what is found on them."""

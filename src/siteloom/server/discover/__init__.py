@@ -1,0 +1,1 @@
+"""The table of a template with no examples, and its columns as attributes."""

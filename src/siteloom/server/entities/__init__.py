@@ -1,0 +1,1 @@
+"""The same thing on several sites, values side by side."""

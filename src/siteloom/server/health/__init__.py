@@ -1,0 +1,1 @@
+"""How sites and runs do: alarms, charts over time, performance."""

@@ -1,0 +1,1 @@
+"""Jobs: ordered, run, watched and cancelled."""

@@ -1,0 +1,1 @@
+"""Records as a table, filtered, sorted and downloaded."""

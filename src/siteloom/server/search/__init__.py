@@ -1,0 +1,1 @@
+"""Search in clean text and records."""

@@ -1,0 +1,1 @@
+"""Known records, and the sites that were wrapped from them."""

@@ -1,0 +1,226 @@
+"""Known records: looked at before they are kept; sites are wrapped from them, accepted or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse
+from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
+
+from siteloom.errors import NotFound, SiteloomError
+from siteloom.server import charts
+from siteloom.server.rendering import render, share
+from siteloom.server.security import Editor, Viewer
+from siteloom.server.seeds.tables import TablePreview, table_preview
+from siteloom.server.seeds.views import (
+    AttributeVerdict,
+    SeedsView,
+    SiteEvidence,
+    known_columns,
+    seeds_view,
+    site_evidence,
+    sites_to_look_at,
+    sites_to_wrap,
+)
+from siteloom.server.services import Services, services_of
+from siteloom.server.sites.overview import sites_with_records
+
+router = APIRouter()
+
+_VERSION = Query(description="The version of its wrapper that you have looked at; refused if it has another.")
+_NOT_FOUND: dict[int | str, dict[str, object]] = {404: {"description": "There is none of this name."}}
+
+
+@router.get("/api/seeds", tags=["seeds"], summary="Known records, and sites tried with them")
+def api_seeds(request: Request, _: Viewer) -> SeedsView:
+    """All sources of known records in numbers, and what became of each site that was tried with them."""
+    return seeds_view(services_of(request).store)
+
+
+@router.get("/api/seeds/uploads/{upload}", tags=["seeds"], summary="What is in a table", responses=_NOT_FOUND)
+def api_table(request: Request, _: Editor, upload: str) -> TablePreview:
+    """What is in an uploaded table: its columns, its first rows, by which attributes things are known."""
+    return table_preview(services_of(request).store.folder, upload)
+
+
+@router.post(
+    "/api/seeds/sites/{site:path}/accept", tags=["seeds"], summary="Accept a site", responses=_NOT_FOUND
+)
+def api_accept(
+    request: Request, visitor: Editor, site: str, version: Annotated[int | None, _VERSION] = None
+) -> SiteEvidence:
+    """Say that you have looked at a site that was wrapped from known records, and that it is right."""
+    store = services_of(request).store
+    if not store.accept_grown_site(site, visitor.name, version):
+        raise NotFound(f"{site} is not wrapped from known records.")
+    return site_evidence(store, site)
+
+
+@router.get(
+    "/api/seeds/sites/{site:path}",
+    tags=["seeds"],
+    summary="What speaks for the wrapper of a site",
+    responses=_NOT_FOUND,
+)
+def api_evidence(request: Request, _: Viewer, site: str) -> SiteEvidence:
+    """What became of a site that was tried with known records: a verdict on each attribute, with examples."""
+    return site_evidence(services_of(request).store, site)
+
+
+@router.get("/seeds", include_in_schema=False)
+def seeds_page(request: Request, visitor: Viewer) -> HTMLResponse:
+    """Known records by source, and what became of sites."""
+    store = services_of(request).store
+    seeds = seeds_view(store)
+    known_of = {one.source for one in seeds.sources}
+    giving = [one for one in sites_with_records(store) if one.site not in known_of]
+    return render(
+        request,
+        "seeds.html",
+        visitor,
+        seeds=seeds,
+        waiting=[one for one in seeds.sites if one.waits],
+        untried=sum(not one.has_wrapper and one.state is None for one in sites_to_wrap(store, known_of)),
+        giving=giving,
+        has_pages=store.page_urls.is_any(),
+        sources=[
+            (
+                one,
+                [
+                    (name, charts.share_bar(count / one.records, f"{share(count / one.records)} have {name}"))
+                    for name, count in one.attributes.items()
+                ],
+            )
+            for one in seeds.sources
+        ],
+    )
+
+
+@router.get("/seeds/uploads/{upload}", include_in_schema=False)
+def table_page(request: Request, visitor: Editor, upload: str) -> HTMLResponse:
+    """What is in an uploaded table, before anything is kept."""
+    try:
+        table = table_preview(services_of(request).store.folder, upload)
+    except NotFound:
+        raise
+    except SiteloomError as error:
+        return render(request, "seeds_unreadable.html", visitor, status=400, problem=str(error))
+    return render(
+        request,
+        "seeds_table.html",
+        visitor,
+        table=table,
+        columns=[
+            (
+                column,
+                charts.share_bar(
+                    column.filled / table.records, f"{share(column.filled / table.records)} filled"
+                ),
+            )
+            for column in table.columns
+        ],
+    )
+
+
+@router.post("/seeds/uploads/{upload}", include_in_schema=False)
+async def take_in_from_form(request: Request, visitor: Editor, upload: str) -> RedirectResponse:
+    """Have the records of a table taken in, with its columns renamed."""
+    form = await request.form()
+    fields = {name: str(form[name]).strip() for name in form}
+    core = [text for text in form.getlist("core") if isinstance(text, str)]
+    return await run_in_threadpool(_take_in, services_of(request), upload, fields, core, visitor.name)
+
+
+def _take_in(
+    services: Services, upload: str, fields: Mapping[str, str], core: list[str], author: str
+) -> RedirectResponse:
+    """Start the job. Each column has three fields, called by its number: its name, a new one, a separator."""
+    renamed: dict[str, str] = {}
+    several: dict[str, str] = {}
+    for field, name in fields.items():
+        kind, _, number = field.partition("-")
+        if kind != "column":
+            continue
+        if (new := fields.get(f"name-{number}", "")) and new != name:
+            renamed[name] = new
+        if separator := fields.get(f"separator-{number}", ""):
+            several[name] = separator
+    arguments = {
+        "upload": upload,
+        "source": fields.get("source", ""),
+        "renamed": renamed,
+        "several": several,
+        "core": [renamed.get(name, name) for name in core],
+    }
+    return RedirectResponse(f"/jobs/{services.jobs.submit('seeds', arguments, author).id}", 303)
+
+
+@router.get("/seeds/wrap", include_in_schema=False)
+def wrap_page(
+    request: Request,
+    visitor: Viewer,
+    core: Annotated[list[str], Query()] = [],  # noqa: B006 - FastAPI makes a new one each time
+    site: Annotated[list[str], Query()] = [],  # noqa: B006
+) -> HTMLResponse:
+    """By which attributes, and on which sites, to look for what is known."""
+    store = services_of(request).store
+    columns, proposed = known_columns(store)
+    names = {column.name for column in columns}
+    return render(
+        request,
+        "seeds_wrap.html",
+        visitor,
+        columns=columns,
+        core=[name for name in core if name in names] or list(proposed),
+        sites=sites_to_wrap(store, {one.source for one in store.seed_sources()}),
+        chosen=site,
+    )
+
+
+@router.get("/seeds/sites/{site:path}", include_in_schema=False)
+def evidence_page(request: Request, visitor: Viewer, site: str) -> HTMLResponse:
+    """What became of a site, and why."""
+    store = services_of(request).store
+    evidence = site_evidence(store, site)
+    clusters = sorted(store.cluster_summaries(site), key=lambda one: -one.importance)
+    unfound: dict[str, list[str]] = {}
+    for one in filter(_is_unfound, evidence.verdicts):
+        unfound.setdefault(one.reason, []).append(one.name)
+    return render(
+        request,
+        "seeds_site.html",
+        visitor,
+        evidence=evidence,
+        rows=[(one, _agreement_bar(one)) for one in evidence.verdicts if not _is_unfound(one)],
+        unfound=unfound,
+        cluster=clusters[0].name if clusters else None,
+        is_extracted=any(one.site == site for one in sites_with_records(store)),
+        others=[one for one in sites_to_look_at(store) if one.site != site],
+    )
+
+
+@router.post("/seeds/sites/{site:path}/accept", include_in_schema=False)
+def accept_from_form(
+    request: Request, visitor: Editor, site: str, version: Annotated[int | None, _VERSION] = None
+) -> RedirectResponse:
+    """Accept a site, and show what is next."""
+    api_accept(request, visitor, site, version)
+    return RedirectResponse(f"/seeds/sites/{quote(site)}", 303)
+
+
+def _is_unfound(one: AttributeVerdict) -> bool:
+    """Whether there is nothing to see of an attribute."""
+    return one.verdict == "refused" and not one.examples
+
+
+def _agreement_bar(one: AttributeVerdict) -> Markup:
+    told = f"{share(one.agreement)} agree, {share(one.shuffled)} by chance"
+    parts = [
+        charts.Part(0, one.agreement, f"Agree: {share(one.agreement)}"),
+        charts.Part(0, min(one.shuffled, one.agreement), f"By chance: {share(one.shuffled)}", "part shared"),
+    ]
+    return charts.bar(parts, told)

@@ -1,0 +1,304 @@
+"""What there is to see of sites and templates, as values: pages and API are made of the same."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from pydantic import BaseModel, Field
+
+from siteloom.errors import NotFound
+from siteloom.extraction import counted_by_name, tally_from
+from siteloom.server.addresses import site_of_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from siteloom.store import ClusterSummary, PastCheck, Site, Store
+
+TemplateState = Literal["new", "learning", "live", "broken"]
+"""Nothing is annotated; something is, but there is no wrapper; there is one; its pages have changed."""
+
+Health = Literal["unchecked", "healthy", "broken"]
+
+StepKind = Literal["cluster", "annotate", "extract", "repair", "look"]
+
+_CHECKS_READ = 8_000  # those of a year of daily ones of a dozen wrappers
+_POINTS_DRAWN = 24  # no more can be told apart in a small chart
+
+
+class TemplateSummary(BaseModel):
+    """A template of a site in numbers."""
+
+    cluster: str = Field(description="The id of the cluster that the template was found in.")
+    site: str
+    pages: int
+    share: float = Field(description="Share of the site's pages that are made from it.")
+    importance: float = Field(description="Grows with the number of pages and with how much they tell.")
+    url_patterns: list[str] = Field(description="Regular expressions that the URLs of its pages match.")
+    annotated: int = Field(description="How many of its pages are annotated.")
+    state: TemplateState
+    wrapper: str | None = Field(description="The name of the wrapper that its pages are extracted by.")
+    wrapper_version: int | None
+
+
+class HealthPoint(BaseModel):
+    """What a run found when it looked after the wrappers of a site."""
+
+    at: datetime
+    healthy: float = Field(description="Share of the checks that found nothing wrong.")
+
+
+class NextStep(BaseModel):
+    """What is best done next about a site."""
+
+    kind: StepKind
+    text: str
+    cluster: str | None = Field(default=None, description="The template it is about.")
+    key: str | None = Field(default=None, description="By which the review is asked for what waits there.")
+
+
+class SiteSummary(BaseModel):
+    """A site in numbers."""
+
+    site: str
+    pages: int
+    templates: int
+    templated: float = Field(description="Share of the pages that were made from one of the templates.")
+    wrapped: float = Field(description="Share of the pages whose template has a wrapper.")
+    annotated: int = Field(description="How many pages are annotated.")
+    wrappers: int
+    records: int
+    health: Health
+    checked_at: datetime | None = Field(description="When a version that is in force was checked last.")
+    checks: list[HealthPoint] = Field(description="The latest runs that looked after it, the oldest first.")
+    next_step: NextStep
+
+
+class SiteDetail(SiteSummary):
+    """A site and its templates."""
+
+    unclustered: int = Field(description="How many pages are made from none of the templates.")
+    template_list: list[TemplateSummary] = Field(description="The largest first.")
+
+
+def site_summaries(store: Store) -> list[SiteSummary]:
+    """All sites by name."""
+    clusters: dict[str, list[ClusterSummary]] = defaultdict(list)
+    for found in store.cluster_summaries():
+        clusters[found.site].append(found)
+    known = _Known.of(store, [found for some in clusters.values() for found in some])
+    return [_summary(site, clusters[site.name], known) for site in store.sites()]
+
+
+def site_detail(store: Store, name: str) -> SiteDetail:
+    """A site and its templates."""
+    site = next((found for found in store.sites() if found.name == name), None)
+    if site is None:
+        raise NotFound(f"There is no site {name}: the list of sites has all there are.")
+    clusters = store.cluster_summaries(name)
+    known = _Known.of(store, clusters)
+    templates = [_template(found, site.pages, known) for found in clusters]
+    summary = _summary(site, clusters, known)
+    return SiteDetail(
+        **summary.model_dump(),
+        unclustered=site.pages - sum(found.pages for found in clusters),
+        template_list=sorted(templates, key=lambda template: -template.pages),
+    )
+
+
+def template_summary(store: Store, cluster: str) -> TemplateSummary:
+    """A template in numbers."""
+    site = site_of_cluster(cluster)
+    found = next((one for one in store.cluster_summaries(site) if one.name == cluster), None)
+    if found is None:
+        raise no_template(store, cluster)
+    return _template(found, store.page_count(site), _Known.of(store, [found]))
+
+
+def template_summaries(store: Store) -> list[TemplateSummary]:
+    """All templates of all sites in numbers."""
+    clusters = store.cluster_summaries()
+    known = _Known.of(store, clusters)
+    pages = {site.name: site.pages for site in store.sites()}
+    return [_template(found, pages.get(found.site, 0), known) for found in clusters]
+
+
+def no_template(store: Store, cluster: str) -> NotFound:
+    """What is said of a template that there is not."""
+    site = site_of_cluster(cluster)
+    count = len(store.cluster_summaries(site))
+    if not count:
+        return NotFound(f"There is no template {cluster}: no site of that name was clustered.")
+    return NotFound(f"There is no template {cluster}: {site} has {count}, and its page lists them.")
+
+
+class _Known(NamedTuple):
+    """What is known of all wrappers: of what version they are, and how they do.
+
+    `of_clusters` has the wrapper of each cluster, `at_home` the wrappers of each site, `outcomes` what checks
+    of these came to, and `records` counts those of each site.
+    """
+
+    versions: Mapping[str, int]
+    at_home: Mapping[str, AbstractSet[str]]
+    of_clusters: Mapping[str, str]
+    broken: frozenset[str]
+    checked: Mapping[str, datetime]
+    outcomes: Mapping[str, Sequence[PastCheck]]
+    records: Mapping[str, int]
+
+    @classmethod
+    def of(cls, store: Store, clusters: Sequence[ClusterSummary]) -> _Known:
+        wrappers = store.wrappers()
+        versions = {wrapper.name: wrapper.version for wrapper in wrappers}
+        sites = {wrapper.name: wrapper.site for wrapper in wrappers}
+        # What was found of an earlier version is outdated: the wrapper was repaired or learned anew since.
+        newest = [
+            found for found in store.newest_outcomes() if found.version in (None, versions.get(found.wrapper))
+        ]
+        broken = {found.wrapper for found in newest if not found.is_healthy}
+        at_home: dict[str, set[str]] = defaultdict(set)
+        for name, site in sites.items():
+            at_home[site].add(name)
+        outcomes: dict[str, list[PastCheck]] = defaultdict(list)
+        for found in store.run_history.checks(_CHECKS_READ):
+            if found.wrapper in sites:
+                outcomes[sites[found.wrapper]].append(found)
+        records: Counter[str] = Counter()
+        for (site, _), count in records_held(store, sites).items():
+            records[site] += count
+        return cls(
+            versions,
+            at_home,
+            _wrappers_of(store, clusters, versions),
+            frozenset(broken | store.wrappers_in_repair()),
+            {found.wrapper: found.at for found in sorted(newest, key=lambda found: found.at)},
+            outcomes,
+            records,
+        )
+
+
+def _wrappers_of(
+    store: Store, clusters: Sequence[ClusterSummary], versions: Mapping[str, int]
+) -> dict[str, str]:
+    """The wrapper of each cluster that has one: called as it, or the one that gave records of its pages."""
+    others = [found for found in clusters if found.name not in versions]
+    gave = store.wrappers_of([url for found in others for url in found.ends])
+    named = {found.name: found.name for found in clusters if found.name in versions}
+    return named | {
+        found.name: gave[url] for found in others for url in found.ends if gave.get(url) in versions
+    }
+
+
+def records_held(store: Store, sites: Mapping[str, str]) -> Counter[tuple[str, str]]:
+    """How many records hold now, by site and wrapper; no record is read for it.
+
+    `sites` has the site of each wrapper that is in force.
+    """
+    in_force = store.extractions()
+    asked_for = {run_id: site for site, run_id in in_force.items()}
+    records: Counter[tuple[str, str]] = Counter()
+    for run_id, rows in store.run_history.tallies(list(asked_for)):
+        for wrapper, count in counted_by_name(tally_from(rows), "records of"):
+            site = asked_for[run_id] or sites.get(wrapper)
+            if site is not None and wrapper in sites and in_force.get(site, run_id) == run_id:
+                records[site, wrapper] += count
+    return records
+
+
+class SiteRecords(NamedTuple):
+    """How many records of a site hold now."""
+
+    site: str
+    records: int
+
+
+def sites_with_records(store: Store) -> list[SiteRecords]:
+    """The sites of which records hold now, by name; no page is counted for it."""
+    found: Counter[str] = Counter()
+    for (site, _), count in records_held(store, {one.name: one.site for one in store.wrappers()}).items():
+        found[site] += count
+    return [SiteRecords(site, count) for site, count in sorted(found.items()) if count]
+
+
+def _template(found: ClusterSummary, site_pages: int, known: _Known) -> TemplateSummary:
+    wrapper = known.of_clusters.get(found.name)
+    state: TemplateState = "learning" if found.annotated else "new"
+    if wrapper is not None:
+        state = "broken" if wrapper in known.broken else "live"
+    return TemplateSummary(
+        cluster=found.name,
+        site=found.site,
+        pages=found.pages,
+        share=found.pages / max(1, site_pages),
+        importance=found.importance,
+        url_patterns=list(found.url_patterns),
+        annotated=found.annotated,
+        state=state,
+        wrapper=wrapper,
+        wrapper_version=None if wrapper is None else known.versions[wrapper],
+    )
+
+
+def _summary(site: Site, clusters: Sequence[ClusterSummary], known: _Known) -> SiteSummary:
+    wrappers = known.at_home.get(site.name, set())
+    templates = [_template(found, site.pages, known) for found in clusters]
+    checked = [known.checked[name] for name in wrappers if name in known.checked]
+    health: Health = "healthy" if checked else "unchecked"
+    if wrappers & known.broken:
+        health = "broken"
+    return SiteSummary(
+        site=site.name,
+        pages=site.pages,
+        templates=len(templates),
+        templated=sum(one.share for one in templates),
+        wrapped=sum(one.share for one in templates if one.wrapper is not None),
+        annotated=site.annotated,
+        wrappers=site.wrappers,
+        records=known.records.get(site.name, 0),
+        health=health,
+        checked_at=max(checked, default=None),
+        checks=_points(known.outcomes.get(site.name, ())),
+        next_step=_next_step(templates, known.records.get(site.name, 0)),
+    )
+
+
+def _points(outcomes: Iterable[PastCheck]) -> list[HealthPoint]:
+    """The checks run by run."""
+    runs: dict[int, list[PastCheck]] = defaultdict(list)
+    for found in outcomes:
+        runs[found.run_id].append(found)
+    points = [
+        HealthPoint(at=some[-1].at, healthy=sum(found.is_healthy for found in some) / len(some))
+        for some in runs.values()
+    ]
+    return points[-_POINTS_DRAWN:]
+
+
+def _next_step(templates: Sequence[TemplateSummary], records: int) -> NextStep:
+    by_importance = sorted(templates, key=lambda one: -one.importance)
+    first: dict[TemplateState, TemplateSummary] = {}
+    for one in by_importance:
+        first.setdefault(one.state, one)
+    if not templates:
+        return NextStep(kind="cluster", text="Find its templates")
+    if "broken" in first:
+        return NextStep(kind="repair", text="Look at what broke", cluster=first["broken"].cluster)
+    if "learning" in first and "live" not in first:
+        return NextStep(kind="annotate", text="Go on annotating", cluster=first["learning"].cluster)
+    if "live" not in first:
+        return NextStep(kind="annotate", text="Annotate a template", cluster=first["new"].cluster)
+    if not records:
+        return NextStep(kind="extract", text="Extract its records")
+    left = next((one for one in by_importance if one.wrapper is None), None)
+    # What is left may be worth a person's time if it is more than a few pages.
+    if left is not None and left.share >= WORTH_ANNOTATING:
+        return NextStep(kind="annotate", text="Annotate another one", cluster=left.cluster)
+    return NextStep(kind="look", text="See its records")
+
+
+WORTH_ANNOTATING = 0.05
+"""Share of a site's pages from which on a template without a wrapper is suggested to be annotated."""

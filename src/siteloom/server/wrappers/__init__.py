@@ -1,0 +1,1 @@
+"""Wrappers: their rules in plain words, their versions, and what differs."""
