@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Generator, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from siteloom.store import Store, open_store
 from .postgres import NoPostgres, PostgresServer, running_postgres
 
 # The same tests pass or fail for everyone; `--hypothesis-profile=default` draws examples anew each time.
-settings.register_profile("repeatable", derandomize=True)
+settings.register_profile("repeatable", derandomize=True, max_examples=50, deadline=None)
 settings.load_profile("repeatable")
 
 
@@ -73,3 +75,26 @@ def store(store_settings: StoreSettings) -> Iterator[Store]:
     opened = open_store(store_settings, create=True)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def sqlite_store(tmp_path: Path) -> Iterator[Store]:
+    """An empty store in SQLite, where the database does not matter, or only that one is meant."""
+    with closing(open_store(StoreSettings(workspace=str(tmp_path / "workspace")), create=True)) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def lived_in_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace in which much has happened, to be copied."""
+    from .lived_in import lived_in_workspace
+
+    return lived_in_workspace(tmp_path_factory.mktemp("lived-in") / ".siteloom")
+
+
+@pytest.fixture
+def lived_in(lived_in_folder: Path, tmp_path: Path) -> Iterator[Store]:
+    """A copy of that workspace, open; `Command(tmp_path)` works on it."""
+    folder = shutil.copytree(lived_in_folder, tmp_path / ".siteloom")
+    with closing(open_store(StoreSettings(workspace=str(folder)))) as opened:
+        yield opened

@@ -86,6 +86,19 @@ def test_a_text_is_taken_as_it_is(folder: Path) -> None:
     assert settings.store.url == "12"
 
 
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("False", False), ("1", True), ("0", False)])
+def test_a_flag_in_the_environment_is_a_word_or_a_digit(folder: Path, text: str, value: bool) -> None:
+    settings, resolved = load_settings(folder, {"SITELOOM_CRAWL_PRIVATE": text}, {})
+    assert settings.crawl.private is value
+    (private,) = [setting for setting in resolved if setting.name == "crawl.private"]
+    assert private.shown == str(value).lower()
+
+
+def test_what_is_no_flag_is_named(folder: Path) -> None:
+    sentence = problem(folder, {"SITELOOM_CRAWL_PRIVATE": "maybe"})
+    assert "crawl.private must be true or false, but is 'maybe' (SITELOOM_CRAWL_PRIVATE in the" in sentence
+
+
 def test_other_variables_are_none_of_our_business(folder: Path) -> None:
     settings, _ = load_settings(folder, {"PATH": "x", "siteloom_run_jobs": "9", "SITELOOMX": "1"}, {})
     assert settings == Settings()
@@ -100,6 +113,7 @@ def test_other_variables_are_none_of_our_business(folder: Path) -> None:
         ("[run]\njobs = true", "run.jobs must be a whole number, but is True ("),
         ('[run]\njobs = "2"', "run.jobs must be a whole number, but is '2' ("),
         ("[store]\nurl = 5", "store.url must be a text, but is 5 ("),
+        ("[crawl]\nprivate = 1", "crawl.private must be true or false, but is 1 ("),
         ("jobs = 2", "'jobs' stands outside a [section] in "),
         ("[run]\njob = 2", "there is no setting run.job ("),
         ("[run.jobs]\na = 2", "run.jobs must be a whole number, but is {'a': 2} ("),

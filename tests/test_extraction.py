@@ -27,6 +27,7 @@ from siteloom.extraction import (
     WrapperText,
     add_tally,
     tally_from,
+    tally_on,
     tally_rows,
 )
 from siteloom.matching import NO_WRAPPER_FOR_SITE, NO_WRAPPER_FOR_URL, NamedWrapper
@@ -158,6 +159,18 @@ def test_lists_and_single_pages_side_by_side() -> None:
         "www.larkmoor-guide.example/events/#/#/*.html": len(of_kind(guide(), "event")),
     }
     assert result.tally["passed url",] >= len(RESTAURANTS) + len(LISTS)
+
+
+def test_what_is_counted_is_told_site_by_site() -> None:
+    known = [one.page for one in (*RESTAURANTS[:5], *of_kind(guide(), "event")[:3])]
+    elsewhere = Page.from_text("https://x.org/", "<p>x")
+    result = work([*known, elsewhere, SHOP[0]], text(restaurants()), text(shop()))
+    here = tally_on(result.tally, "larkmoor-guide.example")
+    assert (here["pages",], here["passed signature",], here["unmatched",]) == (8, 5, 3)
+    assert {key[1]: count for key, count in here.items() if key[0] == "failed"} == {NO_WRAPPER_FOR_URL: 3}
+    assert tally_on(result.tally, "shop.example")["pages",] == 1
+    assert not tally_on(result.tally, "x.org")  # of sites without wrappers, a crawl may have millions
+    assert result.tally["pages",] == 10
 
 
 # ---- which wrapper

@@ -6,7 +6,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from siteloom import Page, Wrapper, extraction_runs
-from siteloom.config import PagesSettings, ParseSettings, StoreSettings
+from siteloom.config import PagesSettings, ParseSettings
 from siteloom.errors import OutputError, StoreError, WrapperError
-from siteloom.extraction import RecordLine, ShardResult, Tally, WrapperText
+from siteloom.extraction import RecordLine, ShardResult, Tally, WrapperText, tally_from, tally_on
 from siteloom.extraction_runs import (
     FolderJournal,
     Journal,
@@ -26,14 +26,17 @@ from siteloom.extraction_runs import (
     run_extraction,
     shards_of,
     source_files,
+    workspace_journal,
+    workspace_plan,
     wrapper_texts_of_files,
     wrapper_texts_of_store,
 )
+from siteloom.matching import NO_WRAPPER_FOR_URL
 from siteloom.model import Failure
 from siteloom.pages import open_source
-from siteloom.store import Store, open_store
+from siteloom.store import Store
 
-from .store.helpers import Items
+from .store.helpers import Items, put
 from .test_extraction import SHOP, shop, text
 
 FAILURE = Failure("a.jsonl:1", "not valid JSON", "at\nline 1")
@@ -287,12 +290,6 @@ def test_two_runs_cannot_write_to_the_same_place(tmp_path: Path, fingerprint: st
 # ---- the store
 
 
-@pytest.fixture
-def sqlite_store(tmp_path: Path) -> Iterator[Store]:
-    with closing(open_store(StoreSettings(str(tmp_path / "workspace")), create=True)) as opened:
-        yield opened
-
-
 def test_the_store_keeps_what_the_folder_keeps(tmp_path: Path, sqlite_store: Store) -> None:
     with FolderJournal(tmp_path / "out.parts", "f") as folder:
         total = run_extraction(plan(), folder, 1)
@@ -308,6 +305,8 @@ def test_the_store_keeps_what_the_folder_keeps(tmp_path: Path, sqlite_store: Sto
         assert list(journal.failures()) == failures
     (run,) = sqlite_store.runs(5)
     assert (run.status, run.counts) == ("done", {"pages": 8, "records": 6, "failed": 3})
+    (summary,) = sqlite_store.shard_summaries(run.id)  # one for all, whichever process did the shards
+    assert tally_from(summary["tally"]) == total
 
 
 # ---- wrappers
@@ -341,7 +340,7 @@ def test_the_newest_wrappers_of_a_store_are_taken(sqlite_store: Store) -> None:
     old = Wrapper({}).to_json()
     sqlite_store.save_wrapper("shop", "shop.example", old, "learn")
     sqlite_store.save_wrapper("shop", "shop.example", text(shop()).text, "learn")
-    assert wrapper_texts_of_store(sqlite_store) == [WrapperText("shop", 2, text(shop()).text)]
+    assert wrapper_texts_of_store(sqlite_store) == [WrapperText("shop", 2, text(shop()).text, "shop.example")]
 
 
 def test_a_damaged_file_is_done_again(tmp_path: Path) -> None:
@@ -376,3 +375,17 @@ def test_what_cannot_be_read_in_parts_is_cut_here(tmp_path: Path, monkeypatch: p
             assert len(journal.done) == 2
             assert run_extraction(stream, journal, jobs) == total
             assert list(journal.lines()) == lines
+
+
+def test_what_is_counted_is_that_of_the_sites_of_the_workspace(sqlite_store: Store) -> None:
+    put(sqlite_store, *SHOP[:4], ODD, site="mine")
+    put(sqlite_store, *SHOP[:2], site="theirs")
+    put(sqlite_store, Page.from_text("https://shop.example/new", "<p>New."))
+    sqlite_store.save_wrapper("shop", "mine", text(shop()).text, "learn")
+    plan = workspace_plan(sqlite_store, ParseSettings())
+    with workspace_journal(sqlite_store, plan) as journal:
+        tally = run_extraction(plan, journal, 1)
+    mine = tally_on(tally, "mine")
+    assert (tally["pages",], mine["pages",], mine["passed url",]) == (8, 5, 4)
+    assert [key for key in mine if key[0] == "failed"] == [("failed", NO_WRAPPER_FOR_URL)]
+    assert tally_on(tally, "theirs") == tally_on(tally, "shop.example") == Counter()  # without wrappers

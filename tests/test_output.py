@@ -85,7 +85,7 @@ def csv_cell(value: object) -> str:
 
 
 @given(rows)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_json_lines_are_read_back(given_rows: Rows) -> None:
     lines = written(".jsonl", given_rows).decode().split("\n")
     assert lines.pop() == ""
@@ -102,7 +102,7 @@ def test_json_lines_are_read_back(given_rows: Rows) -> None:
 
 
 @given(rows)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_csv_is_read_back(given_rows: Rows) -> None:
     content = written(".csv", given_rows).decode()
     header, *lines = csv.reader(io.StringIO(content, newline=""))

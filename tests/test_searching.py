@@ -9,7 +9,7 @@ import pytest
 
 from siteloom.errors import StoreBusy, UsageError
 from siteloom.model import Page
-from siteloom.searching import IndexUpdate, Search, SearchResult, search_store, update_index
+from siteloom.searching import IndexUpdate, Search, SearchResult, look_through, search_store, update_index
 from siteloom.store import WITHDRAWN, ExtractedRow, Store, search_index
 from siteloom.store.lock import write_lock
 
@@ -205,6 +205,19 @@ def test_one_can_search_while_pages_are_indexed(garden: Store) -> None:
     update_index(garden, on_page=lambda _: seen.append(found(garden, "oak")))
     assert len(seen) == 16  # each is counted, then indexed
     assert all(("record", "Oak") in hits for hits in seen)
+
+
+def test_hits_are_looked_through_in_pieces_and_counted(garden: Store) -> None:
+    update_index(garden)
+    whole = look_through(garden, Search("oak"), 0, 10)
+    assert sorted(hit.kind for hit in whole.hits) == ["page", "record"]
+    assert (whole.has_all_words, whole.looked_through) == (True, 2)
+    assert whole.facets == ({"a.example": 2}, {}, {"page": 1, "record": 1}, {"name": 1})
+    pieces = [look_through(garden, Search("oak"), first, 1) for first in range(3)]
+    assert [hit for piece in pieces for hit in piece.hits] == list(whole.hits)
+    assert {piece.facets.kind["page"] for piece in pieces} == {1}
+    some = look_through(garden, Search("oak zebra"), 0, 10)
+    assert (some.has_all_words, some.looked_through) == (False, 2)
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_short_rows_of_csv_are_filled_up_and_long_ones_fail(write: Write) -> Non
 
 def test_rows_of_csv_that_cannot_be_read_do_not_end_it(write: Write) -> None:
     long = "x" * 200_000
-    file = write("a.csv", b"name\nCaf\xe9\nCaf\xc3\xa9\n" + long.encode() + b"\nOak\n")
+    file = write("a.csv", f"name\nElm,1\nCafé\n{long}\nOak\n".encode())
     seeds, failures, _ = read(file)
     assert [seed.values["name"] for seed in seeds] == [("Café",), ("Oak",)]
     assert [(failure.url, failure.reason) for failure in failures] == [
@@ -150,6 +150,7 @@ def test_what_only_looks_like_no_value_is_one(text: str) -> None:
         ("a.csv", b"", "has no names of columns"),
         ("a.csv", b"\n\n", "has no names of columns"),
         ("a.csv", "name,phone\nOak,1\n".encode("utf-16"), "is not written in UTF-8"),
+        ("a.csv", "name\nOak\nCaf\xe9\n".encode("cp1252"), "is not written in UTF-8, as line 3 shows"),
         ("a.parquet", b"PAR1", "cannot be read beyond row 0"),
         ("a.xlsx", b"", "Cannot tell what"),
         ("a.json", b"[]", "Cannot tell what"),

@@ -293,7 +293,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(text=TEXTS, kind=st.sampled_from(get_args(ValueType)), base=st.sampled_from(["", BASE, "http://["]))
 @example("3 {day} 2011", "date", "")
 @example("\ud800 5", "url", BASE)

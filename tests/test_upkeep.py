@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from siteloom import Page, Wrapper
 from siteloom.clustering import cluster, footprint
 from siteloom.config import ParseSettings, StoreSettings
-from siteloom.errors import StoreError
+from siteloom.errors import Overtaken, StoreError
 from siteloom.extraction import Tally
 from siteloom.extraction_runs import Plan, StoreJournal, run_extraction, wrapper_texts_of_store
 from siteloom.monitoring.bellwethers import bellwether
@@ -30,8 +32,11 @@ from siteloom.upkeep import (
     changed_wrappers,
     check_watches,
     keep_output_checks,
+    leave_out,
+    lost_attributes,
     mend_wrappers,
     output_before,
+    reopen_review,
     roll_back,
     settle_review,
     watch_again,
@@ -220,6 +225,65 @@ def test_some_pages_that_look_different_need_no_new_version(watched: Store) -> N
             assert bool(changed_wrappers(watched)) is is_changed
 
 
+# ---- what a site has no more
+
+
+def test_a_wrapper_can_go_on_without_what_its_site_has_no_more(watched: Store) -> None:
+    put(watched, *map(guide.without_phone, guide.pages()))
+    check_watches(watched)
+    mend_wrappers(watched)
+    (repair,) = watched.repairs(NAME)
+    assert lost_attributes(repair) == ["phone"]
+    assert leave_out(watched, NAME, repair.id) == 2
+    watch_again(watched, NAME)
+    assert origins(watched) == [(1, "learn"), (2, "edit")]
+    assert watched.wrapper(NAME).note == "without phone"
+    assert repair_states(watched) == [("needs-annotation", "applied", 2)]
+    assert watched.reviewing.repairs() == []
+    assert [*wrapper(watched).attributes] == [name for name in guide.NAMES if name != "phone"]
+    (again,) = check_watches(watched)
+    assert again.verdict == "healthy"
+    assert mend_wrappers(watched) == []
+    put(watched, *guide.pages("mild-change"))  # the phone is on the pages again, elsewhere
+    check_watches(watched)
+    assert mend_wrappers(watched) == []
+    with pytest.raises(Overtaken, match="waits no more: look again"):
+        leave_out(watched, NAME, repair.id)
+    assert roll_back(watched, NAME) == (1, 3)
+    assert "phone" in wrapper(watched).attributes
+
+
+def test_what_is_left_out_is_left_out_of_earlier_layouts(watched: Store) -> None:
+    put(watched, *guide.pages("mild-change"))
+    mend_wrappers(watched, [NAME])
+    found = wrapper(watched)
+    assert found.earlier
+    left = found.without(["phone", "email"])
+    for layout, whole in zip(left.layouts, found.layouts, strict=True):
+        assert [*layout.attributes] == [name for name in whole.attributes if name not in ("phone", "email")]
+    without_earlier = replace(found, earlier=(found.without(set(guide.NAMES) - {"phone"}),)).without(
+        ["phone"]
+    )
+    assert without_earlier.earlier == ()
+
+
+def test_of_a_wrapper_something_must_be_lost_and_something_be_left(watched: Store) -> None:
+    for states, problem in (
+        (dict.fromkeys(guide.NAMES, "vanished"), "Nothing would be left"),
+        (dict.fromkeys(guide.NAMES, "kept"), "has found all attributes"),
+    ):
+        content = {"attributes": {name: {"state": state} for name, state in states.items()}}
+        text = watched.wrapper(NAME).text
+        with watched.recording("relearn", {}) as run:
+            repair = watched.save_repair(
+                run.id, NAME, 1, None, "needs-annotation", "annotation", 0.5, text, content
+            )
+        with pytest.raises(StoreError, match=problem):
+            leave_out(watched, NAME, repair)
+    assert origins(watched) == [(1, "learn")]
+    assert len(watched.reviewing.repairs()) == 1
+
+
 # ---- review
 
 
@@ -277,6 +341,56 @@ def test_a_repair_that_is_rejected_is_not(in_review: Store) -> None:
     assert repair_states(in_review) == [("repaired", "rejected", None)]
     with pytest.raises(StoreError, match=r"No repair of the wrapper .* waits for review"):
         settle_review(in_review, NAME, accept=True)
+
+
+def test_a_decision_that_is_cut_short_is_none(in_review: Store) -> None:
+    def interrupt(_: object, __: object, statement: str, *___: object) -> None:
+        if statement.startswith("UPDATE repairs"):
+            raise KeyboardInterrupt
+
+    event.listen(in_review.engine, "before_cursor_execute", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        settle_review(in_review, NAME, accept=True)
+    event.remove(in_review.engine, "before_cursor_execute", interrupt)
+    assert origins(in_review) == [(1, "learn")]
+    assert repair_states(in_review) == [("repaired", "review", None)]
+    assert settle_review(in_review, NAME, accept=True) == 2
+
+
+@pytest.mark.parametrize("decision", ["accept", "reject", "reopen"])
+def test_what_another_process_did_before_it_was_our_turn_is_seen(
+    in_review: Store, monkeypatch: pytest.MonkeyPatch, decision: str
+) -> None:
+    (looked_at,) = in_review.repairs(NAME)
+    if decision == "reopen":
+        settle_review(in_review, NAME, accept=False)
+    recording = Store.recording
+
+    def after_another(store: Store, verb: str, arguments: Mapping[str, object]) -> Any:
+        with recording(store, "relearn", {}) as run:
+            content = looked_at.content
+            store.save_repair(run.id, NAME, 1, None, "repaired", "review", 0.5, looked_at.text, content)
+        return recording(store, verb, arguments)
+
+    monkeypatch.setattr(Store, "recording", after_another)
+    decide: dict[str, Callable[..., object]] = {
+        "accept": partial(settle_review, accept=True),
+        "reject": partial(settle_review, accept=False),
+        "reopen": reopen_review,
+    }
+    with pytest.raises(Overtaken):
+        decide[decision](in_review, NAME, repair=looked_at.id)
+    assert origins(in_review) == [(1, "learn")]
+    assert in_review.repairs(NAME)[0].state == "review"
+
+
+def test_what_is_refused_is_no_run(in_review: Store) -> None:
+    runs = in_review.runs(99)
+    with pytest.raises(Overtaken):
+        settle_review(in_review, NAME, accept=True, repair=10**6)
+    with pytest.raises(Overtaken):
+        reopen_review(in_review, NAME, 10**6)
+    assert in_review.runs(99) == runs
 
 
 def test_what_was_rejected_is_not_proposed_again(in_review: Store) -> None:
@@ -545,6 +659,16 @@ def test_pages_are_chosen_anew_once_after_learning(watched: Store) -> None:
     assert found is not None
     assert (found.version, watched.watched()) == (2, {NAME: 2})
     assert watch_again(watched, NAME) is None
+
+
+def test_who_watches_a_wrapper_that_does_not_fit_is_told_on_how_many_pages(watched: Store) -> None:
+    (well,) = watch_wrappers(watched)
+    assert (well.pages, well.fruitless, well.warning) == (40, 0, "")
+    put(watched, *map(wall, guide.pages()[:25]))
+    (ill,) = watch_wrappers(watched)
+    assert ill.watch is not None
+    assert (ill.pages, ill.fruitless) == (40, 25)
+    assert "on 25 of 40 pages: repair it" in ill.warning
 
 
 def test_a_mended_wrapper_is_watched_as_it_was(watched: Store) -> None:

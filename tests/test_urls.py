@@ -46,6 +46,14 @@ def test_any_text_has_a_site(url: str) -> None:
     assert site_of(url)
 
 
+@given(
+    st.text("ab1.-", min_size=1), st.text("/?#@:[]\\ \n\tü", max_size=6), st.sampled_from(["http", "https"])
+)
+def test_the_common_form_of_a_url_is_read_as_any_other(host: str, rest: str, scheme: str) -> None:
+    url = f"://{host}{rest}"
+    assert site_of(scheme + url) == site_of(scheme.upper() + url)
+
+
 @given(st.from_regex(r"[a-z0-9]{1,8}(\.[a-z0-9]{1,8}){0,4}", fullmatch=True))
 @settings(deadline=None)
 def test_a_site_is_its_own_site(host: str) -> None:

@@ -139,7 +139,7 @@ def test_broken_pages(html: str) -> None:
     assert_round_trips(tree(html))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(MARKUP, st.data())
 def test_any_markup(html: str, data: st.DataObject) -> None:
     assume(html.strip())

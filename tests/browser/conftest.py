@@ -66,6 +66,14 @@ def workspace_store(workspace: Path) -> Iterator[Store]:
         yield store
 
 
+@pytest.fixture(scope="module")
+def lived_in_store(lived_in_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """A workspace that was lived in, for all tests of a module: for those that only look."""
+    folder = shutil.copytree(lived_in_folder, tmp_path_factory.mktemp("lived-in") / ".siteloom")
+    with closing(open_store(StoreSettings(workspace=str(folder)))) as store:
+        yield store
+
+
 @pytest.fixture
 def served(workspace_store: Store) -> Iterator[str]:
     """The address of the application."""

@@ -27,6 +27,7 @@ GUIDE = "larkmoor-guide.example"
 DIRECTORY = "tableatlas.example"
 LAPTOP: ViewportSize = {"width": 1280, "height": 800}
 PHONE: ViewportSize = {"width": 390, "height": 844}
+SMALL_PHONE: ViewportSize = {"width": 360, "height": 780}
 BROWSERS = ("chromium", "chromium-browser")
 
 

@@ -52,31 +52,9 @@ def nodes(annotator: Annotator, attribute: str) -> list[Locator]:
     return [facts.get_by_text(text, exact=True) for text in wanted(annotator, attribute)]
 
 
-def test_a_template_is_annotated_by_mouse_until_all_its_pages_are_extracted(
+def test_a_template_is_annotated_by_keyboard_until_all_its_pages_are_extracted(
     annotator: Annotator, workspace_store: Store
 ) -> None:
-    for attribute in ATTRIBUTES:
-        annotator.add(attribute)
-    pages = 0
-    while not annotator.is_enough():
-        pages += 1
-        for attribute in ATTRIBUTES:
-            if annotator.values(attribute) == wanted(annotator, attribute) != []:
-                annotator.confirm(attribute)
-            elif wanted(annotator, attribute):
-                annotator.click(attribute, nodes(annotator, attribute))
-            else:
-                annotator.say_absent(attribute)
-            assert annotator.values(attribute) == wanted(annotator, attribute)
-        assert annotator.is_settled()
-        if not annotator.is_enough():
-            annotator.go_to_next_page()
-    assert pages >= 2
-    finish(annotator)
-    check_records(workspace_store)
-
-
-def test_the_same_by_keyboard(annotator: Annotator, workspace_store: Store) -> None:
     keyboard = annotator.page.keyboard
     for attribute in ATTRIBUTES:
         if attribute != ATTRIBUTES[0]:  # the field for the first one has the focus already
@@ -149,11 +127,6 @@ def go_to_usual_page_with(annotator: Annotator, *attributes: str) -> None:
     usual = annotator.frame.locator("dl.facts")
     while not (usual.count() and all(wanted(annotator, attribute) for attribute in attributes)):
         annotator.go_to_next_page()
-
-
-def finish(annotator: Annotator) -> None:
-    annotator.finish_button.click()
-    check_finished(annotator)
 
 
 def check_finished(annotator: Annotator) -> None:

@@ -1,4 +1,4 @@
-"""Looking at sites and templates, by mouse, by keyboard and on a phone."""
+"""Looking at sites and templates, by mouse and by keyboard."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from .conftest import Overheard, Visiting
-from .serving import DIRECTORY, GUIDE, PHONE
+from .conftest import Overheard
+from .serving import DIRECTORY, GUIDE
 
 TEMPLATE = f"{GUIDE}/1"
 
@@ -68,22 +68,3 @@ def test_what_is_not_there_is_told_with_a_way_back(page: Page, overheard: Overhe
     overheard.forgive(404)
     page.get_by_role("link", name="Siteloom").first.click()
     expect(page.get_by_role("heading", name="Sites", level=1)).to_be_visible()
-
-
-PATHS = (
-    "/",
-    f"/sites/{GUIDE}",
-    f"/clusters/{TEMPLATE}",
-    f"/compare?a={TEMPLATE}&b={DIRECTORY}/1",
-    "/settings",
-)
-
-
-@pytest.mark.parametrize("color_scheme", ["light", "dark"])
-def test_on_a_phone_no_page_is_wider_than_the_screen(visiting: Visiting, color_scheme: str) -> None:
-    page = visiting(viewport=PHONE, has_touch=True, color_scheme=color_scheme)
-    for path in PATHS:
-        page.goto(path)
-        page.wait_for_load_state("networkidle")
-        width = page.evaluate("document.scrollingElement.scrollWidth")
-        assert width <= PHONE["width"], path

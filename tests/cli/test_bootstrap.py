@@ -116,7 +116,7 @@ def test_too_little_overlap_is_told_with_numbers(table_place: Path, go: Going, t
     files = ("-o", "w.json", "--suggestions", "todo.jsonl")
     result = within("bootstrap", "directory.jsonl", "--seeds", table, *CORE, *files)
     assert result.returncode == 1
-    assert f"of {len(rows_in(table))} seeds seem to be on" in one_sentence(result)
+    assert f"of {len(rows_in(table))} known records seem to be on" in one_sentence(result)
     assert "known records were found" not in result.stderr
     assert "There is nothing to suggest, so todo.jsonl is empty: too few pages" in result.stderr
     assert not Path("w.json").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import closing
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import pytest
 from siteloom import Wrapper
 from siteloom.config import StoreSettings
 from siteloom.pipeline import ingest
-from siteloom.store import open_store
+from siteloom.store import Store, open_store
+from siteloom.upkeep import settle_review
 
 from ..builtin.sites import guide, of_kind
 from ..store.helpers import Items
@@ -54,7 +56,7 @@ def test_a_page_of_the_workspace() -> None:
     told = explained(PAGE.url)
     lines = [line.strip() for line in told.splitlines()]
     assert lines[0] == PAGE.url
-    assert any(line.startswith("1. guide/1, version 1: Chosen: a") for line in lines)
+    assert any(line.startswith("1. guide/1, version 1: Chosen: ") for line in lines)
     assert "2. guide/2, version 1: None of its URL patterns matches." in lines
     assert f"URL pattern {restaurants().footprint.url_patterns[0]}" in lines
     assert "By guide/1, version 1:" in lines
@@ -134,3 +136,16 @@ def test_a_file_must_have_one_page(place: Path) -> None:
         (place / "pages.jsonl").write_text(rows, encoding="utf-8")
         sentence = one_sentence(within("explain", "pages.jsonl", "--wrapper", "food.json"))
         assert sentence == f"pages.jsonl has {many}: explain takes one, such as an HTML file."
+
+
+def test_rules_of_a_layout_that_pages_had_before_are_told_too(
+    lived_in: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrapper = next(one.wrapper for one in lived_in.repairs() if one.state == "review")
+    settle_review(lived_in, wrapper, accept=True)
+    (watched,) = (one for one in lived_in.newest_checks(wrapper) if one.kind == "bellwethers")
+    url = watched.content["changes"][0]["evidence"][0]["url"]
+    before, _ = lived_in.versions(url)
+    (tmp_path / "before.html").write_bytes(before.html)
+    monkeypatch.chdir(tmp_path)
+    assert re.search(r"name#\d+@2: the text", explained("before.html", "--url", url))

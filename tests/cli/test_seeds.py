@@ -239,7 +239,7 @@ def test_mistakes_are_told_before_anything_is_kept(place: Path, arguments: list[
         (["--from-embedded", "a.example"], "There is no file or folder a.example"),
         (["empty.csv"], "No record could be read: there is none."),
         (["blank.csv"], "No record could be read: none of them has values."),
-        (["bad.jsonl"], "No record could be read: all of them failed, as shown above."),
+        (["bad.jsonl"], "No record could be read: all of them failed (not valid JSON)."),
     ],
 )
 def test_mistakes_leave_what_is_kept_as_it_is(place: Path, arguments: list[str], message: str) -> None:

@@ -494,7 +494,7 @@ def test_menus_are_not_what_pages_are_about() -> None:
     assert main_listing([page(f"<p>Text {number} of its own.</p>", number) for number in range(5)]) is None
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=40)
 @given(
     st.lists(
         st.lists(

@@ -272,7 +272,7 @@ def labelled_pages(draw: st.DrawFn) -> tuple[str, list[list[Field]]]:
     return layout, made
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(labelled_pages())
 def test_labelled_fields_never_come_into_each_others_strands(made: tuple[str, list[list[Field]]]) -> None:
     layout, fields_of_pages = made

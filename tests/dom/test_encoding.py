@@ -191,13 +191,13 @@ def test_bytes_that_do_not_fit_become_replacement_characters() -> None:
 
 
 @given(html_bytes, st.none() | st.text(max_size=12) | st.sampled_from(" ".join(LABELS.values()).split()))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_any_bytes_under_any_label_give_text(html: bytes, label: str | None) -> None:
     assert isinstance(decode(html, label), str)
 
 
 @given(html_bytes, st.text(alphabet=st.characters(codec="ascii"), max_size=12))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_any_bytes_that_declare_any_label_give_text(html: bytes, label: str) -> None:
     assert isinstance(decode(meta(label) + html), str)
 

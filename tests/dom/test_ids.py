@@ -27,7 +27,7 @@ pieces = st.lists(
 
 
 @given(pieces, st.sampled_from([0, 50, 99, 100, 101, 150]), st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_all_elements_with_an_id_are_found(parts: list[str], errors: int, first: bool) -> None:
     """The parser tells of repeated ids, but of no more than a hundred errors."""
     noise = "</nonsense>" * errors

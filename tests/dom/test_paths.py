@@ -23,21 +23,21 @@ def nodes(html: bytes) -> list[Element]:
 
 
 @given(html_bytes)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_every_path_leads_back_to_its_node(html: bytes) -> None:
     for node in nodes(html):
         assert find(node, node_path(node)) is node
 
 
 @given(html_bytes)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_no_two_nodes_have_the_same_path(html: bytes) -> None:
     paths = [node_path(node) for node in nodes(html)]
     assert len(set(paths)) == len(paths)
 
 
 @given(html_bytes)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_the_place_of_a_text_selects_exactly_it(html: bytes) -> None:
     root = parse(Page("u", html))
     if isinstance(root, Failure):

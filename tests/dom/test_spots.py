@@ -22,7 +22,7 @@ def walk(root: Element) -> Iterator[Spot]:
 
 
 @given(html_bytes)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_a_walk_meets_the_visible_texts_in_order_and_with_their_numbers(html: bytes) -> None:
     root = parse(Page("u", html))
     if not isinstance(root, Failure):
@@ -31,7 +31,7 @@ def test_a_walk_meets_the_visible_texts_in_order_and_with_their_numbers(html: by
 
 
 @given(html_bytes)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_the_way_back_is_the_same(html: bytes) -> None:
     root = parse(Page("u", html))
     if not isinstance(root, Failure):

@@ -103,7 +103,7 @@ def test_a_signature_of_eight_bytes_has_37_masks() -> None:
 
 
 @given(some_signatures | repeated, st.integers(1, 6))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @example([], 2)
 @example([bytes(8)] * 2 + [bytes(7) + b"\x01"] * 2, 3)
 def test_the_kernels_agree_with_the_algorithm(signatures: list[bytes], threshold: int) -> None:
@@ -113,7 +113,7 @@ def test_the_kernels_agree_with_the_algorithm(signatures: list[bytes], threshold
 
 
 @given(some_signatures | repeated)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_every_page_is_counted_once_after_all_have_committed(signatures: list[bytes]) -> None:
     committed = Kernels(signatures).committed()
     assert sum(committed.values()) == len(signatures)

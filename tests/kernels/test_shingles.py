@@ -81,7 +81,7 @@ def twin_bytes(html: bytes) -> bytes | None:
 
 
 @given(html_like | many_tags)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=50, deadline=None)
 @example(b"")
 @example(b"<p>" * (WINDOW - 1))
 @example(b"<p>" * WINDOW)
@@ -92,13 +92,13 @@ def test_the_kernel_agrees_with_plain_python(html: bytes) -> None:
 
 
 @given(st.binary(max_size=100))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_the_kernel_agrees_with_plain_python_on_any_bytes(html: bytes) -> None:
     assert least_shingle_bytes(html, SEEDS) == twin_bytes(html)
 
 
 @given(input_parts)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_the_kernel_agrees_with_plain_python_on_inputs(html: bytes) -> None:
     assert least_shingle_bytes(html, SEEDS) == twin_bytes(html)
 

@@ -48,7 +48,7 @@ def _end_of_one(scope: Scope) -> object:
     return None if above is None else (above, scope.start)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(odd_pages(), min_size=1, max_size=3),
     st.sampled_from(["p", "div", "span", "li", "td", "tr", "b", "table", "body", "html"]),

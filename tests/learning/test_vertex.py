@@ -249,7 +249,7 @@ def problems(draw: st.DrawFn) -> Problem:
     return problem(labelled, unlabelled, is_multi=draw(st.booleans()))
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=50)
 @given(problems())
 def test_pruning_loses_nothing(found: Problem) -> None:
     (row,) = found.instances[0].rows

@@ -167,7 +167,7 @@ def test_another_format_is_named(key: str, value: object) -> None:
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(max_examples=40)
 def test_a_damaged_watch_is_refused_or_read_but_never_fails_otherwise(data: st.DataObject) -> None:
     content = json.loads(watch_to_json(replace(SMALL, bellwethers=SMALL.bellwethers[:1])))
     place: Any = content

@@ -123,7 +123,7 @@ def test_a_core_attribute_that_is_missing_is_named() -> None:
     found = refused(sites.seeds(), sites.pages(without=("cuisine",)), ("name", "cuisine"))
 
     assert found.reason.startswith(
-        "Not enough overlap: 30 of 230 seeds were found on 30 of 40 pages, but not cuisine ("
+        "Not enough overlap: 30 of 230 known records were found on 30 of 40 pages, but not cuisine ("
     )
     assert found.suggestions
     assert found.evidence
@@ -155,7 +155,7 @@ def test_very_many_records_that_are_all_the_same() -> None:
     one = sites.ON_SITE[0]
     found = refused([{"name": one.name, "address": one.street}] * 20_000, sites.pages())
 
-    assert "20,000 seeds" in found.reason
+    assert "20,000 known records" in found.reason
 
 
 def test_very_many_records_that_share_all_but_one_value() -> None:

@@ -64,7 +64,7 @@ def test_too_few_shared_pages_are_counted() -> None:
     enough = sites.seeds([*sites.ON_SITE[:LEAST_PAGES], *sites.EVERY[40:]])
 
     said = reason(few, sites.pages())
-    assert said.startswith("Not enough overlap: 9 of 209 seeds seem to be on 9 of 40 pages")
+    assert said.startswith("Not enough overlap: 9 of 209 known records seem to be on 9 of 40 pages")
     assert "list" not in said
     assert len(found(enough, sites.pages()).pages) == LEAST_PAGES
 
@@ -72,7 +72,7 @@ def test_too_few_shared_pages_are_counted() -> None:
 def test_strangers_share_no_page() -> None:
     said = reason(sites.seeds(sites.EVERY[40:]), sites.pages())
 
-    assert said.startswith("Not enough overlap: 0 of 200 seeds seem to be on 0 of 40 pages")
+    assert said.startswith("Not enough overlap: 0 of 200 known records seem to be on 0 of 40 pages")
 
 
 def test_no_pages_have_no_overlap() -> None:

@@ -53,6 +53,23 @@ def test_what_speaks_for_an_attribute_was_measured_on_other_pages() -> None:
         assert evidence.filled == 1
 
 
+def test_values_that_are_not_what_is_known_are_told() -> None:
+    seeds = [
+        Seed({**seed.values, "cuisine": ("Martian",)}, seed.source) if number % 3 == 0 else seed
+        for number, seed in enumerate(sites.seeds())
+    ]
+    found = outcome(sites.pages(), seeds)
+    agreement = found.attributes["cuisine"].agreement
+    assert 0 < agreement < 1
+    assert len(found.disagreements) == round((1 - agreement) * found.attributes["cuisine"].pairs)
+    shown = zip(sites.pages(), sites.ON_SITE, strict=True)
+    on_pages = {page.url: one.values["cuisine"] for page, one in shown}
+    for one in found.disagreements:
+        assert (one.attribute, one.value, one.text) == ("cuisine", "Martian", on_pages[one.url])
+        assert seeds[one.seed].values["cuisine"] == ("Martian",)
+    assert whole_site().disagreements == ()
+
+
 def test_an_attribute_that_the_site_lacks_is_refused_and_not_extracted() -> None:
     found = without_kitchens()
 

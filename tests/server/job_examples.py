@@ -10,7 +10,8 @@ from typing import Any, NoReturn
 
 from siteloom.config import Settings
 from siteloom.errors import ExampleError
-from siteloom.server.job_kinds import KINDS, JobKind
+from siteloom.server.work import KINDS, JobKind
+from siteloom.server.work.kinds import Argument
 from siteloom.store import Store
 
 Report = Callable[[int, int | None, str], None]
@@ -54,7 +55,20 @@ def quick(store: Store, settings: Settings, arguments: Mapping[str, Any], report
     return {"pages": 1_000, "site": arguments["site"]}
 
 
+def in_two_steps(
+    store: Store, settings: Settings, arguments: Mapping[str, Any], report: Report
+) -> dict[str, Any]:
+    """Writes twice; between, it waits until there is a file `go` in the workspace."""
+    with store.recording("first", {}):
+        pass
+    report(1, 2, "between")
+    while not (store.folder / "go").exists():
+        time.sleep(0.01)
+    with store.recording("second", {}):
+        return {}
+
+
 EXAMPLES = KINDS | {
-    function.__name__: JobKind(function, "site", False, function.__name__.capitalize())
-    for function in (endless, stubborn, dying, mistaken, broken, quick)
+    function.__name__: JobKind(function, function.__name__.capitalize(), {"site": Argument("site")})
+    for function in (endless, stubborn, dying, mistaken, broken, quick, in_two_steps)
 }

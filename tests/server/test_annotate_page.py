@@ -73,7 +73,7 @@ def test_all_modules_and_styles_are_there(people: People, shop: str) -> None:
 
 
 def test_lines_end_where_the_server_has_them_end() -> None:
-    script = (STATIC / "annotator" / "reading.js").read_text()
+    script = (STATIC / "archived" / "reading.js").read_text()
     (listed,) = re.findall(r"const BREAKS = new Set\(\((.*?)\)", script, re.DOTALL)
     assert set("".join(re.findall(r'"(.*?)"', listed)).split()) == BREAKS
 

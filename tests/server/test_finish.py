@@ -13,7 +13,7 @@ from siteloom.builtin import guide_site
 from siteloom.config import Settings, StoreSettings
 from siteloom.model import Attribute, Example, Page
 from siteloom.pipeline import annotated_templates, cluster_store, learn_template
-from siteloom.server.job_kinds import finish
+from siteloom.server.work.wrapping import finish
 from siteloom.store import PageAddress, Store, open_store
 from siteloom.workbench import Workbench
 
@@ -65,6 +65,7 @@ def test_one_attribute_annotated_anew_is_found_on_all_pages_as_they_are_now(stor
     assert wrapper["lost"] == []
     assert came_of_it["with_record"] == came_of_it["cluster_pages"]
     assert came_of_it["records"] >= came_of_it["cluster_pages"]
+    assert store.watched() == {wrapper["name"]: wrapper["version"]}  # so that the next change is noticed
 
 
 def _unheard(done: int, total: int | None, message: str) -> None:

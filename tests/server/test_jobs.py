@@ -19,13 +19,15 @@ import pytest
 
 from siteloom.builtin import guide_site
 from siteloom.config import Settings, StoreSettings
+from siteloom.errors import UsageError
 from siteloom.model import Attribute, Cluster, Example
 from siteloom.pipeline import cluster_store
-from siteloom.server import create_app, job_runner, streaming
-from siteloom.server.job_kinds import JobKind
-from siteloom.server.job_runner import JobRunner
+from siteloom.server import create_app, streaming
+from siteloom.server.jobs import runner as job_runner
+from siteloom.server.jobs.runner import JobRunner
 from siteloom.server.streaming import Changes
-from siteloom.store import Job, Store, open_store
+from siteloom.server.work import KINDS, JobKind, checked_arguments, form_arguments
+from siteloom.store import Job, JobEnd, Store, open_store
 from siteloom.wrapper import Wrapper
 
 from ..store.helpers import put
@@ -90,6 +92,10 @@ def has_progress(job: Job) -> bool:
     return job.message != ""
 
 
+def waits_for_another(job: Job) -> bool:
+    return job.message.startswith("Another process is writing")
+
+
 def events(client: httpx.Client, job_id: int) -> Iterator[tuple[str, dict[str, Any]]]:
     """The events of a job until the server ends them."""
     with client.stream("GET", f"/api/jobs/{job_id}/events") as answer:
@@ -140,7 +146,7 @@ def test_what_is_annotated_is_learned_and_extracted(store: Store, settings: Sett
         assert (wrapper["name"], wrapper["version"], wrapper["lost"]) == (cluster.id, 1, [])
         assert wrapper["attributes"] == {"name": 1}
         assert result["filled"] == {cluster.id: {"name": 1}}
-        assert [run.verb for run in store.runs(2)] == ["extract", "learn"]
+        assert [run.verb for run in store.runs(3)] == ["watch", "extract", "learn"]
         assert len(list(store.records(result["run"]))) == result["records"]
         (check,) = store.newest_checks(cluster.id)
         assert (check.kind, check.run_id) == ("output", result["run"])
@@ -182,6 +188,9 @@ def test_jobs_come_one_after_the_other_and_may_be_cancelled(store: Store, runner
     runner.cancel(second)
     assert wait_for(store, second).started_at is None
     runner.cancel(first)
+    told = store.jobs.get(first)
+    assert told is not None
+    assert told.has_ended or told.message == "It is being cancelled."
     cancelled = wait_for(store, first)
     assert (cancelled.state, cancelled.result) == ("cancelled", "It was cancelled.")
     (run,) = store.runs(9)
@@ -208,10 +217,37 @@ def test_what_goes_wrong_in_a_job_is_told_in_a_sentence(
     assert "job_examples.py" in caplog.text
 
 
+def test_a_job_waits_for_a_command_that_writes(store: Store, settings: Settings) -> None:
+    fill(store)
+    runner = JobRunner(store, settings, Changes())
+    runner.start()
+    try:
+        with store.recording("learn", {}):
+            job = runner.submit("cluster", {}, "ana")
+            wait_for(store, job.id, waits_for_another)
+            other = runner.submit("cluster", {}, "ana")
+            runner.cancel(job.id)
+            assert wait_for(store, job.id).state == "cancelled"
+            wait_for(store, other.id, waits_for_another)
+        assert wait_for(store, other.id).state == "done"
+    finally:
+        runner.stop()
+
+
+def test_a_job_waits_for_a_command_that_begins_in_the_middle_of_it(store: Store, runner: JobRunner) -> None:
+    job = runner.submit("in_two_steps", {}, "ana")
+    wait_for(store, job.id, lambda job: job.message == "between")
+    with store.recording("learn", {}):
+        (store.folder / "go").touch()
+        wait_for(store, job.id, waits_for_another)
+    assert wait_for(store, job.id).state == "done"
+    assert [run.verb for run in store.runs(9)] == ["second", "learn", "first"]
+
+
 def test_what_goes_wrong_before_a_job_begins_is_told_and_the_next_one_runs(
     store: Store, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
-    no_process = JobKind(lambda *_: {}, "site", False, "Cannot be sent to another process")
+    no_process = JobKind(lambda *_: {}, "Cannot be sent to another process", {})
 
     def forget(_: Job) -> None:
         raise RuntimeError("a bug in what is done when a job ends")
@@ -269,12 +305,30 @@ def test_what_a_server_that_is_gone_left_is_lost(store: Store, settings: Setting
         assert told["problem"] in client.get(f"/jobs/{job.id}").text
 
 
+def test_numbers_are_such_as_databases_take(store: Store) -> None:
+    for number in ("9" * 5_000, str(2**31), "١٢" * 9):
+        given = form_arguments(KINDS["fetch"], {"start": ["https://a.example/"], "most_pages": [number]})
+        with pytest.raises(UsageError, match="must be a whole number of at most 2,147,483,647"):
+            checked_arguments(store, "fetch", given, KINDS)
+    for huge in (10**30, -(10**30)):
+        with pytest.raises(UsageError):
+            checked_arguments(store, "fetch", {"most_pages": huge}, KINDS)
+    given = form_arguments(KINDS["fetch"], {"most_pages": [str(2**31 - 1)]})
+    assert checked_arguments(store, "fetch", given, KINDS)["most_pages"] == 2**31 - 1
+
+
+def test_the_processes_of_jobs_load_nothing_of_the_web() -> None:
+    loaded = "import sys, siteloom.server.work; print(sorted({'fastapi', 'starlette'} & sys.modules.keys()))"
+    told = subprocess.run([sys.executable, "-c", loaded], capture_output=True, check=True, text=True)
+    assert told.stdout == "[]\n"
+
+
 def test_wrong_orders_are_refused_with_a_sentence(store: Store, settings: Settings) -> None:
     fill(store, 3)
     app = create_app(store, settings)
     with serving(app) as address, program(address, store, "editor") as client:
         for order, sentence in (  # there is nothing of the name in those that say so
-            ({"kind": "dance"}, "There is no kind of job dance: there are cluster, learn, extract, finish."),
+            ({"kind": "dance"}, f"There is no kind of job dance: there are {', '.join(KINDS)}."),
             ({"kind": "learn"}, "A job of the kind learn needs cluster."),
             ({"kind": "learn", "arguments": {"cluster": "a/1"}}, "There is no cluster a/1."),
             ({"kind": "cluster", "arguments": {"site": "b.example"}}, "There is no site b.example."),
@@ -297,6 +351,42 @@ def test_wrong_orders_are_refused_with_a_sentence(store: Store, settings: Settin
         assert client.get("/api/jobs").json() == []
         assert client.get("/api/jobs?limit=0").status_code == 422
         assert "No job was started yet" in client.get("/jobs").text
+
+
+def test_a_job_with_very_many_urls_is_told_once_and_started_again(store: Store, settings: Settings) -> None:
+    given = {
+        **dict.fromkeys(KINDS["fetch"].arguments),
+        "urls": [f"http://127.0.0.1:9/{n}" for n in range(3_000)],
+    }
+    job = store.jobs.add("fetch", given, "ana")
+    with serving(create_app(store, settings)) as address, program(address, store, "editor") as client:
+        ((name, told),) = events(client, job.id)
+        assert (name, "arguments" in told) == ("ended", False)
+        assert "arguments" not in client.get("/api/jobs").json()[0]
+        assert client.get(f"/api/jobs/{job.id}").json()["arguments"] == given
+        page = client.get(f"/jobs/{job.id}").text
+        assert len(page) < 20_000
+        assert f'action="/jobs/{job.id}/again"' in page
+        again = client.post(f"/jobs/{job.id}/again")
+        assert again.status_code == 303, again.text
+        started = int(again.headers["location"].rpartition("/")[2])
+        newer = store.jobs.get(started)
+        assert newer is not None
+        assert (newer.kind, newer.arguments, newer.author) == ("fetch", given, "the-editor")
+        client.post(f"/api/jobs/{started}/cancel")
+        assert client.post("/jobs/77/again").status_code == 404
+        with program(address, store, "viewer") as viewer:
+            assert viewer.post(f"/jobs/{job.id}/again").status_code == 403
+
+
+@pytest.mark.parametrize("state", ["done", "failed"])
+def test_jobs_of_another_version_have_a_page(store: Store, settings: Settings, state: JobEnd) -> None:
+    with serving(create_app(store, settings)) as address, program(address, store, "editor") as client:
+        for kind in ("cluster", "learn", "dance"):
+            job = store.jobs.add(kind, {"tempo": 3, "names": {"a": "b"}}, "ana")
+            store.jobs.end(job.id, state, {"cluster": "a/1"} if state == "done" else "It went wrong.")
+            assert client.get(f"/jobs/{job.id}").status_code == 200
+            assert client.post(f"/jobs/{job.id}/again").status_code == 400
 
 
 def test_viewers_look_and_do_not_start(store: Store, settings: Settings) -> None:
@@ -353,7 +443,7 @@ def test_the_process_of_a_job_ends_with_its_server(store: Store, settings: Setti
     code = (
         "import sys\n"
         "from siteloom.config import Settings, StoreSettings\n"
-        "from siteloom.server.job_runner import JobRunner\n"
+        "from siteloom.server.jobs.runner import JobRunner\n"
         "from siteloom.server.streaming import Changes\n"
         "from siteloom.store import open_store\n"
         "from tests.server.job_examples import EXAMPLES\n"

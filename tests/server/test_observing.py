@@ -56,6 +56,18 @@ def test_a_database_that_does_not_answer_is_told_without_its_address(
     assert str(empty_store.folder) not in answer.text
 
 
+def test_a_page_says_so_if_the_database_fails(people: People, empty_store: Store) -> None:
+    browser = people.browser("ana", "admin")
+    with empty_store.engine.begin() as connection:
+        for table in ("repairs", "wrappers"):
+            connection.execute(text(f"ALTER TABLE {table} RENAME TO no_{table}"))
+    for path in ("/wrappers", "/review", "/"):
+        answer = browser.get(path)
+        assert answer.status_code == 503, path
+        assert "Try again in a moment." in answer.text
+        assert "default-src" in answer.headers["content-security-policy"]
+
+
 def test_requests_are_counted_by_their_routes(client: Browser) -> None:
     for path in ("/health", "/health", "/jobs/1", "/jobs/2", "/no/such/page", "/static/jobs.js"):
         client.get(path)

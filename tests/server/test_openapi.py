@@ -7,6 +7,8 @@ from pathlib import Path
 
 from fastapi import FastAPI
 
+from siteloom.server.work import KINDS
+
 MANUAL = Path(__file__).parents[2] / "docs" / "reference" / "web-api.md"
 
 
@@ -24,3 +26,17 @@ def test_every_request_is_described(app: FastAPI) -> None:
     for path, operations in app.openapi()["paths"].items():
         for method, operation in operations.items():
             assert operation.get("description"), (method, path)
+
+
+def test_the_manual_lists_every_kind_of_job() -> None:
+    told: dict[str, dict[str, bool]] = {}
+    for kinds, arguments in re.findall(
+        r"^\| ((?:`\w+`(?:, )?)+) \|([^|]*)\|", MANUAL.read_text("utf-8"), re.MULTILINE
+    ):
+        named = {
+            name: bool(needed) for needed, name in re.findall(r"(\*\*)?`(\w+)`", arguments.replace(",", " "))
+        }
+        told |= dict.fromkeys(re.findall(r"\w+", kinds), named)
+    assert told == {
+        kind: {name: one.is_needed for name, one in told.arguments.items()} for kind, told in KINDS.items()
+    }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from siteloom.server.path_tree import TreeRow, tree_rows
-from siteloom.server.template_views import PathSupport
+from siteloom.server.sites.path_tree import TreeRow, tree_rows
+from siteloom.server.sites.template_views import PathSupport
 
 
 def support(path: str, text: str | None = None, share: float = 1.0) -> PathSupport:

@@ -42,7 +42,7 @@ def twin(pages: list[frozenset[tuple[int, int]]]) -> dict[int, tuple[int, int, F
 
 
 @given(pages_of_pairs)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_informativeness_is_that_of_its_formula(pages: list[frozenset[tuple[int, int]]]) -> None:
     found = informativeness([path_set(page) for page in pages])
     expected = twin(pages)

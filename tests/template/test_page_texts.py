@@ -130,7 +130,7 @@ MARKUP = st.recursive(
 
 
 @given(st.lists(MARKUP, min_size=1, max_size=5).map("".join))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_every_row_is_found_again_by_its_path(markup: str) -> None:
     root = parse(Page.from_text("u", f"<html><head><title>t</title></head><body>{markup}</body></html>"))
     assert not isinstance(root, Failure)

@@ -51,7 +51,7 @@ def test_a_page_is_its_elements_and_its_texts_each_once() -> None:
 
 
 @given(html_like)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_every_path_has_words_of_its_own(html: bytes) -> None:
     root = parse(Page("http://a.example/", html))
     if isinstance(root, Failure):

@@ -202,7 +202,7 @@ class BruteForce:
         return len(self.met.get(text, ())) >= 5
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(letters)
 def test_the_table_is_what_brute_force_finds(site: list[list[str]]) -> None:
     living = LivingTime(once=3, longest=9, rate=0.4)
@@ -214,7 +214,7 @@ def test_the_table_is_what_brute_force_finds(site: list[list[str]]) -> None:
         ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(letters, st.integers(0, 60))
 def test_counts_of_parts_add_up(site: list[list[str]], cut: int) -> None:
     pages = pages_of(site)

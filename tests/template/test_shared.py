@@ -20,7 +20,7 @@ def shared(*pages: str) -> dict[int, int]:
 
 
 @given(some_documents)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_a_path_is_shared_from_half_of_one_more_page_on(pages: list[frozenset[int]]) -> None:
     found = shared_paths([document(page) for page in pages])
     support = Counter(path for page in pages for path in page)

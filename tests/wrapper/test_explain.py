@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 
 from siteloom.model import Attribute
-from siteloom.wrapper.explain import explain, rule_words
+from siteloom.wrapper.contract import Contract
+from siteloom.wrapper.explain import contract_words, explain, rule_words
 from siteloom.wrapper.language import (
     AttributeRules,
     Evidence,
@@ -276,6 +277,26 @@ def test_what_values_are_made_of_is_said(shapes: tuple[Shape, ...], words: str) 
 def test_nothing_is_said_where_values_may_be_of_any_shape() -> None:
     found = AttributeRules(Attribute(), (rule(("tag", 0, "b")),), (), 1.0)
     assert "count" not in explain(Wrapper({"a": found}))
+
+
+@pytest.mark.parametrize(
+    ("contract", "words"),
+    [
+        (Contract(5, 4, 12), ["4 to 12 characters long"]),
+        (Contract(5, 6, 6, least=2.5, most=30), ["6 characters long", "from 2.5 to 30"]),
+        (
+            Contract(25, 3, 4, ("capitals",), ("digits", "@"), ("Bar", "Café")),
+            [
+                "3 to 4 characters long",
+                "one of 'Bar', 'Café'",
+                "always with capitals",
+                "never with digits and @",
+            ],
+        ),
+    ],
+)
+def test_what_right_values_are_like_is_said(contract: Contract, words: list[str]) -> None:
+    assert contract_words(contract) == words
 
 
 def test_records_that_run_on_and_many_labels() -> None:

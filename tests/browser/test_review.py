@@ -1,0 +1,156 @@
+"""The review in a real browser: decided by keys and buttons, undone, and told when it was too late."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from siteloom.store import Store
+
+from ..lived_in import DIRECTORY, GUIDE
+from .conftest import PATIENCE
+
+RESTAURANTS = f"{GUIDE}/1"
+FOR_JOBS = 3 * PATIENCE  # each is a process of its own, and some look at many pages
+TITLE = "#review-title"
+
+
+@pytest.fixture
+def workspace_store(lived_in: Store) -> Store:
+    """A workspace in which a repair waits."""
+    return lived_in
+
+
+def becomes(is_so: Callable[[], bool]) -> bool:
+    """Whether something is so once a job is done."""
+    deadline = time.monotonic() + FOR_JOBS / 1000
+    while not is_so() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return is_so()
+
+
+def version(store: Store) -> int:
+    return store.wrapper(RESTAURANTS).version
+
+
+def test_an_alarm_is_reviewed_and_a_repair_accepted_then_rolled_back(
+    page: Page, workspace_store: Store
+) -> None:
+    page.goto("/")
+    page.get_by_role("navigation", name="Sections").get_by_role("link", name="Review").click()
+    expect(page.locator(TITLE)).to_have_text(RESTAURANTS)
+    page.wait_for_load_state()  # only then it listens to keys
+    expect(page.get_by_text("not found any more on up to 100")).to_be_visible()
+    expect(page.get_by_role("cell", name="the text right after 'Find it'")).to_be_visible()
+    page.keyboard.press("o")
+    expect(page).to_have_url(re.compile(r"/pages/\d+/changes\?"))
+    page.go_back()
+    expect(page.locator(TITLE)).to_have_text(RESTAURANTS)
+
+    page.keyboard.press("a")
+    expect(page.locator(TITLE)).to_have_text(f"{DIRECTORY}/1")  # before the job is done
+    expect(page.locator(".toast")).to_contain_text(f"Accepted: {RESTAURANTS}")
+    expect(page.locator(".review-list").get_by_role("link", name=RESTAURANTS)).to_be_hidden()
+    assert becomes(lambda: version(workspace_store) == 2)
+    assert workspace_store.reviewing.count() == 0
+
+    page.get_by_role("navigation", name="Sections").get_by_role("link", name="Jobs").click()
+    page.get_by_role("link", name="Accept a repair").click()
+    expect(page.get_by_text("is in force as version 2")).to_be_visible(timeout=FOR_JOBS)
+    page.get_by_role("link", name=RESTAURANTS).last.click()
+    expect(page.get_by_role("heading", name=f"Wrapper {RESTAURANTS}")).to_be_visible()
+    page.get_by_role("button", name="Roll back to it").click()
+    expect(page.get_by_text("that is now its version 3")).to_be_visible(timeout=FOR_JOBS)
+    first, newest = (workspace_store.wrapper(RESTAURANTS, number).text for number in (1, 3))
+    assert newest == first
+
+
+def test_what_was_accepted_is_taken_back_by_a_key(page: Page, workspace_store: Store) -> None:
+    page.goto("/review")
+    page.get_by_role("button", name="Accept").click()
+    assert becomes(lambda: version(workspace_store) == 2)
+    page.keyboard.press("z")
+    expect(page.get_by_text("is in force again, as version 3")).to_be_visible(timeout=FOR_JOBS)
+    assert version(workspace_store) == 3
+
+
+def test_the_last_is_rejected_and_waits_again(page: Page, workspace_store: Store) -> None:
+    for name in (f"{DIRECTORY}/1", f"{GUIDE}/2"):
+        workspace_store.reviewing.dismiss(name)
+    page.goto("/review")
+    page.keyboard.press("r")
+    expect(page.locator(TITLE)).to_have_text("All decided")
+    assert becomes(lambda: workspace_store.reviewing.count() == 0)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(TITLE)).to_have_text(RESTAURANTS, timeout=FOR_JOBS)
+    assert workspace_store.reviewing.count() == 1
+
+
+def test_what_is_not_worth_it_is_set_aside(page: Page, workspace_store: Store) -> None:
+    page.goto(f"/review?item=template-{DIRECTORY}%2F1")
+    page.keyboard.press("x")
+    expect(page.locator(TITLE)).to_have_text(f"{GUIDE}/2")
+    expect(page.locator("[data-group=template] [data-count]")).to_have_text("1")
+    assert becomes(lambda: workspace_store.reviewing.dismissed() == {f"{DIRECTORY}/1"})
+
+
+def test_a_double_click_decides_about_one_card_only(page: Page, workspace_store: Store) -> None:
+    page.goto(f"/review?item=template-{DIRECTORY}%2F1")
+    page.wait_for_load_state("networkidle")  # the next card is there already
+    page.get_by_role("button", name="Not worth it").dblclick()
+    expect(page.locator(TITLE)).to_have_text(f"{GUIDE}/2")
+    assert becomes(lambda: workspace_store.reviewing.dismissed() == {f"{DIRECTORY}/1"})
+    assert [job.kind for job in workspace_store.jobs.latest(9)] == ["dismiss"]
+
+
+def test_a_key_pressed_twice_decides_once_even_if_the_next_card_is_slow(
+    page: Page, workspace_store: Store
+) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/review?item=*", hold)
+    page.goto("/review")
+    page.wait_for_load_state()
+    page.keyboard.press("a")
+    page.keyboard.press("a")
+    assert becomes(lambda: version(workspace_store) == 2)
+    for route in held:
+        route.continue_()
+    expect(page.locator(TITLE)).to_have_text(f"{DIRECTORY}/1")
+    expect(page.locator(".sections .badge")).to_be_hidden()
+    expect(page.locator(".toast")).to_have_count(1)
+    assert [job.kind for job in workspace_store.jobs.latest(9)] == ["accept"]
+
+
+def test_all_is_looked_through_by_keys(page: Page) -> None:
+    page.goto("/review")
+    for key, name in (("s", f"{DIRECTORY}/1"), ("ArrowRight", f"{GUIDE}/2"), ("s", RESTAURANTS)):
+        page.keyboard.press(key)
+        expect(page.locator(TITLE)).to_have_text(name)
+        expect(page.locator(TITLE)).to_be_focused()
+        expect(page.locator(".review-list [aria-current]")).to_contain_text(name)
+    page.go_back()
+    expect(page.locator(TITLE)).to_have_text(f"{GUIDE}/2")
+    page.keyboard.press("e")
+    expect(page).to_have_url(re.compile(f"/clusters/{GUIDE}/2/annotate"))
+
+
+def test_who_decides_about_what_is_outdated_is_told(page: Page, workspace_store: Store) -> None:
+    page.goto("/review")
+    expect(page.locator(TITLE)).to_have_text(RESTAURANTS)
+    (seen,) = workspace_store.reviewing.repairs()
+    with workspace_store.recording("relearn", {}) as run:
+        newer = workspace_store.save_repair(run.id, *seen[2:8], seen.text, seen.content)
+    page.keyboard.press("a")
+    expect(page.locator(".toast.error")).to_contain_text(
+        "waits no more, for there is a newer one", timeout=FOR_JOBS
+    )
+    expect(page.locator(f"[data-item='repair-{newer}']")).to_be_visible()
+    assert version(workspace_store) == 1
