@@ -8,7 +8,7 @@ export ARCHIVES
 DEMO := build/venv-demo
 DEV := build/venv-dev
 
-.PHONY: help demo test check bench eval screenshots wheel-check data clean
+.PHONY: help demo test pytest check bench eval screenshots wheel-check data clean
 
 help:
 	@echo "make demo         show what Siteloom does on built-in web sites"
@@ -22,10 +22,14 @@ help:
 demo: $(DEMO)/.installed
 	@$(DEMO)/bin/siteloom demo
 
-test: check wheel-check
+test: $(DEV)/.installed
 	@scripts/install-postgresql
 	@scripts/install-xsltproc
 	@scripts/install-chromium
+	@$(MAKE) --no-print-directory -j3 -Oline check wheel-check pytest
+
+# What `test` does beside checking, once all is installed.
+pytest: $(DEV)/.installed
 	$(DEV)/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 check: $(DEV)/.installed
@@ -72,7 +76,7 @@ $(DEMO)/.installed: pyproject.toml
 $(DEV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(DEV)
 	$(DEV)/bin/pip install --quiet --upgrade pip
-	$(DEV)/bin/pip install --quiet --editable '.[parquet,postgres,embedded,text,server]' --group dev
+	$(DEV)/bin/pip install --quiet --editable '.[parquet,postgres,embedded,text,server,crawl]' --group dev
 	@touch $@
 
 $(DEV)/.eval-installed: $(DEV)/.installed

@@ -17,6 +17,7 @@ from benchmarks import (
     extraction,
     learning,
     parsing,
+    records_table,
     starting,
     storing,
 )
@@ -36,6 +37,7 @@ BENCHMARKS = {
     "extraction": extraction,
     "cleaning": cleaning,
     "discovering": discovering,
+    "records_table": records_table,
 }
 
 
