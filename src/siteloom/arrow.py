@@ -8,9 +8,10 @@ from siteloom.errors import MissingExtra
 
 
 def load_pyarrow() -> Any:
-    """The package with its Parquet part; raises MissingExtra where it is not installed."""
+    """The package with what reads Parquet and computes; raises MissingExtra where it is not installed."""
     try:
         import pyarrow as pa  # noqa: PLC0415 - optional, and slow to load
+        import pyarrow.compute  # noqa: PLC0415
         import pyarrow.parquet  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtra("Parquet", "parquet") from error

@@ -215,20 +215,34 @@ class _CsvWriter(_Writer):
         self._writer.writerow([_cell(_plain(row.get(column.name))) for column in self._columns])
 
 
+def arrow_schema(columns: Sequence[Column]) -> Any:
+    """The columns as Arrow and Parquet have them."""
+    import pyarrow as pa  # noqa: PLC0415 - optional, and slow to load
+
+    return pa.schema([(column.name, _arrow_type(pa, column.kind)) for column in columns])
+
+
+def arrow_table(schema: Any, rows: Iterable[Mapping[str, object]]) -> Any:
+    """Rows as a table of Arrow; a column that a row lacks is empty."""
+    import pyarrow as pa  # noqa: PLC0415 - optional, and slow to load
+
+    cells = [{name: _encodable(row.get(name)) for name in schema.names} for row in rows]
+    return pa.Table.from_pylist(cells, schema=schema)
+
+
 class _ParquetWriter(_Writer):
     def __init__(self, file: IO[bytes], columns: Sequence[Column]) -> None:
         import pyarrow as pa  # noqa: PLC0415 - optional, and slow to load
         import pyarrow.parquet as pq  # noqa: PLC0415
 
         self._arrow = pa
-        self._columns = columns
-        self._schema = pa.schema([(column.name, _arrow_type(pa, column.kind)) for column in columns])
+        self._schema = arrow_schema(columns)
         self._writer = pq.ParquetWriter(file, self._schema, compression="zstd")
-        self._rows: list[dict[str, object]] = []
+        self._rows: list[Mapping[str, object]] = []
         self._tables: list[Any] = []  # the group so far
 
     def write(self, row: Mapping[str, object]) -> None:
-        self._rows.append({column.name: _encodable(row.get(column.name)) for column in self._columns})
+        self._rows.append(row)
         if len(self._rows) >= _ROWS_AT_ONCE:
             self._pack_rows()
             rows_of_group = sum(table.num_rows for table in self._tables)
@@ -246,7 +260,7 @@ class _ParquetWriter(_Writer):
 
     def _pack_rows(self) -> None:
         if self._rows:
-            self._tables.append(self._arrow.Table.from_pylist(self._rows, schema=self._schema))
+            self._tables.append(arrow_table(self._schema, self._rows))
             self._rows.clear()
 
     def _write_group(self) -> None:

@@ -173,6 +173,13 @@ class Shell:
             yield lambda pages: advance(pages, 1)
 
     @contextmanager
+    def stepping(self, description: str, steps: int, done: int) -> Iterator[Callable[[int], None]]:
+        """A line that shows how many of so many steps are done, and how long it will take."""
+        with self._progress(description, steps, "shards") as advance:
+            advance(done, done)
+            yield lambda count: advance(count, count)
+
+    @contextmanager
     def _progress(
         self, description: str, steps: int | None, unit: str
     ) -> Iterator[Callable[[int, int], None]]:

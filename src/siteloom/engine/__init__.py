@@ -1,5 +1,6 @@
-"""Where shards of work are done: here, in processes of this machine."""
+"""Where shards of work are done: in processes of this machine, or on a cluster of Apache Spark."""
 
-from siteloom.engine.local import Lost, Work, run_shards
+from siteloom.engine.local import LocalEngine, run_shards
+from siteloom.engine.work import Engine, Lost, PartWork, RowFiles, Work, cut_by
 
-__all__ = ["Lost", "Work", "run_shards"]
+__all__ = ["Engine", "LocalEngine", "Lost", "PartWork", "RowFiles", "Work", "cut_by", "run_shards"]

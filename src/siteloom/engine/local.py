@@ -16,13 +16,15 @@ import signal
 import threading
 import traceback
 from collections import deque
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
+from siteloom.engine.work import NO_STEP, Lost, PartWork, Result, RowFiles, Shard, Work
 from siteloom.errors import EngineError
 
 if TYPE_CHECKING:
@@ -36,26 +38,56 @@ _AHEAD = 8
 
 _MOST_DEATHS = 10  # of processes in one shard; then it is not the pages that kill them
 _MOST_UNEXPLAINED = 1  # of these, at no step or at one that was left out
-_NO_STEP = -1
-
-Shard_contra = TypeVar("Shard_contra", contravariant=True)
-Result_co = TypeVar("Result_co", covariant=True)
-Shard = TypeVar("Shard")
-Result = TypeVar("Result")
 
 
-class Lost(NamedTuple):
-    """The steps of a shard at which a process died, and how it ended."""
+@dataclass(frozen=True, slots=True)
+class LocalEngine:
+    """So many processes of this machine."""
 
-    steps: dict[int, str]
+    jobs: int = 1
+
+    def run(
+        self,
+        start: Callable[[], Work[Shard, Result]],
+        shards: Sequence[tuple[int, Shard]],
+        on_done: Callable[[int], object] = lambda _: None,
+    ) -> list[tuple[int, Result]]:
+        """Do shards: see `siteloom.engine.Engine`."""
+        results = []
+        with closing(run_shards(start, shards, self.jobs)) as done:
+            for result in done:
+                results.append(result)
+                on_done(1)
+        return results
+
+    def regroup(
+        self,
+        start: Callable[[], PartWork[Result]],
+        rows: RowFiles,
+        parts: Sequence[int],
+        on_done: Callable[[int], object] = lambda _: None,
+    ) -> list[tuple[int, Result]]:
+        """Do parts: see `siteloom.engine.Engine`. A part is in memory as a whole."""
+        regrouping: Callable[[], _Regrouping[Result]] = partial(_Regrouping, start, rows)
+        return self.run(regrouping, [(part, part) for part in parts], on_done)
 
 
-class Work(Protocol[Shard_contra, Result_co]):
-    """What is done with a shard; done twice, it gives the same."""
+class _Regrouping(Generic[Result]):
+    """The work on a part, which is found in all files."""
 
-    def __call__(self, shard: Shard_contra, lost: Lost, step: Callable[[int], None]) -> Result_co:
-        """Do it, and call `step` with the number of each step before it; those that are lost are left out."""
-        ...
+    def __init__(self, start: Callable[[], PartWork[Result]], rows: RowFiles) -> None:
+        self._work = start()
+        self._rows = rows
+
+    def __call__(self, shard: int, lost: Lost, step: Callable[[int], None]) -> Result:  # noqa: ARG002 - none
+        return self._work(shard, self._batches(shard))
+
+    def _batches(self, part: int) -> Iterator[Any]:
+        import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to load
+
+        read = (batch for file in self._rows.files for batch in self._rows.read(file, frozenset([part])))
+        table = pa.Table.from_batches(read, self._rows.schema)
+        yield from table.sort_by([("key", "ascending"), ("place", "ascending")]).to_batches()
 
 
 def run_shards(
@@ -155,7 +187,7 @@ class _Died(NamedTuple):
 
 
 def _note_death(task: _Task[Any], death: _Died) -> None:
-    is_explained = death.step != _NO_STEP and death.step not in task.lost
+    is_explained = death.step != NO_STEP and death.step not in task.lost
     task.deaths += 1
     task.unexplained += not is_explained
     if task.deaths > _MOST_DEATHS or task.unexplained > _MOST_UNEXPLAINED:
@@ -179,7 +211,7 @@ class _Worker(Generic[Shard, Result]):
     @classmethod
     def started(cls, start: Callable[[], Work[Shard, Result]]) -> _Worker[Shard, Result]:
         pipe, other_end = _PROCESSES.Pipe()
-        at_step = _PROCESSES.Value("q", _NO_STEP, lock=False)
+        at_step = _PROCESSES.Value("q", NO_STEP, lock=False)
         process = _PROCESSES.Process(target=_serve, args=(start, other_end, at_step), daemon=True)
         worker = cls(process, pipe, at_step)
         try:
@@ -194,7 +226,7 @@ class _Worker(Generic[Shard, Result]):
     def take(self, task: _Task[Shard]) -> None:
         """Begin a shard."""
         self.task = task
-        self._at_step.value = _NO_STEP
+        self._at_step.value = NO_STEP
         # A process that is dead is found so when its answer is awaited.
         with suppress(BrokenPipeError, ConnectionResetError):
             self.pipe.send((task.shard, Lost(task.lost)))
@@ -236,14 +268,14 @@ def _serve(start: Callable[[], Work[Any, Any]], pipe: Connection, at_step: Any) 
                 work = work or start()
                 answer = pickle.dumps((work(shard, lost, step), None))
             except Exception as error:  # noqa: BLE001 - raised where the shards come from
-                answer = pickle.dumps((None, _sendable(error)))
-            step(_NO_STEP)
+                answer = pickle.dumps((None, sendable(error, "In a worker process")))
+            step(NO_STEP)
             pipe.send_bytes(answer)
 
 
-def _sendable(error: Exception) -> Exception:
+def sendable(error: Exception, where: str) -> Exception:
     """An error with the place where it happened; another that says the same if it cannot be sent as it is."""
-    error.add_note("In a worker process:\n" + "".join(traceback.format_exception(error)))
+    error.add_note(f"{where}:\n" + "".join(traceback.format_exception(error)))
     try:
         pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
     except Exception:  # noqa: BLE001 - whatever its class does when it is made again

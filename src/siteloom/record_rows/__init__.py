@@ -1,6 +1,6 @@
 """Records as data: a row for each, what it repeats, what belongs together, and where it is written."""
 
-from siteloom.record_rows.formats import check_destination, open_records, stream_records
+from siteloom.record_rows.formats import check_destination, open_records, record_tables, stream_records
 from siteloom.record_rows.joining import JoinKey, join_rows, parse_key
 from siteloom.record_rows.rows import Row, flag_duplicates, record_row
 
@@ -13,5 +13,6 @@ __all__ = [
     "open_records",
     "parse_key",
     "record_row",
+    "record_tables",
     "stream_records",
 ]

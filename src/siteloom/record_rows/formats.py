@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siteloom import output
-from siteloom.output import Column, Fields, ListOf, open_output, stream_output
+from siteloom.output import Column, Fields, ListOf, arrow_schema, arrow_table, open_output, stream_output
 from siteloom.record_rows.columns import column_names, lowest_confidence
 
 if TYPE_CHECKING:
@@ -63,6 +63,13 @@ def stream_records(suffix: str, attributes: Sequence[str], rows: Iterable[Row]) 
     """The same as CSV or JSON Lines, as the rows come."""
     columns, shaped = _SHAPES.get(suffix, _as_it_is)(attributes, False)
     return stream_output(suffix, columns, map(shaped, rows))
+
+
+def record_tables(attributes: Sequence[str]) -> Callable[[Iterable[Row]], Any]:
+    """What makes a table of Arrow of rows, the same as in a Parquet file."""
+    columns, shaped = _nested(attributes, False)
+    schema = arrow_schema(columns)
+    return lambda rows: arrow_table(schema, map(shaped, rows))
 
 
 def _is_address(destination: str) -> bool:

@@ -1,0 +1,82 @@
+"""Records of whole crawls: each shard by the wrappers of its pages, then what repeats another, by wrapper."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from siteloom.arrow import load_pyarrow
+from siteloom.bulk.run import place_of, row_schema
+from siteloom.engine import cut_by
+from siteloom.extraction import ShardExtraction, add_tally, tally_from, tally_rows
+from siteloom.record_rows import flag_duplicates, record_tables
+from siteloom.urls import site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from siteloom.bulk.run import BulkRun, Counts, Outbox
+    from siteloom.config import ParseSettings
+    from siteloom.engine import Lost
+    from siteloom.extraction import Tally, WrapperText
+    from siteloom.pages import PageSource
+    from siteloom.record_rows import Row
+
+_ROWS_OF_A_FILE = 10_000  # of some kilobytes each
+
+
+def extract_in_bulk(
+    run: BulkRun, shards: Sequence[PageSource], wrappers: Sequence[WrapperText], limits: ParseSettings
+) -> Counts:
+    """The records of all pages, by site, and their failures; what was counted is kept with the run."""
+    schema = row_schema(("record", load_pyarrow().string()))
+    counted = run.shards("extract", partial(_Extracting, wrappers, limits), shards, schema)
+    attributes = list(dict.fromkeys(name for one in wrappers for name in one.loaded().wrapper.attributes))
+    written = run.parts("records", partial(_Writing, attributes), of="extract")
+    total: Tally = Counter()
+    for counts in counted:
+        add_tally(total, tally_from(counts["tally"]))
+    return run.finish(
+        {"tally": tally_rows(total), "duplicates": sum(counts["duplicates"] for counts in written)}
+    )
+
+
+class _Extracting:
+    """Sends the records of a shard to their wrapper."""
+
+    def __init__(self, wrappers: Sequence[WrapperText], limits: ParseSettings) -> None:
+        self._extract = ShardExtraction(wrappers, limits)
+
+    def __call__(self, shard: PageSource, lost: Lost, step: Callable[[int], None], out: Outbox) -> None:
+        found = self._extract(shard, lost, step)
+        for number, line in enumerate(found.lines):
+            out.send(line.wrapper, place_of(out.number, number), record=line.content)
+        out.failures.extend(found.failures)
+        out.counts["tally"] = tally_rows(found.tally)
+
+
+class _Writing:
+    """Writes the records of some wrappers, in the order of pages."""
+
+    def __init__(self, attributes: Sequence[str]) -> None:
+        self._table = record_tables(attributes)
+
+    def __call__(self, batches: Iterator[Any], out: Outbox) -> None:
+        waiting: defaultdict[str, list[Row]] = defaultdict(list)
+        duplicates = 0
+        for _, of_wrapper in cut_by("key", batches):
+            for row in flag_duplicates(_rows(of_wrapper)):
+                site = site_of(row["url"])
+                waiting[site].append(row)
+                duplicates += row["duplicate_of"] is not None
+                if len(waiting[site]) >= _ROWS_OF_A_FILE:
+                    out.write(site, self._table(waiting.pop(site)))
+        for site, rows in waiting.items():
+            out.write(site, self._table(rows))
+        out.counts["duplicates"] = duplicates
+
+
+def _rows(batches: Iterable[Any]) -> Iterator[Row]:
+    return (json.loads(text) for batch in batches for text in batch.column("record").to_pylist())

@@ -1,0 +1,158 @@
+"""A folder that many machines write to, on any filesystem of fsspec; each file is whole or not there."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
+from uuid import uuid4
+
+from siteloom.arrow import load_pyarrow
+from siteloom.config import without_passwords
+from siteloom.errors import MissingExtra, OutputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+# Rows of one part stand together, so that whoever wants a part reads few groups of them.
+_ROWS_OF_A_GROUP = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFolder:
+    """A folder by its path or URL. What is in it is named by paths within it."""
+
+    location: str
+
+    @property
+    def shown(self) -> str:
+        """The location as it may be shown."""
+        return without_passwords(self.location)
+
+    def _files(self) -> tuple[Any, str]:
+        """The filesystem, and the folder's path in it."""
+        try:
+            from fsspec.core import url_to_fs  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise MissingExtra("A folder of Parquet files", "parquet") from error
+        try:
+            files, path = url_to_fs(self.location, **({} if "://" in self.location else {"auto_mkdir": True}))
+        except (ImportError, ValueError) as error:
+            raise OutputError(f"{self.shown} cannot be opened: {error}.") from error
+        return files, path.rstrip("/")
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file; it appears as a whole, in the place of one that is there."""
+        files, folder = self._files()
+        target = f"{folder}/{name}"
+        temporary = f"{folder}/{_beside(name)}"
+        try:
+            files.makedirs(target.rpartition("/")[0], exist_ok=True)
+            with files.open(temporary, "wb") as file:
+                file.write(content)
+                file.flush()
+                if _is_local(files):
+                    os.fsync(file.fileno())  # or after a power cut it may be named, but empty
+            if _is_local(files):
+                os.replace(temporary, target)  # noqa: PTH105 - as texts, as fsspec has them
+            else:
+                files.mv(temporary, target)
+        except OSError as error:
+            raise OutputError(f"{self.shown}/{name} cannot be written: {error.strerror or error}.") from error
+
+    def read(self, name: str) -> bytes | None:
+        """The content of a file, if it is there."""
+        files, folder = self._files()
+        try:
+            found: bytes = files.cat_file(f"{folder}/{name}")
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise OutputError(f"{self.shown}/{name} cannot be read: {error.strerror or error}.") from error
+        return found
+
+    def names(self, folder: str = "") -> list[str]:
+        """The names of what is in a folder of it, sorted."""
+        files, root = self._files()
+        try:
+            found = files.ls(f"{root}/{folder}".rstrip("/"), detail=False, refresh=True)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise OutputError(f"{self.shown} cannot be read: {error.strerror or error}.") from error
+        return sorted(name for path in found if (name := path.rstrip("/").rpartition("/")[2])[:1] != ".")
+
+    def remove(self, folder: str) -> None:
+        """Remove a folder of it with all that is in it, if it is there."""
+        files, root = self._files()
+        if files.exists(f"{root}/{folder}"):
+            files.rm(f"{root}/{folder}", recursive=True)
+
+    def write_rows(self, name: str, table: Any) -> None:
+        """Write a table of Arrow as a Parquet file."""
+        pyarrow = load_pyarrow()
+        content = io.BytesIO()
+        pyarrow.parquet.write_table(table, content, compression="zstd", row_group_size=_ROWS_OF_A_GROUP)
+        self.write(name, content.getvalue())
+
+    def read_rows(self, name: str) -> Any:
+        """A Parquet file as a table of Arrow."""
+        pyarrow = load_pyarrow()
+        with self.opened(name) as content:
+            return pyarrow.parquet.ParquetFile(content).read()
+
+    @contextmanager
+    def opened(self, name: str) -> Iterator[Any]:
+        """A file that must be there, to be read in any order."""
+        files, folder = self._files()
+        try:
+            with files.open(f"{folder}/{name}", "rb") as file:
+                yield file
+        except FileNotFoundError as error:
+            raise OutputError(f"{self.shown}/{name} is gone: remove the folder, and begin anew.") from error
+
+
+def _beside(name: str) -> str:
+    """Where a file of a name is written first; two processes that write the same do not meet."""
+    folder, slash, last = name.rpartition("/")
+    return f"{folder}{slash}.{last}.{uuid4().hex}.tmp"
+
+
+def _is_local(files: Any) -> bool:
+    return "file" in (files.protocol if isinstance(files.protocol, tuple) else (files.protocol,))
+
+
+def site_folder(site: str) -> str:
+    """The folder of a site among others, as Hive and all that read its partitions name it."""
+    return f"site={quote(site, safe='')}"
+
+
+class Rows(NamedTuple):
+    """Files of rows that were written for regrouping: see `siteloom.engine.RowFiles`."""
+
+    folder: OutputFolder
+    files: Sequence[str]
+    schema: Any
+
+    def read(self, file: str, parts: frozenset[int]) -> Iterator[Any]:
+        """Batches with the rows of a file that are of some parts."""
+        pyarrow = load_pyarrow()
+        with self.folder.opened(file) as content, pyarrow.parquet.ParquetFile(content) as opened:
+            column = opened.schema_arrow.get_field_index("part")
+            for group in range(opened.num_row_groups):
+                found = opened.metadata.row_group(group).column(column).statistics
+                if any(found.min <= part <= found.max for part in parts):
+                    table = opened.read_row_group(group)
+                    is_wanted = pyarrow.compute.is_in(
+                        table["part"], pyarrow.array(sorted(parts), pyarrow.int32())
+                    )
+                    yield from table.filter(is_wanted).to_batches()
+
+
+def as_json(value: object) -> bytes:
+    """A value as a small file holds it."""
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
