@@ -107,7 +107,7 @@ def test_a_fingerprint_changes_with_all_that_decides_the_result(
 
 def folder_fingerprint(folder: Path) -> str:
     source = open_source(folder, PagesSettings())
-    return Plan((), ParseSettings(), source.shards()).fingerprint(source_files(folder, source))
+    return Plan((), ParseSettings(), source.shards()).fingerprint(source_files(source))
 
 
 def test_the_fingerprint_of_a_folder_is_that_of_its_pages(tmp_path: Path) -> None:

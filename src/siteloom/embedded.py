@@ -111,9 +111,7 @@ def embedded_records(page: Page) -> list[EmbeddedRecord]:
     if isinstance(root, Failure):
         return []
     nodes = list(_nodes(page, root))
-    known = {
-        name: node for node in nodes if (name := _name(node)) is not None and not _only_refers(node)
-    }
+    known = {name: node for node in nodes if (name := _name(node)) is not None and not _only_refers(node)}
     parts = _referred_to(nodes)
     records: list[EmbeddedRecord] = []
     ranks: dict[int, tuple[bool, bool, bool, int]] = {}

@@ -37,6 +37,7 @@ from siteloom.extraction import (
 )
 from siteloom.model import Failure
 from siteloom.pages.folder import HTML_SUFFIXES, INDEX_FILE, Folder
+from siteloom.pages.source import place_on_disk
 from siteloom.store import ExtractedRow
 from siteloom.store.interrupts import held_back_interrupt
 
@@ -108,14 +109,7 @@ class Plan:
 
     def fingerprint(self, files: Iterable[Path] = ()) -> str:
         """The same for plans that give the same; `files` are those of the pages, see `source_files`."""
-        digest = blake2b(digest_size=_FINGERPRINT_BYTES)
-        made_by = (__version__, PARSER, list(self.wrappers), self.limits)
-        digest.update(repr(made_by).encode("utf-8", "surrogatepass"))
-        for shard in self.shards:
-            digest.update(pickle.dumps(shard, protocol=4))
-        for file in files:
-            digest.update(repr((str(file.absolute()), _state(file))).encode("utf-8", "surrogatepass"))
-        return digest.hexdigest()
+        return fingerprint((list(self.wrappers), self.limits), self.shards, files)
 
     def results(self, jobs: int, done: Container[int] = ()) -> Generator[tuple[int, ShardResult], None, None]:
         """What comes of each shard that is not done yet, with its number, as soon as it is there."""
@@ -130,17 +124,29 @@ class Plan:
                 yield shard
 
 
-def source_files(location: Path, source: PageSource) -> Iterator[Path]:
-    """The files that a source is read from.
+def fingerprint(asked: object, shards: Iterable[PageSource | Stream], files: Iterable[Path]) -> str:
+    """The same for what is asked of the same pages and would come out the same."""
+    digest = blake2b(digest_size=_FINGERPRINT_BYTES)
+    digest.update(repr((__version__, PARSER, asked)).encode("utf-8", "surrogatepass"))
+    for shard in shards:
+        digest.update(pickle.dumps(shard, protocol=4))
+    for file in files:
+        digest.update(repr((str(file.absolute()), _state(file))).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def source_files(source: PageSource) -> Iterator[Path]:
+    """The files of this machine that a source is read from; those elsewhere know their own state.
 
     Not the folder itself: that changes when anything is written there, be it our own output.
     """
     if not isinstance(source, Folder):
-        yield location
+        if (file := place_on_disk(source)) is not None:
+            yield file
         return
-    yield location / INDEX_FILE
+    yield source.path / INDEX_FILE
     yield from (file for file, _ in source.index)
-    for folder, subfolders, names in os.walk(location):
+    for folder, subfolders, names in os.walk(source.path):
         subfolders.sort()
         yield from (Path(folder, name) for name in sorted(names) if name.lower().endswith(HTML_SUFFIXES))
 

@@ -157,11 +157,11 @@ def _embedded(
 ) -> Iterator[Seed]:
     """The data that pages carry for machines, but for what is about the page or the site itself."""
     from siteloom.embedded import embedded_records, is_beside  # noqa: PLC0415 - slow to load
-    from siteloom.pages import open_source  # noqa: PLC0415
+    from siteloom.pages import open_sources, read_sources  # noqa: PLC0415
 
     is_site = any(site.name == place for site in store.sites())
     source = source or (place if is_site else Path(place).stem)
-    items = store.pages(place) if is_site else open_source(place, pages).read()
+    items = store.pages(place) if is_site else read_sources(open_sources([place], pages))
     for item in items:
         if isinstance(item, Page):
             for record in embedded_records(item):

@@ -54,6 +54,25 @@ def test_ingest_makes_the_workspace_and_says_what_it_did(siteloom: Command) -> N
     assert (siteloom.folder / ".siteloom").is_dir()
 
 
+def test_sources_may_be_a_list_or_a_pattern(siteloom: Command) -> None:
+    lists = siteloom.folder / "lists"
+    lists.mkdir()
+    write_crawl(siteloom.folder / "crawl-1.jsonl", count=2)
+    write_crawl(lists / "crawl-2.jsonl", count=4)
+    (lists / "list.txt").write_text("# both\ncrawl-1.jsonl\n\ncrawl-2.jsonl\n")
+    result = siteloom("ingest", "@lists/list.txt")
+    assert result.returncode == 0, result.stderr
+    assert status(siteloom)[0]["pages"] == 4
+    write_crawl(siteloom.folder / "crawl-3.jsonl", count=7)
+    result = siteloom("ingest", "crawl-*.jsonl", f"file://{lists}/")
+    assert result.returncode == 0, result.stderr
+    assert status(siteloom)[0]["pages"] == 7
+    clusters = siteloom("cluster", "lists/*", "-o", "-")
+    assert clusters.returncode == 0, clusters.stderr
+    (cluster,) = map(json.loads, clusters.stdout.splitlines())
+    assert len(cluster["pages"]) == 4
+
+
 def test_the_same_crawl_twice_changes_nothing_and_a_new_one_adds_versions(siteloom: Command) -> None:
     crawl = write_crawl(siteloom.folder / "crawl.jsonl")
     siteloom("ingest", str(crawl))

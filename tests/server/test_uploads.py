@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from siteloom.config import ServeSettings, Settings
 from siteloom.errors import UsageError
 from siteloom.pages import open_source
-from siteloom.pages.source import FILE_SUFFIXES
+from siteloom.pages.formats import FILE_SUFFIXES
 from siteloom.server import create_app
 from siteloom.server.adding import uploads
 from siteloom.server.adding.upload_folder import find_upload, new_upload, remove_old_uploads, safe_name

@@ -127,7 +127,7 @@ def _page_of_file(shell: Shell, path: str, url: str | None) -> Page:
     from siteloom.model import Page
     from siteloom.pages import open_source
 
-    items = open_source(path, shell.settings.pages).read()
+    items = open_source(Path(path), shell.settings.pages).read()
     pages = list(islice((item for item in items if isinstance(item, Page)), 2))
     if len(pages) != 1:
         many = "more than one page" if pages else "no page"

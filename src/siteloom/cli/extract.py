@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from contextlib import closing, contextmanager, nullcontext
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from siteloom.cli.bulk import EngineChoice, EngineOption, MasterOption, SparkConfOption, bulk_run, finished
 from siteloom.cli.extraction_summary import load_wrappers, show_extracted
 from siteloom.cli.output_health import OutputHealth
 from siteloom.cli.shell import Shell
@@ -19,7 +21,7 @@ from siteloom.output import STANDARD_OUTPUT, Column, open_output
 from siteloom.output import check_destination as check_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from siteloom.extraction import Tally
     from siteloom.extraction_runs import Journal, Plan
@@ -70,6 +72,9 @@ def run(
         bool,
         typer.Option("--unordered", help="With -o -, write records as they come, not in the order of pages."),
     ] = False,
+    engine: EngineOption = None,
+    master: MasterOption = None,
+    spark_conf: SparkConfOption = None,
 ) -> None:
     """Extract the records of pages, each by the wrapper that it is for.
 
@@ -81,6 +86,12 @@ def run(
     """
     from siteloom.record_rows import check_destination, parse_key
 
+    choice = EngineChoice(engine, master, spark_conf)
+    if choice.is_bulk:
+        if join is not None or site is not None or unordered:
+            raise UsageError("--join, --site and --unordered do not go with --engine: leave them out.")
+        _extract_in_bulk(shell, choice, sources, wrapper, output, failures)
+        return
     key = parse_key(join) if join is not None else None
     if output is not None:
         check_destination(output)
@@ -90,9 +101,9 @@ def run(
         raise UsageError("Give a SOURCE or --site, but not both.")
     if unordered and output != STANDARD_OUTPUT:
         raise UsageError("--unordered is for -o -: files are written in the order of pages at no cost.")
-    _check_files(sources or (), output, failures)
+    _check_outputs(output, failures)
     with nullcontext() if sources else shell.store() as store:
-        opened = _opened(shell, sources or ())
+        opened = _opened(shell, sources or (), (output, failures))
         plan = _plan(shell, store, opened, wrapper, site)
         outlet = _Outlet(shell, plan, key, output, failures)
         health = OutputHealth(shell, store, outlet.wrappers, site)
@@ -107,39 +118,51 @@ def run(
         elif output != STANDARD_OUTPUT:
             shell.say(f"The records are in {output}.")
     health.tell()
+    _check_pages(tally)
+
+
+def _check_pages(tally: Tally) -> None:
     if not tally["pages",]:
         skipped = sum(count for key, count in tally.items() if key[0] == "skipped")
         why = why_no_page(failed=any(key[0] == "failed" for key in tally), skipped=skipped)
         raise SourceError(f"No page could be read: {why}.")
 
 
-class _Source(NamedTuple):
-    location: Path
-    pages: PageSource
-
-
-def _check_files(sources: Iterable[str], output: str | None, failures: str | None) -> None:
-    """Refuse to write two things to one place, or what is found over what it is found in."""
+def _check_outputs(output: str | None, failures: str | None) -> None:
+    """Refuse to write two things to one place."""
     if output == failures == STANDARD_OUTPUT:
         raise UsageError("Records and failures cannot both go to standard output: give one of them a file.")
-    written = [Path(file).resolve() for file in (output, failures) if file not in (None, STANDARD_OUTPUT)]
+    written = _written((output, failures))
     if len(set(written)) < len(written):
         raise UsageError(f"Records and failures cannot both go to {output}: give one of them another file.")
-    for source in sources:
-        if Path(source).resolve() in written:
-            raise UsageError(f"{source} would be overwritten, but the pages are read from it.")
 
 
-def _opened(shell: Shell, locations: Iterable[str]) -> list[_Source]:
-    from siteloom.pages import open_source
+def _written(outputs: Iterable[str | None]) -> list[Path]:
+    return [Path(file).resolve() for file in outputs if file not in (None, STANDARD_OUTPUT)]
 
-    return [_Source(Path(one), open_source(one, shell.settings.pages)) for one in locations]
+
+def _opened(shell: Shell, locations: Sequence[str], outputs: Iterable[str | None]) -> list[PageSource]:
+    """The sources; none of them, and no list of them, may be what is to be written."""
+    from siteloom.pages import open_sources
+    from siteloom.pages.locations import LIST_MARK
+    from siteloom.pages.source import place_on_disk
+
+    written = _written(outputs)
+    for location in locations:
+        if Path(location.removeprefix(LIST_MARK)).resolve() in written:
+            raise UsageError(f"{location} would be overwritten, but the pages are read from it.")
+    opened = open_sources(locations, shell.settings.pages)
+    for source in opened:
+        place = place_on_disk(source)
+        if place is not None and place.resolve() in written:
+            raise UsageError(f"{place} would be overwritten, but the pages are read from it.")
+    return opened
 
 
 def _plan(
     shell: Shell,
     store: Store | None,
-    sources: Iterable[_Source],
+    sources: Iterable[PageSource],
     files: list[str] | None,
     site: str | None,
 ) -> Plan:
@@ -152,14 +175,14 @@ def _plan(
     if not files:
         raise UsageError("With a SOURCE, extract needs --wrapper FILE: siteloom learn makes one.")
     wrappers = wrapper_texts_of_files(files)
-    return Plan(wrappers, limits, [shard for source in sources for shard in shards_of(source.pages)])
+    return Plan(wrappers, limits, [shard for source in sources for shard in shards_of(source)])
 
 
 @contextmanager
 def _journal(
     plan: Plan,
     store: Store | None,
-    sources: Iterable[_Source],
+    sources: Iterable[PageSource],
     site: str | None,
     output: str | None,
 ) -> Iterator[Journal | None]:
@@ -170,7 +193,7 @@ def _journal(
         with workspace_journal(store, plan, site) as journal:
             yield journal
     elif (file := _file_of(output)) is not None:
-        files = (one for source in sources for one in source_files(*source))
+        files = (one for source in sources for one in source_files(source))
         with FolderJournal(Path(f"{file}.parts"), plan.fingerprint(files)) as beside_output:
             yield beside_output
     else:
@@ -187,6 +210,35 @@ def _file_of(output: str | None) -> str | None:
 
     url = make_url(output)
     return url.database if url.get_backend_name() == "sqlite" else None
+
+
+def _extract_in_bulk(
+    shell: Shell,
+    choice: EngineChoice,
+    sources: list[str] | None,
+    files: list[str] | None,
+    output: str | None,
+    failures: str | None,
+) -> None:
+    from siteloom.bulk import extract_in_bulk
+    from siteloom.extraction import tally_from
+    from siteloom.extraction_runs import wrapper_texts_of_files
+
+    if not files:
+        raise UsageError("With a SOURCE, extract needs --wrapper FILE: siteloom learn makes one.")
+    if failures is not None:
+        check_file(failures)
+    wrappers = wrapper_texts_of_files(files)
+    _check_footprints(shell, load_wrappers(shell, wrappers))
+    limits = shell.settings.parse
+    with bulk_run(shell, choice, sources, output, (NAME, wrappers, limits)) as (run, shards):
+        counts = finished(shell, run, output) or extract_in_bulk(run, shards, wrappers, limits)
+        if failures is not None:
+            shell.write(failures, _FAILURE_COLUMNS, map(asdict, run.failures()))
+    tally = tally_from(counts["tally"])
+    show_extracted(shell, tally, duplicates=counts["duplicates"])
+    _check_pages(tally)
+    shell.say(f"The records are in {output}, those of each site in a folder of its own.")
 
 
 class _Outlet:

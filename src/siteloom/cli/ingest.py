@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siteloom.cli.shell import Shell
-from siteloom.cli.sources import why_no_page
+from siteloom.cli.sources import SOURCE_HELP, why_no_page
 from siteloom.errors import SourceError
 from siteloom.output import Column
 
@@ -26,9 +26,7 @@ def run(
     shell: Shell,
     sources: Annotated[
         list[str],
-        typer.Argument(
-            metavar="SOURCE", help="Folder of HTML files, or a WARC, Parquet, JSON Lines or HTML file."
-        ),
+        typer.Argument(metavar="SOURCE", help=f"{SOURCE_HELP}."),
     ],
     site: Annotated[
         str | None,
@@ -56,12 +54,13 @@ def run(
     """
     from siteloom.model import Page
     from siteloom.output import check_destination
-    from siteloom.pages import open_source
+    from siteloom.pages import open_sources
+    from siteloom.pages.remote import shown
     from siteloom.pipeline import ingest
 
     if failures:
         check_destination(failures)
-    opened = [open_source(source, shell.settings.pages, with_resources=resources) for source in sources]
+    opened = open_sources(sources, shell.settings.pages, with_resources=resources)
     with shell.store(create=True) as store:
         with shell.counting("Reading") as count:
             report = ingest(
@@ -69,7 +68,7 @@ def run(
                 opened,
                 site=site,
                 jobs=shell.settings.run.jobs,
-                names=sources,
+                names=[shown(source) for source in sources],
                 on_item=lambda item: count(1) if isinstance(item, Page) else None,
             )
         failed = (

@@ -20,11 +20,16 @@ if TYPE_CHECKING:
     from siteloom.model import Cluster
     from siteloom.store import PageAddress, Store
 
+SOURCE_HELP = (
+    "Folder of HTML files, or a WARC, Parquet, JSON Lines or HTML file; s3://... and the like for files "
+    "elsewhere, a pattern such as '*.warc.gz', or @FILE for a list of sources"
+)
+
 SourcesArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[SOURCE]",
-        help="Folder of HTML files, or a WARC, Parquet, JSON Lines or HTML file; without, the workspace.",
+        help=f"{SOURCE_HELP}; without, the workspace.",
         show_default=False,
     ),
 ]
@@ -77,15 +82,18 @@ def stored_pages(shell: Shell, sources: list[str] | None) -> Iterator[Store]:
             yield store
         return
     from siteloom.config import StoreSettings
-    from siteloom.pages import open_source
+    from siteloom.pages import open_sources
+    from siteloom.pages.remote import shown
     from siteloom.pipeline import ingest
     from siteloom.store import open_store
 
-    opened = [open_source(source, shell.settings.pages) for source in sources]
+    opened = open_sources(sources, shell.settings.pages)
     with tempfile.TemporaryDirectory(prefix="siteloom-") as folder:
         store = open_store(StoreSettings(workspace=folder), create=True)
         try:
-            report = ingest(store, opened, jobs=shell.settings.run.jobs, names=sources)
+            report = ingest(
+                store, opened, jobs=shell.settings.run.jobs, names=[shown(one) for one in sources]
+            )
             say_unread(shell, report.failures)
             yield store
         finally:
@@ -94,9 +102,9 @@ def stored_pages(shell: Shell, sources: list[str] | None) -> Iterator[Store]:
 
 def pages_of(shell: Shell, sources: list[str], description: str) -> Iterator[Page]:
     """The pages of sources one after the other; what could not be read is said in the end."""
-    from siteloom.pages import open_source
+    from siteloom.pages import open_sources
 
-    opened = [open_source(source, shell.settings.pages) for source in sources]
+    opened = open_sources(sources, shell.settings.pages)
     count = skipped = 0
     failures: Counter[str] = Counter()
     with shell.counting(description) as advance:

@@ -1,4 +1,4 @@
-"""Pages in: folders of HTML, WARC, Parquet and JSON Lines, each read as a stream."""
+"""Pages in: folders of HTML, WARC, Parquet and JSON Lines, here or elsewhere, each read as a stream."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import logging
 from typing import TYPE_CHECKING
 
 from siteloom.model import Failure, Page
+from siteloom.pages.locations import open_sources
 from siteloom.pages.source import PageSource, SourceItem, open_source, read_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-__all__ = ["PageSource", "SourceItem", "open_source", "read_pages", "read_sources"]
+__all__ = ["PageSource", "SourceItem", "open_source", "open_sources", "read_pages", "read_sources"]
 
 _log = logging.getLogger(__name__)
 
@@ -21,11 +22,11 @@ def read_pages(*sources: str | Path, on_failure: Callable[[Failure], object] | N
     """Stream the pages of folders, WARC, Parquet and JSON Lines files, one source after the other.
 
     What cannot be read goes to `on_failure`, or else to the log as a warning;
-    the rest goes on. A source that does not exist raises `SourceError` at once.
+    the rest goes on. A source that does not exist raises `SourceError` at once. A text may also stand
+    for many sources, as on the command line: see `open_sources`.
     """
     report = on_failure or _log_failure
-    opened = [open_source(source) for source in sources]
-    return _pages(opened, report)
+    return _pages(open_sources(sources), report)
 
 
 def _pages(sources: list[PageSource], on_failure: Callable[[Failure], object]) -> Iterator[Page]:

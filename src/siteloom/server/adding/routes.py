@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from siteloom.errors import NotFound, UsageError
 from siteloom.matching import Matcher
 from siteloom.pages.folder import INDEX_FILE
-from siteloom.pages.source import FILE_SUFFIXES
+from siteloom.pages.formats import FILE_SUFFIXES
 from siteloom.server.adding.url_shapes import ShapeRow, ShapesOfUrls, found_urls, shapes_of_urls
 from siteloom.server.rendering import render
 from siteloom.server.security import Editor, Viewer

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from siteloom.errors import NotFound, UsageError
 from siteloom.pages.folder import INDEX_FILE
-from siteloom.pages.source import file_format
+from siteloom.pages.formats import file_format
 from siteloom.seed_files import is_table
 
 if TYPE_CHECKING:

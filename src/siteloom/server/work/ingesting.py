@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from siteloom.dom import normalize
 from siteloom.errors import SourceError, UsageError
 from siteloom.model import Failure, Page
 from siteloom.pages import open_source
 from siteloom.pages.folder import INDEX_FILE
-from siteloom.pages.source import file_format
+from siteloom.pages.formats import file_format
 from siteloom.pipeline import ingest
 from siteloom.server.adding.upload_folder import find_upload
 from siteloom.server.sites.overview import NextStep, site_summaries
@@ -233,7 +234,8 @@ class Arrivals:
     def _why_none(self, taken: IngestReport) -> str:
         failure: Failure | None = next(self._store.failures(taken.run_id), None)
         if failure is not None:
-            return f"{failure.reason} ({failure.detail})" if failure.detail else failure.reason
+            detail = normalize(failure.detail)  # what libraries tell may have several lines
+            return f"{failure.reason} ({detail})" if detail else failure.reason
         if taken.skipped:
             return f"all {sum(taken.skipped.values()):,} documents were skipped"
         return "there is nothing in it"

@@ -1,0 +1,163 @@
+"""What locations of sources stand for: files and folders, patterns, and lists of all these."""
+
+from __future__ import annotations
+
+import glob
+import os
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from siteloom.config import PagesSettings
+from siteloom.errors import SourceError
+from siteloom.model import Failure
+from siteloom.pages.compressed import DECOMPRESSION_ERRORS, open_compressed
+from siteloom.pages.formats import archive_suffix
+from siteloom.pages.remote import (
+    Listed,
+    RemoteFile,
+    fetch_list,
+    has_scheme,
+    local_path,
+    look_up,
+    no_match,
+    remote_files,
+    shown,
+    without_query,
+)
+from siteloom.pages.source import open_source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from siteloom.pages.source import PageSource
+
+LIST_MARK = "@"
+"""What stands before the name of a file that lists sources."""
+
+_COMMENT_MARK = "#"
+
+# So many files elsewhere are looked up at once: a list may have thousands, and each takes as long as
+# an answer from there. Object stores take far more requests from one client.
+_LOOKED_UP_AT_ONCE = 16
+
+
+def open_sources(
+    locations: Iterable[str | Path],
+    settings: PagesSettings = PagesSettings(),
+    *,
+    with_resources: bool = False,
+) -> list[PageSource]:
+    """The sources that locations stand for, in their order; a `Path` only ever stands for itself.
+
+    A text with * in it stands for all files that match it, an address that ends in / for all files
+    below it, and @FILE for what that file lists, one location a line.
+    """
+
+    def opened(found: str | Path | Listed) -> PageSource:
+        if isinstance(found, Listed):
+            return RemoteFile.open(found.url, settings, with_resources=with_resources, state=found.state)
+        return open_source(found, settings, with_resources=with_resources)
+
+    all_found = [found for location in locations for found in _expanded(location)]
+    with ThreadPoolExecutor(_LOOKED_UP_AT_ONCE) as pool:
+        return list(pool.map(opened, all_found))
+
+
+def _expanded(location: str | Path) -> Iterator[str | Path | Listed]:
+    if isinstance(location, str) and location.startswith(LIST_MARK):
+        for listed in _listed(location.removeprefix(LIST_MARK)):
+            yield from _matching(listed)
+    else:
+        yield from _matching(location)
+
+
+def _matching(location: str | Path) -> Iterable[str | Path | Listed]:
+    """What a location stands for that is no list."""
+    if isinstance(location, Path):
+        return [location]
+    path = local_path(location)
+    if path is None:
+        return remote_files(location) if "*" in location or location.endswith("/") else [location]
+    is_folder_of_files = has_scheme(location) and path.endswith("/")
+    if not is_folder_of_files and ("*" not in path or os.path.exists(path)):  # noqa: PTH110 - takes any text
+        return [Path(path)]
+    if found := _local_files(f"{glob.escape(path)}**" if is_folder_of_files else path):
+        return found
+    raise no_match(location)
+
+
+def _local_files(pattern: str) -> list[Path]:
+    """The WARC, Parquet and JSON Lines files that match a pattern, in the order of their names."""
+    try:
+        names = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - keeps names as they are written
+    except (OSError, ValueError):
+        return []
+    return [Path(name) for name in names if archive_suffix(name) and os.path.isfile(name)]  # noqa: PTH113
+
+
+def _listed(file: str) -> list[str]:
+    """The locations that a file lists, as they are seen from here."""
+    lines = [
+        line
+        for line in map(str.strip, _text(file).splitlines())
+        if line and not line.startswith(_COMMENT_MARK)
+    ]
+    if not lines:
+        raise SourceError(f"The list {shown(file)} is empty: it must name one source a line.")
+    path = local_path(file)
+    if path is None:
+        return _in_remote_folder(file, lines)
+    folder = Path(path).parent
+    return [line if has_scheme(line) else _beside(folder, line) for line in lines]
+
+
+def _text(file: str) -> str:
+    """The content of a list, which may be elsewhere and may be compressed."""
+    with tempfile.TemporaryDirectory(prefix="siteloom-") as folder:
+        path = local_path(file)
+        if path is None:
+            copy = Path(folder, f"list{Path(without_query(file)).suffix}")
+            fetch_list(file, copy)
+        try:
+            with open_compressed(Path(path) if path is not None else copy) as content:
+                return content.read().decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise SourceError(f"The list {shown(file)} is no text in UTF-8: {error.reason}.") from error
+        except (OSError, ValueError, *DECOMPRESSION_ERRORS) as error:
+            told = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise SourceError(f"The list {shown(file)} cannot be read: {told}.") from error
+
+
+def _beside(folder: Path, line: str) -> str:
+    """A path that is relative to the folder of its list if it leads anywhere from there."""
+    beside = str(folder / line)
+    leads_there = os.path.exists(beside) or ("*" in line and _local_files(beside))  # noqa: PTH110
+    return beside if leads_there else line
+
+
+def _in_remote_folder(file: str, lines: list[str]) -> list[str]:
+    """Lines of a list that is elsewhere, those without a scheme with the folder they are relative to.
+
+    It is the nearest folder above the list in which the first of them is: the lists of Common Crawl
+    are far below the folder that theirs are relative to.
+    """
+    lines = [line if has_scheme(line) else line.lstrip("/") for line in lines]
+    plain = [line for line in lines if not (has_scheme(line) or "*" in line or line.endswith("/"))]
+    folders = _folders_above(file)
+    if plain:
+        folders = [one for one in folders if not isinstance(look_up(f"{one}/{plain[0]}"), Failure)]
+    if not folders:
+        raise SourceError(
+            f"The list {shown(file)} names {plain[0]}, which is in no folder above it: "
+            "write such lines with their whole addresses."
+        )
+    return [line if has_scheme(line) else f"{folders[0]}/{line}" for line in lines]
+
+
+def _folders_above(file: str) -> list[str]:
+    """The folders that a file elsewhere is in, the nearest first."""
+    scheme, _, path = without_query(file).partition("://")
+    names = path.split("/")[:-1]
+    return [f"{scheme}://{'/'.join(names[:count])}" for count in range(len(names), 0, -1)]
