@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks import (
     annotating,
     bootstrapping,
+    bulk,
     cleaning,
     clustering,
     discovering,
@@ -38,6 +39,7 @@ BENCHMARKS = {
     "cleaning": cleaning,
     "discovering": discovering,
     "records_table": records_table,
+    "bulk": bulk,
 }
 
 

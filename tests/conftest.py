@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +19,9 @@ from .postgres import NoPostgres, PostgresServer, running_postgres
 # The same tests pass or fail for everyone; `--hypothesis-profile=default` draws examples anew each time.
 settings.register_profile("repeatable", derandomize=True, max_examples=50, deadline=None)
 settings.load_profile("repeatable")
+
+# What a shell starts in the background ignores Ctrl-C, and so would all processes that tests send it to.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # What must not come last when processes share the files: first the kernels, so that each of them is compiled

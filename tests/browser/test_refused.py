@@ -116,7 +116,7 @@ class TestUnplaced:
         heading = annotator.frame.locator("h1").inner_text()
         annotator.page.get_by_role("button", name="undo").click()
         expect(annotator.status).to_have_text(
-            "This cannot be taken back: it is not known where “Home, sweet home” stands on the page."
+            "This cannot be undone: it is not known where “Home, sweet home” stands on the page."
         )
         annotator.wait()
         assert annotator.values("house") == [heading]

@@ -178,6 +178,7 @@ def test_a_page_without_an_address_is_found_by_the_one_of_its_file(store: Store)
         ("x.warc.gz", b"junk", "No page could be read: "),
         ("x.jsonl", b"junk\n", "No page could be read: not valid JSON"),
         ("x.parquet", b"junk", "No page could be read: truncated or damaged file"),
+        ("y.parquet", b"PAR1" + bytes(100) + b"PAR1", "No page could be read: truncated or damaged file"),
         ("index.csv", b"nothing\n", "/index.csv has no column file"),
     ],
 )
@@ -187,6 +188,7 @@ def test_what_cannot_be_read_is_told_in_a_sentence_without_where_it_stood(
     with pytest.raises(SourceError) as error:
         taken_in(store, {name: content})
     assert why in str(error.value)
+    assert "\n" not in str(error.value)
     assert str(store.folder) not in str(error.value)
 
 

@@ -133,7 +133,9 @@ def test_an_entity_is_shown_side_by_side(client: Browser) -> None:
 def test_there_is_no_entity_of_an_unknown_number(client: Browser) -> None:
     for number in (0, COUNT + 1, 2**70):
         assert client.get(f"/entities/{number}").status_code == 404
-        assert client.get(f"/api/entities/{number}").status_code == 404
+        answer = client.get(f"/api/entities/{number}")
+        assert answer.status_code == 404
+        assert answer.json()["detail"].startswith(f"There is no entity {number}:")
 
 
 def test_they_are_downloaded_as_the_command_line_writes_them(client: Browser, tmp_path: Path) -> None:

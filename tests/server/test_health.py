@@ -283,7 +283,7 @@ def test_charts_are_drawn_and_told_as_a_table(shop: Store) -> None:
         "Pages that gave no record 25",
         "name 20 %",
     ]
-    assert "no values" in root.xpath("//*[@class = 'chart-keys']")[-1].text_content()
+    assert "no values" in root.xpath("//*[@class = 'plain chart-keys']")[-1].text_content()
     assert all(one.get("aria-label") for one in root.xpath("//figure//svg"))
     table = root.xpath("//details[contains(@class, 'chart-table')]")[-1]
     assert [" ".join(one.text_content().split()) for one in table.xpath(".//td")] == [

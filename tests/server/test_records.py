@@ -89,7 +89,7 @@ def test_filters_stand_in_the_address_and_each_can_be_taken_away(guide: Browser)
     found = names(told)
     assert found == sorted(found, key=str.casefold, reverse=True)
     assert all("e" in name.casefold() for name in found)
-    chips = links(answer, "//ul[@class='chips']//a")
+    chips = links(answer, "//ul[@class='plain chips']//a")
     assert len(chips) == 4
     without = parse_qs(urlsplit(chips[0]).query)
     assert "words" not in without

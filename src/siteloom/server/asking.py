@@ -1,8 +1,8 @@
-"""What the query strings of requests may say."""
+"""What requests may say, and how programs are told what there is not."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
@@ -20,13 +20,19 @@ def _none_if_empty(given: object) -> object:
     return given or None
 
 
-LeftEmpty = BeforeValidator(_none_if_empty)
-"""What may be left empty. Bounds stand inside of the union with None, for they do not hold for None."""
+VersionNumber = Annotated[int, Field(ge=1, le=LARGEST_NUMBER)]
 
-Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
-Id = Annotated[int, Field(ge=1, le=LARGEST_ID)]
-Place = Annotated[int, Field(ge=0, le=LARGEST_ID)]
+# What may be left empty. Bounds stand inside of the union with None, for they do not hold for None.
+_LeftEmpty = BeforeValidator(_none_if_empty)
+TextIfAny = Annotated[Annotated[str, Field(max_length=LONGEST_TEXT)] | None, _LeftEmpty]
+IdIfAny = Annotated[Annotated[int, Field(ge=1, le=LARGEST_ID)] | None, _LeftEmpty]
+PlaceIfAny = Annotated[Annotated[int, Field(ge=0, le=LARGEST_ID)] | None, _LeftEmpty]
 """A number that is counted from 0."""
 
-Share = Annotated[float, Field(ge=0, le=1)]
-VersionNumber = Annotated[int, Field(ge=1, le=LARGEST_NUMBER)]
+ShareIfAny = Annotated[Annotated[float, Field(ge=0, le=1)] | None, _LeftEmpty]
+VersionIfAny = Annotated[VersionNumber | None, _LeftEmpty]
+
+
+def not_found(when: str = "There is none of this name.") -> dict[int | str, dict[str, Any]]:
+    """What the description of the API says of answers to requests for what is not there."""
+    return {404: {"description": when}}

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import svg
 from markupsafe import Markup
 
+from siteloom.server.rendering import share as in_percent
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from siteloom.model import TemplatePath
+    from siteloom.server.sites.overview import HealthPoint
 
 
 class Part(NamedTuple):
@@ -91,6 +94,13 @@ def sparkline(values: Sequence[float], name: str) -> Markup:
         colour = "good" if values[-1] >= 1 else "bad"
         drawn.append(svg.Circle(cx=x, cy=y, r=2.5, class_=["last", colour]))
     return drawing(drawn, 2 * margin + step * max(1, len(places) - 1), height, name, "sparkline")
+
+
+def health_line(checks: Sequence[HealthPoint]) -> Markup:
+    """How checks went, run by run, the oldest first."""
+    shares = [point.healthy for point in checks]
+    told = f"{len(shares)} runs of checks; the last found {in_percent(shares[-1])} healthy" if shares else ""
+    return sparkline(shares, told)
 
 
 def outline(essential: Sequence[TemplatePath], name: str) -> Markup:

@@ -41,6 +41,8 @@ _ADVICE = {
     500: "Try again; if it stays so, the server's log says what went wrong.",
     503: "Try again in a moment.",
 }
+# What it says of a body that breaks its parser, such as JSON that is nested too deep.
+_OF_FASTAPI = "There was an error parsing the body"
 _TITLES = {422: "Not understood"}
 _LONGEST_SHOWN = 60  # characters of what was given instead
 _STATUSES: tuple[tuple[type[SiteloomError], int], ...] = (
@@ -68,7 +70,7 @@ def _refused(request: Request, error: Exception) -> Response:
     if error.status_code < 400 or error.status_code == HTTPStatus.NOT_MODIFIED:
         return Response(status_code=error.status_code, headers=error.headers)
     sentence = error.detail
-    if sentence == HTTPStatus(error.status_code).phrase:
+    if sentence in (HTTPStatus(error.status_code).phrase, _OF_FASTAPI):
         sentence = _plain_sentence(request, error.status_code)
     return _answer(request, error.status_code, sentence, error.headers)
 
@@ -86,6 +88,10 @@ def _in_words(problem: Mapping[str, Any]) -> str:
     match problem["type"]:
         case "missing":
             return f"{name} is missing"
+        case "json_invalid":
+            return "what was sent is not JSON"
+        case "model_attributes_type" | "dataclass_type" | "dict_type":
+            must = "a JSON object"
         case "greater_than_equal":
             must = f"at least {limits['ge']:,}"
         case "less_than_equal":
@@ -97,7 +103,7 @@ def _in_words(problem: Mapping[str, Any]) -> str:
         case "bool_parsing" | "bool_type":
             must = "true or false"
         case "literal_error":
-            must = str(limits["expected"]).replace("'", "")
+            must = str(limits["expected"]).removeprefix("'', ").replace("'", "")  # empty is as if not said
         case "string_too_long":
             return f"{name} may have {limits['max_length']:,} characters at most"
         case _:
@@ -120,6 +126,8 @@ def _broken(request: Request, error: Exception) -> Response:
 
 def _plain_sentence(request: Request, status: int) -> str:
     match status:
+        case 400:
+            return "What was sent cannot be read."
         case 404:
             return f"There is nothing at {path_of(request)}."
         case 405:

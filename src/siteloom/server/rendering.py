@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -15,6 +15,8 @@ from markupsafe import Markup, escape
 from siteloom.server.services import services_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fastapi import Request
 
     from siteloom.server.security import Visitor
@@ -35,6 +37,18 @@ def render(
         context["decisions"] = 0 if visitor is None else services_of(request).store.reviewing.count()
     text = page.render(request=request, visitor=visitor, status=status, **context)
     return HTMLResponse(text, status)
+
+
+def link_maker(request: Request) -> Callable[..., str]:
+    """Makes links to the page that is asked for, with some of its query changed; None takes a part away."""
+    query = request.query_params.multi_items()
+
+    def link(**changed: object) -> str:
+        rest = [(name, text) for name, text in query if name not in changed]
+        added = [(name, str(value)) for name, value in changed.items() if value is not None]
+        return f"?{urlencode([*rest, *added])}"
+
+    return link
 
 
 def number(value: float, decimals: int = 0) -> str:

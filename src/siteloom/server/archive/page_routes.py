@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, NamedTuple
 from urllib.parse import urlencode
 
@@ -25,8 +25,8 @@ from siteloom.server.archive.reading import (
     read_page,
 )
 from siteloom.server.archive.views import PageChanges, PageReading, ReadRecord, ReadValue, WithheldText
-from siteloom.server.asking import LONGEST_TEXT, Id, LeftEmpty, Place, Text
-from siteloom.server.rendering import render, share
+from siteloom.server.asking import LONGEST_TEXT, IdIfAny, PlaceIfAny, TextIfAny, not_found
+from siteloom.server.rendering import link_maker, render, share
 from siteloom.server.security import Viewer
 from siteloom.server.services import services_of
 from siteloom.server.sites.path_tree import tree_rows
@@ -37,36 +37,22 @@ router = APIRouter()
 # Of a list page, so many are told at a time: more would take longer to show than a person waits.
 _RECORDS_SHOWN = 50
 _MOST_NODES = 100
-_NOT_FOUND: dict[int | str, dict[str, object]] = {
-    404: {"description": "The archive has no such page or version, or there is no such wrapper."}
-}
+_in_api = partial(
+    router.get,
+    tags=["pages"],
+    responses=not_found("The archive has no such page or version, or there is no such wrapper."),
+)
 
-
-Version = Annotated[
-    Text | None,
-    LeftEmpty,
-    Query(description="A version of the page; the newest if none is named."),
-]
+Version = Annotated[TextIfAny, Query(description="A version of the page; the newest if none is named.")]
 WrapperName = Annotated[
-    Text | None,
-    LeftEmpty,
+    TextIfAny,
     Query(description="Extract with this wrapper; if none is named, with the one that the page is for."),
 ]
 WrapperVersion = Annotated[
-    Id | None,
-    LeftEmpty,
-    Query(description="A version of that wrapper; the newest if none is named."),
+    IdIfAny, Query(description="A version of that wrapper; the newest if none is named.")
 ]
-Proposed = Annotated[
-    Id | None,
-    LeftEmpty,
-    Query(description="Extract with what the repair of this number proposes."),
-]
-RecordNumber = Annotated[
-    Place | None,
-    LeftEmpty,
-    Query(description="The number of a record on the page, from 0."),
-]
+Proposed = Annotated[IdIfAny, Query(description="Extract with what the repair of this number proposes.")]
+RecordNumber = Annotated[PlaceIfAny, Query(description="The number of a record on the page, from 0.")]
 
 
 def _asked(
@@ -87,7 +73,31 @@ def _asked(
 AskedOf = Annotated[Asked, Depends(_asked)]
 
 
-@router.get("/api/pages/at", tags=["pages"], summary="The archived page at a URL, read", responses=_NOT_FOUND)
+class _Sides(NamedTuple):
+    """What is asked about a page before and after."""
+
+    before: Asked
+    after: Asked
+
+
+def _sides(
+    before: Version = None,
+    after: Version = None,
+    wrapper: WrapperName = None,
+    wrapper_version: WrapperVersion = None,
+    proposed: Proposed = None,
+    record: RecordNumber = None,
+) -> _Sides:
+    return _Sides(
+        Asked(before, wrapper, wrapper_version, record=record),
+        Asked(after, wrapper, proposed=proposed, record=record),
+    )
+
+
+Sides = Annotated[_Sides, Depends(_sides)]
+
+
+@_in_api("/api/pages/at", summary="The archived page at a URL, read")
 def api_page_at(
     request: Request, _: Viewer, asked: AskedOf, url: str, site: str | None = None
 ) -> PageReading:
@@ -97,59 +107,32 @@ def api_page_at(
     return read_page(services.store, services.settings.parse, found, asked)
 
 
-@router.get(
-    "/api/pages/{page_id:int}", tags=["pages"], summary="An archived page, read", responses=_NOT_FOUND
-)
+@_in_api("/api/pages/{page_id:int}", summary="An archived page, read")
 def api_page(request: Request, _: Viewer, page_id: int, asked: AskedOf) -> PageReading:
     """A page with its records and where their values stand, the wrapper that found them, and why."""
     services = services_of(request)
     return read_page(services.store, services.settings.parse, page_id, asked)
 
 
-@router.get(
-    "/api/pages/{page_id:int}/changes",
-    tags=["pages"],
-    summary="An archived page before and after",
-    responses=_NOT_FOUND,
-)
-def api_changes(
-    request: Request,
-    _: Viewer,
-    page_id: int,
-    before: Version = None,
-    after: Version = None,
-    wrapper: WrapperName = None,
-    wrapper_version: WrapperVersion = None,
-    proposed: Proposed = None,
-    record: RecordNumber = None,
-) -> PageChanges:
+@_in_api("/api/pages/{page_id:int}/changes", summary="An archived page before and after")
+def api_changes(request: Request, _: Viewer, page_id: int, sides: Sides) -> PageChanges:
     """What was found on a page before, and what is found now, attribute by attribute.
 
     Before is the newest earlier version with records, unless another is named; it is extracted by
     `wrapper_version`, what is there now by the version that is in force, or by a repair that is proposed.
     """
     services = services_of(request)
-    return read_changes(
-        services.store,
-        services.settings.parse,
-        page_id,
-        Asked(before, wrapper, wrapper_version, record=record),
-        Asked(after, wrapper, proposed=proposed, record=record),
-    )
+    return read_changes(services.store, services.settings.parse, page_id, *sides)
 
 
-@router.get(
-    "/api/pages/{page_id:int}/tags", tags=["pages"], summary="The tags of a page", responses=_NOT_FOUND
-)
+@_in_api("/api/pages/{page_id:int}/tags", summary="The tags of a page")
 def api_tags(request: Request, _: Viewer, page_id: int, version: Version = None) -> list[PageTag]:
     """How often each tag stands on a page, the most frequent first."""
     services = services_of(request)
     return tags_of_page(services.store, services.settings.parse, page_id, version)
 
 
-@router.get(
-    "/api/pages/{page_id:int}/paths", tags=["pages"], summary="The paths of a page", responses=_NOT_FOUND
-)
+@_in_api("/api/pages/{page_id:int}/paths", summary="The paths of a page")
 def api_paths(request: Request, _: Viewer, page_id: int, version: Version = None) -> PagePaths:
     """The paths of a page, and which of them most pages of its template have."""
     services = services_of(request)
@@ -214,28 +197,17 @@ def page_view(
         most=_RECORDS_SHOWN,
         wrappers=_wrapper_choice(services.store, reading),
         wrapper_versions=_versions_of(services.store, reading),
-        link=_linking(request),
+        link=link_maker(request),
         told=_told,
     )
 
 
 @router.get("/pages/{page_id:int}/changes", include_in_schema=False)
 def changes_page(
-    request: Request,
-    visitor: Viewer,
-    page_id: int,
-    before: Version = None,
-    after: Version = None,
-    wrapper: WrapperName = None,
-    wrapper_version: WrapperVersion = None,
-    proposed: Proposed = None,
-    record: RecordNumber = None,
-    attribute: str = "",
+    request: Request, visitor: Viewer, page_id: int, sides: Sides, attribute: str = ""
 ) -> HTMLResponse:
     """A page before and after, side by side."""
-    changes = api_changes(
-        request, visitor, page_id, before, after, wrapper, wrapper_version, proposed, record
-    )
+    changes = api_changes(request, visitor, page_id, sides)
     return render(
         request,
         "page_changes.html",
@@ -243,9 +215,8 @@ def changes_page(
         changes=changes,
         places={name: place for place, name in enumerate(attributes_of(changes.before, changes.after))},
         attribute=attribute,
-        proposed=proposed,
-        record=record or 0,
-        link=_linking(request),
+        proposed=sides.after.proposed,
+        record=sides.after.record or 0,
         told=_told,
     )
 
@@ -304,18 +275,6 @@ def _versions_of(store: Store, reading: PageReading) -> list[int]:
     if reading.wrapper is None:
         return []
     return [one.version for one in reversed(store.wrapper_versions(reading.wrapper))]
-
-
-def _linking(request: Request) -> Callable[..., str]:
-    """Makes links to the same page with some of the query changed."""
-    query = request.query_params.multi_items()
-
-    def link(**changes: object) -> str:
-        rest = [(name, text) for name, text in query if name not in changes]
-        added = [(name, str(value)) for name, value in changes.items() if value is not None]
-        return f"?{urlencode([*rest, *added])}"
-
-    return link
 
 
 def _told(pick: Pick | None) -> str | None:

@@ -141,14 +141,17 @@ def place_of_value(
     for place, page in enumerate(store.pages_in([one.place for one in kept])):
         found = _found(store, limits, page, asked, in_force)
         for number, record in enumerate(found.records):
-            if asked.record not in (None, number):
-                continue
-            for value, origin in zip(
-                record.values.get(attribute, ()), record.provenance.get(attribute, ()), strict=True
-            ):
-                if value.startswith(text):
-                    return StatedPlace(version_of(page), place == 0, number, origin.node)
+            node = _node_of(record, attribute, text) if asked.record in (None, number) else None
+            if node is not None:
+                return StatedPlace(version_of(page), place == 0, number, node)
     return None
+
+
+def _node_of(record: Record, attribute: str, text: str) -> str | None:
+    """Where the first value of an attribute stands that begins with a text."""
+    values, origins = record.values.get(attribute, ()), record.provenance.get(attribute, ())
+    found = (origin.node for value, origin in zip(values, origins, strict=True) if value.startswith(text))
+    return next(found, None)
 
 
 def read_changes(

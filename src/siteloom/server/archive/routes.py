@@ -19,6 +19,7 @@ from siteloom.dom import decode, parse
 from siteloom.errors import NotFound
 from siteloom.model import Failure, Page, Resource
 from siteloom.server.archive.reading import archived_page
+from siteloom.server.asking import not_found
 from siteloom.server.security import Viewer
 from siteloom.server.services import services_of
 
@@ -50,7 +51,7 @@ Remote = Annotated[
 def _answers(media_type: str, description: str) -> dict[int | str, dict[str, Any]]:
     return {
         200: {"content": {media_type: {"schema": {"type": "string"}}}, "description": description},
-        404: {"description": "The archive has no such page, version or resource."},
+        **not_found("The archive has no such page, version or resource."),
     }
 
 

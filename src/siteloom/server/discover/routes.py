@@ -15,6 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from siteloom.errors import NotFound, StoreError, UsageError
 from siteloom.server import charts
 from siteloom.server.addresses import LARGEST_ID, site_of_cluster
+from siteloom.server.asking import not_found
 from siteloom.server.jobs.routes import JobView
 from siteloom.server.rendering import render, share
 from siteloom.server.security import Editor, Viewer, Visitor
@@ -74,7 +75,7 @@ class DiscoverView(BaseModel):
     "/api/clusters/{cluster:path}/discover",
     tags=["templates"],
     summary="The table of a template",
-    responses={404: {"description": "There is none of this name."}},
+    responses=not_found(),
 )
 def api_discover(request: Request, _: Viewer, cluster: str) -> DiscoverView:
     """What varies between the pages of a template, as the newest job `discover` has found it."""

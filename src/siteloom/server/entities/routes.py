@@ -9,23 +9,26 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import FileResponse, HTMLResponse
+from markupsafe import Markup
 from starlette.background import BackgroundTask
 
 from siteloom.output import flat_for, open_output
 from siteloom.redundancy.entity_rows import DEEP_COLUMNS, ENTITY_COLUMNS
 from siteloom.server import charts
 from siteloom.server.addresses import LARGEST_ID
-from siteloom.server.asking import LARGEST_NUMBER
+from siteloom.server.asking import LARGEST_NUMBER, not_found
 from siteloom.server.entities.views import (
     PAGE,
+    AttributeOfEntities,
     EntitiesView,
     EntityDetail,
+    LinkingView,
     entities_view,
     entity_detail,
     linked_columns,
     linking_view,
 )
-from siteloom.server.rendering import number, render
+from siteloom.server.rendering import link_maker, number, render
 from siteloom.server.security import Viewer
 from siteloom.server.services import services_of
 from siteloom.server.sites.overview import sites_with_records
@@ -35,7 +38,6 @@ router = APIRouter()
 
 _MOST_AT_ONCE = 1_000
 _LONGEST_WORDS = 1_000
-_NOT_FOUND: dict[int | str, dict[str, object]] = {404: {"description": "There is none of this number."}}
 
 
 def _wanted(
@@ -63,11 +65,14 @@ def api_entities(
 
 
 @router.get(
-    "/api/entities/{entity:int}", tags=["entities"], summary="A thing side by side", responses=_NOT_FOUND
+    "/api/entities/{entity:int}",
+    tags=["entities"],
+    summary="A thing side by side",
+    responses=not_found("There is none of this number."),
 )
 def api_entity(request: Request, _: Viewer, entity: int) -> EntityDetail:
     """What each source says of an entity, attribute by attribute."""
-    return entity_detail(services_of(request).store, min(entity, LARGEST_NUMBER))
+    return entity_detail(services_of(request).store, entity)
 
 
 @router.get("/entities", include_in_schema=False)
@@ -87,32 +92,40 @@ def entities_page(
         "attribute": wanted.attribute or "",
         "sources": str(wanted.least_sources) if wanted.least_sources > 1 else "",
     }
-    most_spread = max((count for _, count in linking.spread), default=1) if linking else 1
-    most_differing = max((one.differing for one in linking.attributes), default=1) if linking else 1
     return render(
         request,
         "entities.html",
         visitor,
         view=view,
         linking=linking,
-        spread=[
-            (sources, count, charts.share_bar(count / most_spread, f"{number(count)} on {sources}"))
-            for sources, count in (linking.spread if linking else ())
-        ],
-        differing=[
-            (one, charts.share_bar(one.differing / most_differing, f"{number(one.differing)} differ"))
-            for one in sorted(linking.attributes, key=lambda one: -one.differing)
-            if one.differing
-        ]
-        if linking
-        else [],
+        spread=_spread(linking) if linking else [],
+        differing=_differing(linking) if linking else [],
         with_records=[one.site for one in sites_with_records(store)] if linking is None else [],
         asked=asked,
         query=urlencode({name: text for name, text in asked.items() if text}),
         page=page,
         pages=-(-view.found // PAGE),
         first=(page - 1) * PAGE + 1,
+        link=link_maker(request),
     )
+
+
+def _spread(linking: LinkingView) -> list[tuple[int, int, Markup]]:
+    """On how many sources how many entities are, with bars."""
+    most = max((count for _, count in linking.spread), default=1)
+    return [
+        (sources, count, charts.share_bar(count / most, f"{number(count)} on {sources}"))
+        for sources, count in linking.spread
+    ]
+
+
+def _differing(linking: LinkingView) -> list[tuple[AttributeOfEntities, Markup]]:
+    """The attributes that sources differ in, with bars, those of most entities first."""
+    found = sorted((one for one in linking.attributes if one.differing), key=lambda one: -one.differing)
+    return [
+        (one, charts.share_bar(one.differing / found[0].differing, f"{number(one.differing)} differ"))
+        for one in found
+    ]
 
 
 @router.get("/entities/link", include_in_schema=False)
@@ -162,5 +175,5 @@ def _remove(file: Path) -> None:
 def entity_page(request: Request, visitor: Viewer, entity: int) -> HTMLResponse:
     """An entity: what its sources say, side by side."""
     store = services_of(request).store
-    detail = entity_detail(store, min(entity, LARGEST_NUMBER))
+    detail = entity_detail(store, entity)
     return render(request, "entity.html", visitor, entity=detail, sites=store.page_urls.sites())

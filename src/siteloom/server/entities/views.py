@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from siteloom.errors import NotFound
 from siteloom.seed_files import seed_of
 from siteloom.seeding import proposed_core, seed_columns
+from siteloom.server.asking import LARGEST_NUMBER
 from siteloom.store import EntityFilter
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def entities_view(store: Store, wanted: EntityFilter, start: int, limit: int) ->
 def entity_detail(store: Store, number: int) -> EntityDetail:
     """An entity with what each source says."""
     linking = linking_view(store)
-    found = store.entities.get(number) if linking is not None else None
+    found = store.entities.get(number) if linking is not None and number <= LARGEST_NUMBER else None
     if linking is None or found is None:
         raise NotFound(f"There is no entity {number}: they are numbered anew each time records are linked.")
     content = found.content
@@ -139,8 +140,7 @@ def entity_detail(store: Store, number: int) -> EntityDetail:
 def linked_columns(store: Store) -> tuple[list[SeedColumn], tuple[str, ...]]:
     """The attributes of the records that hold now, and those by which things are likely known."""
     records = islice(store.records_in_force(), _RECORDS_LOOKED_AT)
-    seeds = [seed_of(row, site) for site, row in records]
-    columns = seed_columns(seeds) if seeds else []
+    columns = seed_columns([seed_of(row, site) for site, row in records])
     return columns, proposed_core(columns)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
-from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
 from siteloom.server import charts
+from siteloom.server.asking import not_found
 from siteloom.server.health.charts_over_time import Chart, Series, lines, scatter
 from siteloom.server.health.performance_views import (
     VERBS,
@@ -23,7 +23,7 @@ from siteloom.server.health.performance_views import (
 )
 from siteloom.server.health.routes import ChartPeriod, moment_of
 from siteloom.server.health.run_views import PERIODS, thinned
-from siteloom.server.rendering import number, render, share
+from siteloom.server.rendering import link_maker, number, render, share
 from siteloom.server.security import Viewer
 from siteloom.server.services import services_of
 
@@ -42,7 +42,6 @@ _TITLES: dict[Verb, str] = {
     "search": "Search index",
     "bootstrap": "Bootstrap",
 }
-_NOT_FOUND: dict[int | str, dict[str, object]] = {404: {"description": "There is no such run."}}
 
 OfVerb = Annotated[Verb, Query(description="Which runs.")]
 
@@ -59,7 +58,9 @@ def api_performance(
     return performance(services_of(request).store, verb, site or None, period)
 
 
-@router.get("/api/runs/{run_id}", tags=["health"], summary="A run", responses=_NOT_FOUND)
+@router.get(
+    "/api/runs/{run_id}", tags=["health"], summary="A run", responses=not_found("There is no such run.")
+)
 def api_run(
     request: Request,
     _: Viewer,
@@ -81,11 +82,6 @@ def performance_page(
 ) -> HTMLResponse:
     """How fast runs were."""
     found = api_performance(request, visitor, verb, site, period)
-    query = {"verb": verb, "site": site, "period": period, "sort": sort}
-
-    def link(**changed: str) -> str:
-        return f"?{urlencode({name: value for name, value in (query | changed).items() if value})}"
-
     return render(
         request,
         "performance.html",
@@ -100,7 +96,7 @@ def performance_page(
         period=period,
         periods=tuple(PERIODS),
         sort=sort,
-        link=link,
+        link=link_maker(request),
         duration=duration,
         has=lambda name: any(getattr(row, name) is not None for row in found.runs),
     )

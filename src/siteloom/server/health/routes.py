@@ -4,33 +4,31 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
-from urllib.parse import urlencode
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
-from siteloom.server import charts
+from siteloom.server.asking import not_found
+from siteloom.server.charts import health_line
 from siteloom.server.health.charts_over_time import Chart, Moment, Series, lines, stacked
 from siteloom.server.health.run_views import PERIODS, Period, RunPoint, is_cut
 from siteloom.server.health.views import (
     Alarms,
     Monitoring,
-    SiteGlance,
+    OverTime,
     SiteHealth,
     alarm_history,
     monitoring,
     site_health,
 )
-from siteloom.server.rendering import number, render, share
+from siteloom.server.rendering import link_maker, number, render, share
 from siteloom.server.security import Viewer
 from siteloom.server.services import services_of
 from siteloom.server.sites.overview import HealthPoint
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from markupsafe import Markup
+    from collections.abc import Callable, Sequence
 
 router = APIRouter()
 
@@ -42,7 +40,6 @@ _OTHER_REASONS = "other reasons"
 # Of all sites together only those attributes are drawn that lost this much of their best share.
 _WORTH_DRAWING = 0.05
 _ATTRIBUTES_DRAWN = 8
-_NOT_FOUND: dict[int | str, dict[str, object]] = {404: {"description": "There is none of this name."}}
 
 ChartPeriod = Annotated[Period, Query(description="How far back in time.")]
 OfSite = Annotated[str | None, Query(description="Only those of this site.")]
@@ -56,7 +53,9 @@ def api_monitoring(request: Request, _: Viewer, period: ChartPeriod = "all") -> 
     return monitoring(services_of(request).store, period)
 
 
-@router.get("/api/sites/{site:path}/health", tags=["health"], summary="How a site does", responses=_NOT_FOUND)
+@router.get(
+    "/api/sites/{site:path}/health", tags=["health"], summary="How a site does", responses=not_found()
+)
 def api_site_health(request: Request, _: Viewer, site: str, period: ChartPeriod = "all") -> SiteHealth:
     """What is wrong with a site now, with evidence, and what runs counted on it over time."""
     return site_health(services_of(request).store, site, period)
@@ -92,13 +91,9 @@ def monitoring_page(request: Request, visitor: Viewer, period: Period = "all") -
         "monitoring.html",
         visitor,
         monitoring=found,
-        sites=[(one, _health_line(one)) for one in found.sites],
+        sites=[(one, health_line(one.checks)) for one in found.sites],
         broken=sum(one.health == "broken" for one in found.sites),
-        charts=_charts(found.over_time.runs),
-        checks=_check_charts(found.over_time.checks),
-        filled=_fallen(found.over_time.runs),
-        period=period,
-        periods=tuple(PERIODS),
+        over_time=_over_time(request, found.over_time, period, _fallen(found.over_time.runs)),
     )
 
 
@@ -115,11 +110,6 @@ def alarms_page(
     store = services_of(request).store
     found = api_alarms(request, visitor, site, wrapper, only_open, offset)
     wrappers = store.wrappers()
-
-    def link(**changed: object) -> str:
-        query = {"site": site, "wrapper": wrapper, "open": "1" if only_open else "", **changed}
-        return f"?{urlencode({name: value for name, value in query.items() if value})}"
-
     return render(
         request,
         "alarms.html",
@@ -130,9 +120,11 @@ def alarms_page(
         only_open=only_open,
         offset=offset,
         most=_ALARMS_ON_A_PAGE,
+        page=-(-offset // _ALARMS_ON_A_PAGE) + 1,
+        pages=-(-found.count // _ALARMS_ON_A_PAGE),
         sites=sorted({one.site for one in wrappers}),
         names=[one.name for one in wrappers if site in ("", one.site)],
-        link=link,
+        link=link_maker(request),
     )
 
 
@@ -145,19 +137,29 @@ def site_health_page(request: Request, visitor: Viewer, site: str, period: Perio
         "site_health.html",
         visitor,
         health=found,
-        health_line=_health_line(found),
-        charts=_charts(found.over_time.runs),
-        checks=_check_charts(found.over_time.checks),
-        filled=_filled(found.over_time.runs),
-        period=period,
-        periods=tuple(PERIODS),
+        health_line=health_line(found.checks),
+        over_time=_over_time(request, found.over_time, period, _filled(found.over_time.runs)),
     )
 
 
-def _health_line(site: SiteGlance) -> Markup:
-    points = [point.healthy for point in site.checks]
-    told = f"{len(points)} runs of checks; the last found {share(points[-1])} healthy" if points else ""
-    return charts.sparkline(points, told)
+class _OverTime(NamedTuple):
+    """What the section of a page about a period is made of."""
+
+    numbers: OverTime
+    charts: list[Chart]
+    checks: list[Chart]
+    filled: list[tuple[str, list[Chart]]]
+    period: Period
+    link: Callable[..., str]
+    periods: tuple[Period, ...] = tuple(PERIODS)
+
+
+def _over_time(
+    request: Request, found: OverTime, period: Period, filled: list[tuple[str, list[Chart]]]
+) -> _OverTime:
+    return _OverTime(
+        found, _charts(found.runs), _check_charts(found.checks), filled, period, link_maker(request)
+    )
 
 
 def moment_of(run: int, at: datetime, status: str) -> Moment:

@@ -12,7 +12,14 @@ from siteloom.errors import NotFound
 from siteloom.server.health.run_views import Period, RunPoint, extraction_points, since, thinned
 from siteloom.server.rendering import ago
 from siteloom.server.review.views import ChangeView, change_views, repair_key
-from siteloom.server.sites.overview import Health, HealthPoint, SiteSummary, site_summaries
+from siteloom.server.sites.overview import (
+    Health,
+    HealthPoint,
+    SiteSummary,
+    check_points,
+    site_summaries,
+    wrappers_by_site,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -122,14 +129,11 @@ def monitoring(store: Store, period: Period) -> Monitoring:
     told = _told(store, seen, [one.site for one in summaries])
     glances = [_glance(seen, one, told) for one in summaries]
     glances.sort(key=lambda one: (_WORST_FIRST.index(one.health), not one.wrappers, one.site))
-    points, all_runs = extraction_points(store, period)
     return Monitoring(
         sites=glances,
         open_alarms=sum(one.is_open for one in seen.streaks),
         alarms=_alarms(store, seen, seen.open_of(seen.wrappers)[:_ALARMS_SHOWN]),
-        over_time=OverTime(
-            runs=points, all_runs=all_runs, checks=_check_points(seen.checks, since(store, period))
-        ),
+        over_time=_over_time(store, period, seen.checks, None, ()),
     )
 
 
@@ -140,14 +144,11 @@ def site_health(store: Store, site: str, period: Period) -> SiteHealth:
         raise NotFound(f"There is no site {site}: the list of sites has all there are.")
     seen = _Seen.of(store)
     wrappers = seen.of_site(site)
-    points, all_runs = extraction_points(store, period, site, wrappers)
     of_site = [one for one in seen.checks if one.wrapper in wrappers]
     return SiteHealth(
         **_glance(seen, summary, _told(store, seen, [site])).model_dump(),
         alarms=_alarms(store, seen, seen.open_of(wrappers)),
-        over_time=OverTime(
-            runs=points, all_runs=all_runs, checks=_check_points(of_site, since(store, period))
-        ),
+        over_time=_over_time(store, period, of_site, site, wrappers),
     )
 
 
@@ -244,16 +245,13 @@ class _Seen(NamedTuple):
         for streak in streaks:
             if streak.is_open:
                 open_streaks[streak.wrapper].append(streak)
-        at_home: dict[str, set[str]] = defaultdict(set)
-        for name, wrapper in wrappers.items():
-            at_home[wrapper.site].add(name)
         return cls(
             checks,
             checked,
             streaks,
             open_streaks,
             wrappers,
-            at_home,
+            wrappers_by_site(wrappers.values()),
             store.watched().keys(),
             {one.wrapper: one for one in store.reviewing.repairs()},
         )
@@ -446,14 +444,14 @@ def _next_step(
     return HealthStep(kind="monitor", text="Look for changes")
 
 
-def _check_points(checks: Sequence[PastCheck], since: datetime | None) -> list[HealthPoint]:
-    """The checks run by run."""
-    runs: dict[int, list[PastCheck]] = defaultdict(list)
-    for one in checks:
-        if since is None or one.at >= since:
-            runs[one.run_id].append(one)
-    points = [
-        HealthPoint(at=some[-1].at, healthy=sum(one.is_healthy for one in some) / len(some))
-        for some in runs.values()
-    ]
-    return thinned(points)
+def _over_time(
+    store: Store, period: Period, checks: Iterable[PastCheck], site: str | None, wrappers: Collection[str]
+) -> OverTime:
+    """What runs counted and checks found in a period, in all or on a site with its wrappers."""
+    begin = since(store, period)
+    points, all_runs = extraction_points(store, period, site, wrappers)
+    return OverTime(
+        runs=points,
+        all_runs=all_runs,
+        checks=thinned(check_points(one for one in checks if begin is None or one.at >= begin)),
+    )

@@ -18,7 +18,7 @@ from starlette.background import BackgroundTask
 from siteloom.errors import UsageError
 from siteloom.record_rows import check_destination, flag_duplicates, open_records, stream_records
 from siteloom.server.addresses import LARGEST_ID
-from siteloom.server.asking import LONGEST_TEXT, Id, LeftEmpty, Share, Text
+from siteloom.server.asking import LONGEST_TEXT, IdIfAny, ShareIfAny, TextIfAny, not_found
 from siteloom.server.records.found import Choice
 from siteloom.server.records.views import (
     ALL,
@@ -50,9 +50,7 @@ _MOST_FILTERS = 100
 _SITES_SUGGESTED = 10
 _CHOICES_SHOWN = 12  # of sites and wrappers; more cannot be looked over at a glance
 _BELOW = (0.95, 0.8, 0.5)
-_NOT_FOUND: dict[int | str, dict[str, object]] = {
-    404: {"description": "There are no such records, or there is no such run."}
-}
+_NOT_FOUND = not_found("There are no such records, or there is no such run.")
 
 Suffix = Literal["csv", "jsonl", "parquet"]
 _MEDIA_TYPES: dict[Suffix, str] = {
@@ -64,23 +62,17 @@ _MEDIA_TYPES: dict[Suffix, str] = {
 
 def _asked(
     request: Request,
-    site: Annotated[Text | None, LeftEmpty, Query(description="Only those of this site.")] = None,
-    wrapper: Annotated[
-        Text | None, LeftEmpty, Query(description="Only those by this wrapper; `*` for all.")
-    ] = None,
+    site: Annotated[TextIfAny, Query(description="Only those of this site.")] = None,
+    wrapper: Annotated[TextIfAny, Query(description="Only those by this wrapper; `*` for all.")] = None,
     run: Annotated[
-        Id | None,
-        LeftEmpty,
-        Query(description="Those of this run of extract, not those that hold now."),
+        IdIfAny, Query(description="Those of this run of extract, not those that hold now.")
     ] = None,
     words: Annotated[
         str, Query(max_length=LONGEST_TEXT, description="Words that stand in the values or in the URL.")
     ] = "",
     url: Annotated[str, Query(max_length=LONGEST_TEXT, description="A part of the URL.")] = "",
     below: Annotated[
-        Share | None,
-        LeftEmpty,
-        Query(description="Only records with a value that is less sure than this."),
+        ShareIfAny, Query(description="Only records with a value that is less sure than this.")
     ] = None,
     sort: Annotated[
         str,
@@ -193,7 +185,7 @@ def records_page(
     request: Request,
     visitor: Viewer,
     asked: Asked,
-    page: Annotated[Id | None, LeftEmpty] = None,
+    page: IdIfAny = None,
 ) -> HTMLResponse:
     """The table of records."""
     services = services_of(request)

@@ -9,6 +9,7 @@ from fastapi.responses import HTMLResponse
 
 from siteloom.errors import NotFound
 from siteloom.server import charts
+from siteloom.server.asking import not_found
 from siteloom.server.rendering import render
 from siteloom.server.review.views import (
     ReviewDetail,
@@ -39,7 +40,7 @@ def api_review(request: Request, _: Viewer) -> ReviewQueue:
     "/api/review/{key:path}",
     tags=["review"],
     summary="One thing that waits",
-    responses={404: {"description": "It does not wait, or not any more."}},
+    responses=not_found("It does not wait, or not any more."),
 )
 def api_review_item(request: Request, _: Viewer, key: str) -> ReviewDetail:
     """What is to be known to decide about something that waits: what changed, and what a repair would do."""

@@ -9,6 +9,7 @@ from fastapi.responses import HTMLResponse
 
 from siteloom.errors import NotFound, UsageError
 from siteloom.searching import Search
+from siteloom.server.asking import not_found
 from siteloom.server.rendering import render
 from siteloom.server.search.views import (
     MOST_PAGES,
@@ -37,12 +38,7 @@ OneKind = Annotated[Literal["", "page", "record"], Query(description="Only pages
 PageNumber = Annotated[int, Query(ge=1, le=MOST_PAGES, description="Which page of the results, from 1.")]
 
 
-@router.get(
-    "/api/search",
-    tags=["search"],
-    summary="Search pages and records",
-    responses={404: {"description": "There is none of this name."}},
-)
+@router.get("/api/search", tags=["search"], summary="Search pages and records", responses=not_found())
 def api_search(
     request: Request,
     _: Viewer,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated
 from urllib.parse import quote
 
@@ -13,6 +14,7 @@ from starlette.concurrency import run_in_threadpool
 
 from siteloom.errors import NotFound, SiteloomError
 from siteloom.server import charts
+from siteloom.server.asking import not_found
 from siteloom.server.rendering import render, share
 from siteloom.server.security import Editor, Viewer
 from siteloom.server.seeds.tables import TablePreview, table_preview
@@ -32,7 +34,7 @@ from siteloom.server.sites.overview import sites_with_records
 router = APIRouter()
 
 _VERSION = Query(description="The version of its wrapper that you have looked at; refused if it has another.")
-_NOT_FOUND: dict[int | str, dict[str, object]] = {404: {"description": "There is none of this name."}}
+_in_api = partial(router.get, tags=["seeds"], responses=not_found())
 
 
 @router.get("/api/seeds", tags=["seeds"], summary="Known records, and sites tried with them")
@@ -41,14 +43,14 @@ def api_seeds(request: Request, _: Viewer) -> SeedsView:
     return seeds_view(services_of(request).store)
 
 
-@router.get("/api/seeds/uploads/{upload}", tags=["seeds"], summary="What is in a table", responses=_NOT_FOUND)
+@_in_api("/api/seeds/uploads/{upload}", summary="What is in a table")
 def api_table(request: Request, _: Editor, upload: str) -> TablePreview:
     """What is in an uploaded table: its columns, its first rows, by which attributes things are known."""
     return table_preview(services_of(request).store.folder, upload)
 
 
 @router.post(
-    "/api/seeds/sites/{site:path}/accept", tags=["seeds"], summary="Accept a site", responses=_NOT_FOUND
+    "/api/seeds/sites/{site:path}/accept", tags=["seeds"], summary="Accept a site", responses=not_found()
 )
 def api_accept(
     request: Request, visitor: Editor, site: str, version: Annotated[int | None, _VERSION] = None
@@ -60,12 +62,7 @@ def api_accept(
     return site_evidence(store, site)
 
 
-@router.get(
-    "/api/seeds/sites/{site:path}",
-    tags=["seeds"],
-    summary="What speaks for the wrapper of a site",
-    responses=_NOT_FOUND,
-)
+@_in_api("/api/seeds/sites/{site:path}", summary="What speaks for the wrapper of a site")
 def api_evidence(request: Request, _: Viewer, site: str) -> SiteEvidence:
     """What became of a site that was tried with known records: a verdict on each attribute, with examples."""
     return site_evidence(services_of(request).store, site)

@@ -165,8 +165,7 @@ def sites_to_wrap(store: Store, known_of: Collection[str]) -> list[SiteToWrap]:
 
 def known_columns(store: Store) -> tuple[list[SeedColumn], tuple[str, ...]]:
     """The attributes of what is known, and those by which things are likely known."""
-    seeds = list(islice(store.seeds(is_grown=False), _SEEDS_LOOKED_AT))
-    columns = seed_columns(seeds) if seeds else []
+    columns = seed_columns(list(islice(store.seeds(is_grown=False), _SEEDS_LOOKED_AT)))
     return columns, proposed_core(columns)
 
 

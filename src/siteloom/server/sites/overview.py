@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from siteloom.store import ClusterSummary, PastCheck, Site, Store
+    from siteloom.store import ClusterSummary, PastCheck, Site, Store, StoredWrapper
 
 TemplateState = Literal["new", "learning", "live", "broken"]
 """Nothing is annotated; something is, but there is no wrapper; there is one; its pages have changed."""
@@ -160,9 +160,6 @@ class _Known(NamedTuple):
             found for found in store.newest_outcomes() if found.version in (None, versions.get(found.wrapper))
         ]
         broken = {found.wrapper for found in newest if not found.is_healthy}
-        at_home: dict[str, set[str]] = defaultdict(set)
-        for name, site in sites.items():
-            at_home[site].add(name)
         outcomes: dict[str, list[PastCheck]] = defaultdict(list)
         for found in store.run_history.checks(_CHECKS_READ):
             if found.wrapper in sites:
@@ -172,13 +169,21 @@ class _Known(NamedTuple):
             records[site] += count
         return cls(
             versions,
-            at_home,
+            wrappers_by_site(wrappers),
             _wrappers_of(store, clusters, versions),
             frozenset(broken | store.wrappers_in_repair()),
             {found.wrapper: found.at for found in sorted(newest, key=lambda found: found.at)},
             outcomes,
             records,
         )
+
+
+def wrappers_by_site(wrappers: Iterable[StoredWrapper]) -> dict[str, set[str]]:
+    """The names of wrappers by the sites that they were made for."""
+    names: dict[str, set[str]] = defaultdict(set)
+    for wrapper in wrappers:
+        names[wrapper.site].add(wrapper.name)
+    return names
 
 
 def _wrappers_of(
@@ -261,21 +266,20 @@ def _summary(site: Site, clusters: Sequence[ClusterSummary], known: _Known) -> S
         records=known.records.get(site.name, 0),
         health=health,
         checked_at=max(checked, default=None),
-        checks=_points(known.outcomes.get(site.name, ())),
+        checks=check_points(known.outcomes.get(site.name, ()))[-_POINTS_DRAWN:],
         next_step=_next_step(templates, known.records.get(site.name, 0)),
     )
 
 
-def _points(outcomes: Iterable[PastCheck]) -> list[HealthPoint]:
-    """The checks run by run."""
+def check_points(checks: Iterable[PastCheck]) -> list[HealthPoint]:
+    """Checks run by run."""
     runs: dict[int, list[PastCheck]] = defaultdict(list)
-    for found in outcomes:
+    for found in checks:
         runs[found.run_id].append(found)
-    points = [
+    return [
         HealthPoint(at=some[-1].at, healthy=sum(found.is_healthy for found in some) / len(some))
         for some in runs.values()
     ]
-    return points[-_POINTS_DRAWN:]
 
 
 def _next_step(templates: Sequence[TemplateSummary], records: int) -> NextStep:

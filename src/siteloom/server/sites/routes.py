@@ -6,6 +6,7 @@ ones of other routers leave: this router must come last.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Literal
 from urllib.parse import urlencode
 
@@ -15,6 +16,7 @@ from markupsafe import Markup
 
 from siteloom.server import charts
 from siteloom.server.addresses import site_of_cluster
+from siteloom.server.asking import not_found
 from siteloom.server.rendering import render, share
 from siteloom.server.security import Viewer
 from siteloom.server.services import services_of
@@ -48,7 +50,7 @@ SiteOrder = Literal["name", "pages", "records", "health"]
 TemplateOrder = Literal["pages", "importance", "state"]
 
 _STATES: tuple[TemplateState, ...] = ("broken", "learning", "new", "live")
-_NOT_FOUND: dict[int | str, dict[str, object]] = {404: {"description": "There is none of this name."}}
+_in_api = partial(router.get, tags=["templates"], responses=not_found())
 
 OneCluster = Annotated[str, Query(description="The id of a cluster.")]
 OtherCluster = Annotated[str, Query(description="The id of another cluster, of this site or another.")]
@@ -61,63 +63,46 @@ def api_sites(request: Request, _: Viewer) -> list[SiteSummary]:
 
 
 @router.get(
-    "/api/sites/{site:path}", tags=["sites"], summary="A site and its templates", responses=_NOT_FOUND
+    "/api/sites/{site:path}", tags=["sites"], summary="A site and its templates", responses=not_found()
 )
 def api_site(request: Request, _: Viewer, site: str) -> SiteDetail:
     """A site in numbers, and its templates, the largest first."""
     return site_detail(services_of(request).store, site)
 
 
-@router.get(
-    "/api/clusters/{cluster:path}/paths",
-    tags=["templates"],
-    summary="The essential paths of a template",
-    responses=_NOT_FOUND,
-)
+@_in_api("/api/clusters/{cluster:path}/paths", summary="The essential paths of a template")
 def api_paths(request: Request, _: Viewer, cluster: str) -> list[PathSupport]:
     """The paths and texts that most pages of a template have, in the order in which they stand there."""
     return path_supports(stored_template(services_of(request).store, cluster))
 
 
-@router.get(
-    "/api/clusters/{cluster:path}/tags",
-    tags=["templates"],
-    summary="The tag counts of a template",
-    responses=_NOT_FOUND,
-)
+@_in_api("/api/clusters/{cluster:path}/tags", summary="The tag counts of a template")
 def api_tags(request: Request, _: Viewer, cluster: str) -> list[TagCount]:
     """How often each tag stands on the pages of a template; up to a hundred of them are read for it."""
     services = services_of(request)
     return tag_counts(services.store, cluster, services.settings.parse)
 
 
-@router.get(
-    "/api/clusters/{cluster:path}/sample",
-    tags=["templates"],
-    summary="The pages of a template to annotate first",
-    responses=_NOT_FOUND,
-)
+@_in_api("/api/clusters/{cluster:path}/sample", summary="The pages of a template to annotate first")
 def api_sample(request: Request, _: Viewer, cluster: str) -> list[SamplePage]:
     """The pages that together show most of what differs from page to page, the most useful first."""
     services = services_of(request)
     return sample_pages(services.store, cluster, services.settings.parse)
 
 
-@router.get("/api/clusters/{cluster:path}", tags=["templates"], summary="A template", responses=_NOT_FOUND)
+@_in_api("/api/clusters/{cluster:path}", summary="A template")
 def api_cluster(request: Request, _: Viewer, cluster: str) -> TemplateDetail:
     """A template in numbers, with the text that its pages share."""
     return template_detail(services_of(request).store, cluster)
 
 
-@router.get("/api/compare", tags=["templates"], summary="Two templates side by side", responses=_NOT_FOUND)
+@_in_api("/api/compare", summary="Two templates side by side")
 def api_compare(request: Request, _: Viewer, a: OneCluster, b: OtherCluster) -> Comparison:
     """Which paths and texts two templates share, and which only one of them has."""
     return compared(services_of(request).store, a, b)
 
 
-@router.get(
-    "/api/compare/tags", tags=["templates"], summary="The tags of two templates", responses=_NOT_FOUND
-)
+@_in_api("/api/compare/tags", summary="The tags of two templates")
 def api_compare_tags(request: Request, _: Viewer, a: OneCluster, b: OtherCluster) -> list[ComparedTag]:
     """How often each tag stands on a page of either template, the greatest differences first."""
     services = services_of(request)
@@ -141,7 +126,7 @@ def home(request: Request, visitor: Viewer, sort: SiteOrder = "name", search: st
         "sites.html",
         visitor,
         all_sites=len(sites),
-        sites=[(site, _coverage_bar(site), _health_line(site)) for site in shown],
+        sites=[(site, _coverage_bar(site), charts.health_line(site.checks)) for site in shown],
         sort=sort,
         search=search,
     )
@@ -179,7 +164,7 @@ def site_page(
             [one.cluster for one in detail.template_list],
         ),
         coverage_bar=_coverage_bar(detail),
-        health_line=_health_line(detail),
+        health_line=charts.health_line(detail.checks),
         states=[(name, sum(one.state == name for one in detail.template_list)) for name in _STATES],
         sort=sort,
         state=state,
@@ -296,12 +281,6 @@ def _coverage_bar(site: SiteSummary) -> Markup:
         charts.Part(0, site.wrapped, f"With a wrapper: {share(site.wrapped)}"),
     ]
     return charts.bar(parts, told)
-
-
-def _health_line(site: SiteSummary) -> Markup:
-    points = [point.healthy for point in site.checks]
-    told = f"{len(points)} runs of checks; the last found {share(points[-1])} healthy" if points else ""
-    return charts.sparkline(points, told)
 
 
 def _parts_bar(parts: list[int], a: str, b: str) -> Markup:

@@ -171,7 +171,7 @@ async function decide(form) {
   problems.delete(key);
   const started = startJob(decision, given);
   const end = started.then((job) => endedInLine(job.id));
-  offerUndo(`${WORDS[decision]}: ${name}`, end, () => takeBack(decision, given, key, started, end));
+  offerUndo(`${WORDS[decision]}: ${name}`, end, () => undoDecision(decision, given, key, started, end));
   end.then((job) => job.state === "done" || failed(key, name, job), (error) => failed(key, name, error));
   await goOn();
 }
@@ -208,18 +208,18 @@ async function again() {
   arrange();
 }
 
-async function takeBack(decision, given, key, started, end) {
+async function undoDecision(decision, given, key, started, end) {
   const { id } = await started;
-  // What is being done is not cut short: half of it would be in force. It is taken back when it is done.
+  // What is being done is not cut short: half of it would be in force. It is undone when it is done.
   const { state } = await send("GET", `/api/jobs/${id}`);
   if (state === "waiting") await send("POST", `/api/jobs/${id}/cancel`);
-  else toast("It is being taken back.");
+  else toast("It is being undone.");
   const was = await end;
   if (was.state === "done") {
     const back = BACK[decision]({ ...was, arguments: given }); // events leave them out
     const done = await endedInLine((await startJob(back.kind, back.arguments)).id);
     if (done.state !== "done") {
-      toast(done.problem ?? "It was not taken back: someone has cancelled that.", "error");
+      toast(done.problem ?? "It was not undone: someone has cancelled that.", "error");
       return;
     }
     toast(back.told(done));

@@ -152,6 +152,6 @@ KINDS = {
             "rounds": Argument("number"),
         },
     ),
-    "withdraw": JobKind(refuse, "Take back a site", {"site": Argument("site", is_needed=True)}),
+    "withdraw": JobKind(refuse, "Refuse a site", {"site": Argument("site", is_needed=True)}),
     "remove_seeds": JobKind(remove, "Remove known records", {"source": Argument("text", is_needed=True)}),
 }

@@ -60,8 +60,8 @@ def checked_arguments(
         raise UsageError(f"There is no kind of job {kind}: there are {', '.join(kinds)}.")
     known = kinds[kind].arguments
     if others := sorted(arguments.keys() - known.keys()):
-        takes = ", ".join(known) or "nothing"
-        raise UsageError(f"A job of the kind {kind} takes {takes}, but not {others[0]}.")
+        takes = f"takes {', '.join(known)}, but not" if known else "takes no arguments, so no"
+        raise UsageError(f"A job of the kind {kind} {takes} {others[0]}.")
     return {name: _checked(store, kind, name, one, arguments.get(name)) for name, one in known.items()}
 
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from siteloom.alarms import raise_alarm
+from siteloom.errors import UsageError
 from siteloom.extraction import counted_by_name, filled_attributes
 from siteloom.extraction_runs import run_extraction, workspace_journal, workspace_plan
 from siteloom.pipeline import annotated_templates, cluster_store, learn_template
@@ -150,6 +151,8 @@ def _learned(new: NewWrapper) -> dict[str, Any]:
 
 def _extract(store: Store, settings: Settings, site: str | None, report: Report) -> dict[str, Any]:
     """A run of extract as the command line makes it: in the end held against what is usual."""
+    if not store.wrappers():
+        raise UsageError("There is no wrapper yet: annotate some pages of a template first.")
     in_force = store.extractions()
     before = in_force.get(site, in_force.get(None))
     plan = workspace_plan(store, settings.parse, site)

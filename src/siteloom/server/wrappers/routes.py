@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Annotated, Literal
 from urllib.parse import quote
 
@@ -11,7 +12,7 @@ from fastapi.responses import HTMLResponse, Response
 
 from siteloom.errors import NotFound
 from siteloom.server import charts
-from siteloom.server.asking import LeftEmpty, VersionNumber
+from siteloom.server.asking import VersionIfAny, VersionNumber, not_found
 from siteloom.server.rendering import render, share
 from siteloom.server.security import Viewer
 from siteloom.server.services import services_of
@@ -29,10 +30,10 @@ from siteloom.wrapper import Wrapper
 
 router = APIRouter()
 
-_NOT_FOUND: dict[int | str, dict[str, object]] = {404: {"description": "There is none of this name."}}
+_in_api = partial(router.get, tags=["wrappers"], responses=not_found())
 _MEDIA_TYPES = {"json": "application/json", "xslt": "application/xslt+xml"}
 
-Version = Annotated[VersionNumber | None, LeftEmpty, Query(description="The newest unless one is named.")]
+Version = Annotated[VersionIfAny, Query(description="The newest unless one is named.")]
 OldVersion = Annotated[VersionNumber, Query(description="The number of a version.")]
 NewVersion = Annotated[VersionNumber, Query(description="The number of another version.")]
 
@@ -43,18 +44,13 @@ def api_wrappers(request: Request, _: Viewer) -> list[WrapperSummary]:
     return wrapper_summaries(services_of(request).store)
 
 
-@router.get(
-    "/api/wrappers/{name:path}/diff",
-    tags=["wrappers"],
-    summary="Two versions of a wrapper",
-    responses=_NOT_FOUND,
-)
+@_in_api("/api/wrappers/{name:path}/diff", summary="Two versions of a wrapper")
 def api_diff(request: Request, _: Viewer, name: str, a: OldVersion, b: NewVersion) -> WrapperDiff:
     """Which rules two versions of a wrapper have, in words, and what else differs between them."""
     return wrapper_diff(services_of(request).store, name, a, b)
 
 
-@router.get("/api/wrappers/{name:path}", tags=["wrappers"], summary="A wrapper", responses=_NOT_FOUND)
+@_in_api("/api/wrappers/{name:path}", summary="A wrapper")
 def api_wrapper(request: Request, _: Viewer, name: str, version: Version = None) -> WrapperDetail:
     """A wrapper: its rules in words and as XPath, which pages it is for, how it does, and its versions."""
     return wrapper_detail(services_of(request).store, name, version)
@@ -73,7 +69,7 @@ def download(
     name: str,
     kind: Literal["json", "xslt"],
     version: Version = None,
-    layout: Annotated[VersionNumber | None, LeftEmpty] = None,
+    layout: VersionIfAny = None,
 ) -> Response:
     """A wrapper as a file: as Siteloom reads it, or as a stylesheet that any XSLT processor can run.
 

@@ -35,7 +35,7 @@ const GROUPS = [
       },
       { action: "more", keys: ["m"], shown: ["m", "Shift click"], help: "assign the node as one more value" },
       { action: "absent", keys: ["a"], shown: ["a"], help: "say that there is no value here" },
-      { action: "undo", keys: ["z"], shown: ["z"], help: "take back the last change" },
+      { action: "undo", keys: ["z"], shown: ["z"], help: "undo the last change" },
     ],
   },
   {

@@ -22,7 +22,7 @@ const RETRY_SECONDS = [1, 2, 4, 8, 15];
  */
 
 /**
- * A change that the server has not answered yet: part of what step, with its inverses, or of taking back which.
+ * A change that the server has not answered yet: part of what step, with its inverses, or of undoing which.
  * @typedef {{change: Change, step: Step | null, inverses: Change[], undoes: Step | null}} Waiting
  */
 
@@ -107,13 +107,13 @@ export class Model {
   /** Take the last change back. @returns {string} what came of it, for the person */
   undo() {
     const last = this.#done.pop();
-    if (!last) return "There is nothing to take back.";
+    if (!last) return "There is nothing to undo.";
     const lost = unplacedIn(last.inverses);
-    if (lost) return `This cannot be taken back: it is not known where “${lost.text}” stands on the page.`;
+    if (lost) return `This cannot be undone: it is not known where “${lost.text}” stands on the page.`;
     for (const change of last.inverses) this.#pending.push(takingBack(this.state, change, last));
     last.onUndo();
     this.#advance();
-    return `Taken back: ${last.label}.`;
+    return `Undone: ${last.label}.`;
   }
 
   /** Take in a state that was asked for, unless a newer one is here. @param {State} state */
