@@ -24,6 +24,7 @@ demo: $(DEMO)/.installed
 
 test: $(DEV)/.installed
 	@scripts/install-postgresql
+	@scripts/install-java
 	@scripts/install-xsltproc
 	@scripts/install-chromium
 	@$(MAKE) --no-print-directory -j3 -Oline check wheel-check pytest
@@ -39,7 +40,8 @@ check: $(DEV)/.installed
 	$(DEV)/bin/lint-imports
 
 # The wheel as a user gets it: in an empty environment, run from another folder. What it must bring besides
-# code are the migrations of workspaces, the weights of confidence, and the templates and files of web pages.
+# code are the migrations of workspaces, the weights of confidence, the templates and files of web pages, and
+# how Spark is to log.
 LEARN := import siteloom as s; pages = [s.Page(f"http://x/{n}", f"<h1>{n}</h1>".encode()) for n in "ab"]; \
 	print(s.learn([s.Example(p, {"name": [p.url[-1]]}) for p in pages]).extract(pages[0]).values)
 wheel-check: $(DEV)/.installed
@@ -76,7 +78,7 @@ $(DEMO)/.installed: pyproject.toml
 $(DEV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(DEV)
 	$(DEV)/bin/pip install --quiet --upgrade pip
-	$(DEV)/bin/pip install --quiet --editable '.[parquet,postgres,embedded,text,server,crawl]' --group dev
+	$(DEV)/bin/pip install --quiet --editable '.[parquet,postgres,embedded,text,server,crawl,spark]' --group dev
 	@touch $@
 
 $(DEV)/.eval-installed: $(DEV)/.installed

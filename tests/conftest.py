@@ -26,7 +26,16 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # What must not come last when processes share the files: first the kernels, so that each of them is compiled
 # by one process and found in the cache by the others, then the files that take longest.
-FIRST = ("kernels/", "test_tutorial.py", "browser/", "server/", "cli/", "test_docs.py", "test_upkeep.py")
+FIRST = (
+    "kernels/",
+    "bulk/test_engines.py",
+    "test_tutorial.py",
+    "browser/",
+    "server/",
+    "cli/",
+    "test_docs.py",
+    "test_upkeep.py",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

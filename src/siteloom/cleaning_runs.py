@@ -1,41 +1,79 @@
 """The pages of a store without template: each version counted once in its site's segment table, then cleaned.
 
 A page is judged when all pages of its site are counted. So that it need not be parsed a second time, its
-segments wait in a temporary file meanwhile.
+segments wait in a temporary file meanwhile. What is done with the pages of a site, wherever they are from, is
+here, too: counting them in order, judging them, and what is written of them.
 """
 
 from __future__ import annotations
 
 import marshal
 import tempfile
+from array import array
+from dataclasses import dataclass, field
+from itertools import chain, islice
 from os import SEEK_END
 from typing import IO, TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from siteloom.cleaning import check_extractor, html_of, main_text_of, remove_template, text_of
+from siteloom.cleaning import (
+    are_repeated,
+    check_extractor,
+    html_of,
+    main_text_of,
+    remove_template,
+    text_of,
+)
 from siteloom.config import ParseSettings
 from siteloom.dom import parse
 from siteloom.model import Failure
-from siteloom.template import PageSegments, SegmentTable
+from siteloom.output import Column, Fields, ListOf
+from siteloom.template import (
+    NO_SEGMENTS,
+    LivingTime,
+    PageSegments,
+    SegmentTable,
+    blocks_by,
+    merged,
+)
+from siteloom.template.blocks import Segmenter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from siteloom.dom import Element
     from siteloom.model import Page
     from siteloom.store import BlockPart, Place, Store
-    from siteloom.template import Block, SegmentRule
+    from siteloom.template import Block, SegmentCounts, SegmentRule
 
 # Within so many pages no segment is old enough to be forgotten, so that counts of parts add up.
 _COUNTED_AT_A_TIME = 1_000
 
 # Temporary files are often in memory, so there is an end to this one: further pages are parsed again. It has
-# room for 35,000 pages such as those of SWDE.
+# room for 44,000 pages such as those of SWDE.
 _MOST_WAITING = 500_000_000  # bytes
 _LENGTH_BYTES = 4
+
+# The oldest that holds all that is in it: a file that is there may be read by another Python.
+_MARSHAL_FORMAT = 4
+
+_SHOWN_TEXTS = 3
 
 
 CleanedForm: TypeAlias = Literal["blocks", "text", "html", "main"]
 """What is made of a page: its text without template, that beside all its blocks, its HTML without template,
 or the main text that `main_text` finds, which needs an extra."""
+
+TREE_FORMS: tuple[CleanedForm, ...] = ("html", "main")
+"""Those that are made of the tree of a page, and not of its segments alone."""
+
+_BLOCK = Fields((Column("path"), Column("text"), Column("is_template", "flag")))
+CLEANED_COLUMNS: dict[CleanedForm, tuple[Column, ...]] = {
+    "blocks": (Column("url"), Column("text"), Column("blocks", ListOf(_BLOCK))),
+    "text": (Column("url"), Column("text")),
+    "html": (Column("url"), Column("html")),
+    "main": (Column("url"), Column("text")),
+}
+"""What is written of cleaned pages."""
 
 
 class CleanedPage(NamedTuple):
@@ -47,31 +85,180 @@ class CleanedPage(NamedTuple):
     text: str | None
     html: str | None
 
+    def row(self, form: CleanedForm) -> dict[str, object]:
+        """What is written of it."""
+        row: dict[str, object] = {"url": self.url, "text": self.text, "html": self.html}
+        if form == "blocks":
+            row["blocks"] = [
+                {"path": block.path, "text": block.text, "is_template": block.is_template}
+                for block in self.blocks
+            ]
+        return row
 
-class _Waiting:
-    """The segments of pages, by place, in a temporary file."""
+
+class Verdicts(NamedTuple):
+    """Of each segment of a page whether it is template, and for `main` whether other pages repeat it."""
+
+    template: Sequence[bool]
+    repeated: Sequence[bool]
+
+
+@dataclass(slots=True)
+class SiteTally:
+    """What was found on a site."""
+
+    pages: int = 0
+    blocks: int = 0
+    template_blocks: int = 0
+    characters: int = 0
+    template_characters: int = 0
+    texts: list[str] = field(default_factory=list)  # of template, from the first page with any
+
+    def add(self, blocks: tuple[Block, ...]) -> None:
+        """Count the blocks of a page."""
+        self.blocks += len(blocks)
+        template = [block.text for block in blocks if block.is_template]
+        self.template_blocks += len(template)
+        self.characters += sum(len(block.text) for block in blocks)
+        self.template_characters += sum(map(len, template))
+        if not self.texts:
+            self.texts = list(dict.fromkeys(template))[:_SHOWN_TEXTS]
+
+
+class Waiting:
+    """What waits in a file, each by the offset at which it was put."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self._offsets: dict[tuple[str, int, int], int] = {}
+        self.end = 0
+
+    def put(self, content: bytes) -> int:
+        """Let something wait."""
+        start = self._file.seek(0, SEEK_END)
+        self._file.write(len(content).to_bytes(_LENGTH_BYTES) + content)
+        self.end = self._file.tell()
+        return start
+
+    def get(self, start: int) -> bytes:
+        """What was put at an offset."""
+        self._file.seek(start)
+        return self._file.read(int.from_bytes(self._file.read(_LENGTH_BYTES)))
+
+
+class _WaitingPages:
+    """The URLs and the segments of pages, by place, in a temporary file."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._waiting = Waiting(file)
+        self._starts: dict[tuple[str, int, int], tuple[str, int]] = {}
 
     def put(self, place: Place, url: str, segments: PageSegments) -> None:
         """Let the segments of a page wait, as long as there is room."""
-        end = self._file.seek(0, SEEK_END)
-        if end < _MOST_WAITING:
-            self._offsets[place.file, place.offset, place.slot] = end
-            packed = marshal.dumps((url, *segments._replace(paths=[])))  # these were for counting
-            self._file.write(len(packed).to_bytes(_LENGTH_BYTES) + packed)
+        if self._waiting.end < _MOST_WAITING:
+            packed = pack_segments([segments._replace(paths=[])])  # these were for counting
+            self._starts[place.file, place.offset, place.slot] = url, self._waiting.put(packed)
 
     def get(self, file: str, offset: int, slot: int) -> tuple[str, PageSegments] | None:
         """The URL and the segments of the page at a place, if they wait."""
-        start = self._offsets.get((file, offset, slot))
-        if start is None:
+        found = self._starts.get((file, offset, slot))
+        if found is None:
             return None
-        self._file.seek(start)
-        length = int.from_bytes(self._file.read(_LENGTH_BYTES))
-        url, *segments = marshal.loads(self._file.read(length))  # noqa: S302 - written by this very process
-        return url, PageSegments(*segments)
+        url, start = found
+        (segments,) = unpack_segments(self._waiting.get(start))
+        assert isinstance(segments, PageSegments)
+        return url, segments
+
+
+def pack_segments(pages: Iterable[PageSegments | Failure]) -> bytes:
+    """The segments of pages, or why they have none, as few bytes."""
+    return marshal.dumps([_plain(page) for page in pages], _MARSHAL_FORMAT)
+
+
+def unpack_segments(packed: bytes) -> Iterator[PageSegments | Failure]:
+    """What `pack_segments` has packed."""
+    for found in marshal.loads(packed):  # noqa: S302 - written by this very program
+        if len(found) == len(PageSegments._fields):
+            keys, paths, lengths, texts, blocks, block_paths = found
+            yield PageSegments(
+                _numbers("Q", keys),
+                _numbers("Q", paths),
+                _numbers("I", lengths),
+                texts,
+                _numbers("I", blocks),
+                block_paths,
+            )
+        else:
+            yield Failure(*found)
+
+
+def _plain(page: PageSegments | Failure) -> tuple[object, ...]:
+    if isinstance(page, Failure):
+        return page.url, page.reason, page.detail
+    return (
+        array("Q", page.keys).tobytes(),
+        array("Q", page.paths).tobytes(),
+        array("I", page.lengths).tobytes(),
+        page.texts,
+        array("I", page.blocks).tobytes(),
+        page.block_paths,
+    )
+
+
+def _numbers(kind: Literal["Q", "I"], content: bytes) -> list[int]:
+    return array(kind, content).tolist()
+
+
+def page_segments(page: Page, limits: ParseSettings, segmenter: Segmenter) -> PageSegments | Failure:
+    """The segments of a page, or why it has none."""
+    root = parse(page, limits, collect_ids=False)
+    return root if isinstance(root, Failure) else segmenter.segments(root)
+
+
+def count_pages(pages: Iterable[PageSegments | Failure]) -> SegmentCounts:
+    """The counts of some pages, so few that nothing is forgotten; those without segments add nothing."""
+    table = SegmentTable(living=None)
+    for page in pages:
+        if not isinstance(page, Failure):
+            table.count(page)
+    return table.counts()
+
+
+def count_site(pages: Iterable[PageSegments | Failure]) -> SegmentCounts:
+    """The counts of all versions of a site's pages, in the order in which they came; as a store has them."""
+    counts = NO_SEGMENTS
+    left = iter(pages)
+    for first in left:
+        some = chain([first], islice(left, _COUNTED_AT_A_TIME - 1))
+        counts = merged(counts, count_pages(some), LivingTime())
+    return counts
+
+
+def judge(segments: PageSegments, table: SegmentTable, form: CleanedForm) -> Verdicts:
+    """What a form that is made of trees needs to know of the segments of a page."""
+    return Verdicts(table.marks(segments), are_repeated(segments, table) if form == "main" else ())
+
+
+def clean_segments(site: str, url: str, segments: PageSegments, table: SegmentTable) -> CleanedPage:
+    """A page as text and blocks."""
+    blocks = table.judged(segments)
+    return CleanedPage(site, url, blocks, text_of(blocks), None)
+
+
+def clean_tree(
+    site: str,
+    url: str,
+    root: Element,
+    segments: PageSegments,
+    verdicts: Verdicts,
+    rule: SegmentRule,
+    form: CleanedForm,
+) -> CleanedPage:
+    """A page in a form that is made of its tree, which is of no use afterwards."""
+    blocks = blocks_by(rule, segments, verdicts.template)
+    if form == "main":
+        return CleanedPage(site, url, (), main_text_of(root, segments, blocks, verdicts.repeated), None)
+    remove_template(root, segments, blocks)
+    return CleanedPage(site, url, blocks, None, html_of(root))
 
 
 def clean_store(
@@ -91,12 +278,12 @@ def clean_store(
         check_extractor()
     for name in [found.name for found in store.sites()] if site is None else [site]:
         with tempfile.TemporaryFile(prefix="siteloom-") as file:
-            waiting = _Waiting(file) if form in ("text", "blocks") else None
+            waiting = None if form in TREE_FORMS else _WaitingPages(file)
             _count(store, name, limits, waiting, counted)
             table = segment_table(store, name, rule)
             for block in store.newest_blocks(name):
                 for found in _block_pages(store, block, waiting):
-                    yield _cleaned(found, name, table, form, limits)
+                    yield _cleaned(found, name, table, rule, form, limits)
 
 
 def count_versions(
@@ -118,30 +305,31 @@ def _count(
     store: Store,
     site: str,
     limits: ParseSettings,
-    waiting: _Waiting | None,
+    waiting: _WaitingPages | None,
     advance: Callable[[int], None],
 ) -> None:
+    segmenter = Segmenter()
+
+    def segments_at(places: Sequence[Place]) -> Iterator[PageSegments | Failure]:
+        for place, page in zip(places, store.pages_in(places), strict=True):
+            found = page_segments(page, limits, segmenter)
+            if waiting is not None and not isinstance(found, Failure):
+                waiting.put(place, page.url, found)
+            yield found
+            advance(1)
+
     while True:
         counted = store.counted_segments(site)
         versions = store.uncounted_versions(site, counted.counted_to, _COUNTED_AT_A_TIME)
         if not versions:
             return
-        table = SegmentTable(living=None)
-        pages = store.pages_in(version.place for version in versions)
-        for version, page in zip(versions, pages, strict=True):
-            root = parse(page, limits, collect_ids=False)
-            if not isinstance(root, Failure):
-                segments = table.segments_of(root)
-                table.count(segments)
-                if waiting is not None:
-                    waiting.put(version.place, page.url, segments)
-            advance(1)
+        counts = count_pages(segments_at([version.place for version in versions]))
         # If another process was faster, what it left is counted in the next round.
-        store.add_segments(site, table.counts(), counted=counted, counted_to=versions[-1].id)
+        store.add_segments(site, counts, counted=counted, counted_to=versions[-1].id)
 
 
 def _block_pages(
-    store: Store, block: BlockPart, waiting: _Waiting | None
+    store: Store, block: BlockPart, waiting: _WaitingPages | None
 ) -> Iterator[Page | tuple[str, PageSegments]]:
     """The pages of a block, or their URLs and segments where these wait."""
     found = {
@@ -156,21 +344,16 @@ def _cleaned(
     page: Page | tuple[str, PageSegments],
     site: str,
     table: SegmentTable,
+    rule: SegmentRule,
     form: CleanedForm,
     limits: ParseSettings,
 ) -> CleanedPage | Failure:
     if isinstance(page, tuple):
-        url, segments = page
-        blocks = table.judged(segments)
-        return CleanedPage(site, url, blocks, text_of(blocks), None)
+        return clean_segments(site, *page, table)
     root = parse(page, limits, collect_ids=False)
     if isinstance(root, Failure):
         return root
-    if form == "main":
-        return CleanedPage(site, page.url, (), main_text_of(root, table), None)
     segments = table.segments_of(root)
-    blocks = table.judged(segments)
-    if form == "html":
-        remove_template(root, segments, blocks)
-        return CleanedPage(site, page.url, blocks, None, html_of(root))
-    return CleanedPage(site, page.url, blocks, text_of(blocks), None)
+    if form not in TREE_FORMS:
+        return clean_segments(site, page.url, segments, table)
+    return clean_tree(site, page.url, root, segments, judge(segments, table, form), rule, form)

@@ -60,8 +60,13 @@ def path_signature(paths: NDArray[np.uint64]) -> bytes | None:
     """A signature made in the same way from a page's paths, given as hashes; None if there are none."""
     if not paths.size:
         return None
-    least = _mixed(paths[:, np.newaxis] ^ _SEEDS).min(axis=0)
-    return (_mixed(least) & np.uint64(0xFF)).astype(np.uint8).tobytes()
+    return (_mixed(least_hashes(paths, _SEEDS)) & np.uint64(0xFF)).astype(np.uint8).tobytes()
+
+
+def least_hashes(paths: NDArray[np.uint64], seeds: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The min-hashes of paths, of which there must be some: for each seed the least hash of any."""
+    least: NDArray[np.uint64] = _mixed(paths[:, np.newaxis] ^ seeds).min(axis=0)
+    return least
 
 
 def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:

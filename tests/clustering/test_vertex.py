@@ -11,7 +11,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from siteloom.clustering import vertex
-from siteloom.clustering.vertex import SignatureClustering, assign, cluster_signatures, pages_needed
+from siteloom.clustering.vertex import (
+    SignatureClustering,
+    assign,
+    cluster_signatures,
+    group_signatures,
+    pages_needed,
+)
 from siteloom.kernels.masks import best_masks, commit_to_best
 from siteloom.signature import Mask
 
@@ -262,3 +268,26 @@ def test_variants_of_ten_templates_are_ten_clusters() -> None:
     found = cluster_signatures([changed(templates[n % 10], change) for n, change in enumerate(changes)])
     assert sorted(member_sets(found)) == [list(range(n, 3_000, 10)) for n in range(10)]
     assert found.plain_coverage < found.coverage == 1.0
+
+
+@given(some_signatures | repeated, st.integers(0, 3), st.randoms())
+@settings(max_examples=40, deadline=None)
+def test_counted_signatures_are_grouped_as_the_pages_that_have_them(
+    signatures: list[bytes], without: int, dice: random.Random
+) -> None:
+    pages: list[bytes | None] = [*signatures, *[None] * without]
+    dice.shuffle(pages)
+    whole = cluster_signatures(pages)
+    counts = sorted(Counter(signatures).items())
+    distinct = np.array([int.from_bytes(signature) for signature, _ in counts], np.uint64)
+    groups = group_signatures(distinct, np.array([count for _, count in counts]), len(pages))
+    accepted: dict[int, list[bytes]] = {}
+    for (signature, _), group in zip(counts, groups.of_signature.tolist(), strict=True):
+        accepted.setdefault(group, []).append(signature)
+    assert {
+        (tuple(accepted[group]), mask, mask_pages)
+        for group, (mask, mask_pages) in enumerate(zip(groups.masks, groups.mask_pages, strict=True))
+    } == {(cluster.accepted, cluster.mask, cluster.mask_pages) for cluster in whole.clusters}
+    left = {page for page in whole.unclustered if pages[page] is not None}
+    assert {pages[page] for page in left} == set(accepted.get(-1, ()))
+    assert groups.plainly_grouped == round(whole.plain_coverage * len(pages))

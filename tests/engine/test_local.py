@@ -91,7 +91,7 @@ def test_an_error_at_the_start_and_a_result_that_cannot_be_sent_are_told() -> No
 # ---- processes that die
 
 
-def test_a_process_that_dies_loses_one_step_and_nothing_else() -> None:
+def test_a_step_at_which_processes_die_twice_is_lost_and_nothing_else() -> None:
     shards = [[1, 2], [3, DEADLY, 5, FATAL, 7], [8], [DEADLY], [9, 10]]
     found = dict(run(works.squares, shards, range(5), 2))
     killed = -len("was ended by SIGKILL")
@@ -116,8 +116,11 @@ def test_if_processes_die_one_after_the_other_it_is_an_error(shard: list[int]) -
     )
 
 
-def test_a_process_that_dies_once_at_no_step_loses_nothing(tmp_path: Path) -> None:
-    found = dict(run(works.dies_once(tmp_path / "marker"), SHARDS, ALL, 2))
+@pytest.mark.parametrize("dies", [works.dies_once, works.dies_once_at_a_step])
+def test_a_process_that_dies_once_loses_nothing(
+    dies: Callable[[Path], Callable[[], Any]], tmp_path: Path
+) -> None:
+    found = dict(run(dies(tmp_path / "marker"), SHARDS, ALL, 2))
     assert (tmp_path / "marker").exists()
     assert found == {number: [one * one for one in SHARDS[number]] for number in ALL}
 

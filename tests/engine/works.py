@@ -89,17 +89,29 @@ def dies_once(marker: Path) -> Callable[[], Work[Numbers, list[int]]]:
 
 
 def _start_that_dies(marker: Path) -> Work[Numbers, list[int]]:
-    if _is_first(marker):
+    if is_first(marker):
         os.kill(os.getpid(), signal.SIGKILL)
     return _squares
 
 
-def _is_first(marker: Path) -> bool:
+def is_first(marker: Path) -> bool:
     try:
         marker.touch(exist_ok=False)
     except FileExistsError:
         return False
     return True
+
+
+def dies_once_at_a_step(marker: Path) -> Callable[[], Work[Numbers, list[int]]]:
+    """Dies in the midst of a shard, but only once."""
+    return partial(partial, _squares_unless_first, marker)
+
+
+def _squares_unless_first(marker: Path, shard: Numbers, lost: Lost, step: Step) -> list[int]:
+    step(1)
+    if is_first(marker):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return _squares(shard, lost, step)
 
 
 def dies_while_answering(marker: Path) -> Callable[[], Work[Numbers, bytes]]:
@@ -108,7 +120,7 @@ def dies_while_answering(marker: Path) -> Callable[[], Work[Numbers, bytes]]:
 
 def _answer_too_long(marker: Path, shard: Numbers, lost: Lost, step: Step) -> bytes:
     step(0)
-    if shard == [1] and _is_first(marker):
+    if shard == [1] and is_first(marker):
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGKILL)).start()
     return bytes([shard[0]]) * 4_000_000 if 0 not in lost.steps else b""
 

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
 
 from siteloom.model import Page, Seed
-from siteloom.redundancy.known_pages import LEAST_PAGES, KnownPages, NoOverlap, known_pages
+from siteloom.redundancy.alignment import Pairs
+from siteloom.redundancy.known_pages import (
+    LEAST_PAGES,
+    KnownPages,
+    NoOverlap,
+    ShownRecords,
+    known_pages,
+    known_records,
+    shown_records,
+)
 
 from . import sites
 from .test_alignment import listed, true_pairs
 
 
 def found(seeds: list[Seed], pages: list[Page]) -> KnownPages:
-    known = known_pages(seeds, sites.texts_of(pages), sites.CORE)
+    known = known_pages(known_records(seeds, sites.CORE), sites.texts_of(pages))
     assert isinstance(known, KnownPages), known
     return known
 
 
 def reason(seeds: list[Seed], pages: list[Page]) -> str:
-    known = known_pages(seeds, sites.texts_of(pages), sites.CORE)
+    known = known_pages(known_records(seeds, sites.CORE), sites.texts_of(pages))
     assert isinstance(known, NoOverlap)
     return known.reason
 
@@ -110,3 +120,29 @@ def test_no_two_attributes_stand_at_the_same_rows() -> None:
             if slot.is_believed:
                 taken[known.positions.rows_at(slot.position)] += 1
     assert taken.max() == 1
+
+
+def shown_pairs(found: ShownRecords | Pairs) -> set[tuple[int, int]]:
+    return set(zip(found.page.tolist(), found.record.tolist(), strict=True))
+
+
+def test_what_pages_show_is_told_of_each_by_itself_and_has_all_that_is_found_on_their_site() -> None:
+    records = known_records(sites.seeds(), sites.CORE)
+    pages = [*sites.pages(), *map(sites.list_page, range(5))]
+    shown = shown_records(records, sites.texts_of(pages))
+    assert np.all(shown.bits > math.log2(records.table.records))
+    for number, page in enumerate(pages):
+        alone = shown_records(records, sites.texts_of([page]))
+        assert {(number, record) for _, record in shown_pairs(alone)} == {
+            pair for pair in shown_pairs(shown) if pair[0] == number
+        }
+    known = known_pages(records, sites.texts_of(pages))
+    assert isinstance(known, KnownPages)
+    assert len(known.pages) == 30
+    assert shown_pairs(known.pairs) <= shown_pairs(shown)
+
+
+def test_pages_about_other_things_show_nothing() -> None:
+    records = known_records(sites.seeds(sites.EVERY[40:]), sites.CORE)
+    assert shown_pairs(shown_records(records, sites.texts_of(sites.pages()))) == set()
+    assert shown_pairs(shown_records(records, sites.texts_of([]))) == set()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from siteloom.model import Page, Seed
 from siteloom.redundancy.alignment import Pairs
-from siteloom.redundancy.known_pages import KnownPages, known_pages
+from siteloom.redundancy.known_pages import KnownPages, known_pages, known_records
 from siteloom.redundancy.slots import kappa, shuffled
 
 from . import sites
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 
 def known(pages: Sequence[Page], seeds: Sequence[Seed] | None = None) -> KnownPages:
-    found = known_pages(sites.seeds() if seeds is None else seeds, sites.texts_of(pages), sites.CORE)
+    found = known_pages(
+        known_records(sites.seeds() if seeds is None else seeds, sites.CORE), sites.texts_of(pages)
+    )
     assert isinstance(found, KnownPages), found
     return found
 

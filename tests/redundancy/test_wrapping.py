@@ -9,7 +9,7 @@ import pytest
 
 from siteloom.learning import check_example, learn
 from siteloom.model import Attribute, Example, Page, Seed
-from siteloom.redundancy.known_pages import KnownPages, known_pages
+from siteloom.redundancy.known_pages import KnownPages, known_pages, known_records
 from siteloom.redundancy.wrapping import Wrapped, wrapped
 
 from . import sites
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 
 def outcome(pages: Sequence[Page], seeds: Sequence[Seed] | None = None, schema: Schema = None) -> Wrapped:
-    known = known_pages(sites.seeds() if seeds is None else seeds, sites.texts_of(pages), sites.CORE)
+    known = known_pages(
+        known_records(sites.seeds() if seeds is None else seeds, sites.CORE), sites.texts_of(pages)
+    )
     assert isinstance(known, KnownPages), known
     return wrapped(known, pages, schema)
 

@@ -75,6 +75,17 @@ class OutputFolder:
             raise OutputError(f"{self.shown}/{name} cannot be read: {error.strerror or error}.") from error
         return found
 
+    def read_all(self, names: Sequence[str]) -> list[bytes]:
+        """The contents of files that are there; of a place elsewhere many are asked for at a time."""
+        files, folder = self._files()
+        all_found = files.cat_ranges([f"{folder}/{name}" for name in names], None, None)
+        contents: list[bytes] = []
+        for name, found in zip(names, all_found, strict=True):
+            if isinstance(found, Exception):
+                raise OutputError(f"{self.shown}/{name} cannot be read: {found}.") from found
+            contents.append(found)
+        return contents
+
     def names(self, folder: str = "") -> list[str]:
         """The names of what is in a folder of it, sorted."""
         files, root = self._files()

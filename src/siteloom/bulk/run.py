@@ -35,6 +35,7 @@ _RUN = "_run"
 _PLAN = f"{_RUN}/plan.json"
 _SUCCESS = "_SUCCESS"
 _FAILURES = "_failures"
+_MARK = ".json"
 
 FAILURE_COLUMNS = (Column("url"), Column("reason"), Column("detail"))
 """What is told of a failure."""
@@ -119,8 +120,12 @@ class Outbox:
         folder = site_folder(site)
         count = self._files.get(folder, 0)
         self._files[folder] = count + 1
-        further = f"-{count}" if count else ""
-        self._folder.write_rows(f"{folder}/{self._stage}-{self.number:08}{further}.parquet", table)
+        # By their names they are in the order in which they were written.
+        self._folder.write_rows(f"{folder}/{self._stage}-{self.number:08}-{count:06}.parquet", table)
+
+    def keep(self, shard: int, content: bytes) -> None:
+        """Keep something for the work on a shard in a later stage, which finds it with `BulkRun.kept`."""
+        self._folder.write(_kept_name(self._stage, shard), content)
 
     def close(self, schema: Any) -> Counts:
         """Write the rows that were sent, the failures, and in the end the mark; returns what it says."""
@@ -133,8 +138,23 @@ class Outbox:
             table = arrow_table(arrow_schema(FAILURE_COLUMNS), map(asdict, self.failures))
             self._folder.write_rows(f"{_FAILURES}/{self._stage}-{self.number:08}.parquet", table)
         mark = {"rows": len(self._rows), "failures": len(self.failures), "counts": self.counts}
-        self._folder.write(f"{name}.json", as_json(mark))
+        self._folder.write(f"{name}{_MARK}", as_json(mark))
         return mark
+
+
+class Kept(NamedTuple):
+    """What a stage has kept for shards, which any process can read."""
+
+    folder: OutputFolder
+    stage: str
+
+    def read(self, shard: int) -> bytes | None:
+        """What was kept for a shard, if anything was."""
+        return self.folder.read(_kept_name(self.stage, shard))
+
+
+def _kept_name(stage: str, shard: int) -> str:
+    return f"{_RUN}/{stage}/for-{shard:08}"
 
 
 class _Stage(NamedTuple):
@@ -196,6 +216,7 @@ class BulkRun:
         self._parts = parts
         self._on_stage = on_stage
         self._schemas: dict[str, Any] = {}
+        self._done: dict[str, dict[int, Counts]] = {}
         plan = folder.read(_PLAN)
         if plan is None and folder.names():
             raise OutputError(f"{folder.shown} holds something else already: give another -o.")
@@ -234,18 +255,21 @@ class BulkRun:
         return [found[number]["counts"] for number in sorted(numbered)]
 
     def parts(
-        self, stage: str, start: Callable[[], PartStage], *, of: str, schema: Any = None
+        self, stage: str, start: Callable[[], PartStage], *, of: str | Sequence[str], schema: Any = None
     ) -> list[Counts]:
-        """Do a stage on the parts of the rows that another has sent, and give what each has counted."""
-        marks = self._marks(of)
-        files = [f"{_RUN}/{of}/{number:08}.parquet" for number in sorted(marks) if marks[number]["rows"]]
+        """Do a stage on the parts of the rows that another has sent, and give what each has counted.
+
+        It may be the rows of several stages, if they have one schema.
+        """
+        stages = [of] if isinstance(of, str) else of
+        marks = {(one, number): mark for one in stages for number, mark in sorted(self._marks(one).items())}
+        files = [f"{_RUN}/{one}/{number:08}.parquet" for (one, number), mark in marks.items() if mark["rows"]]
         found = self._marks(stage)
         left = [part for part in range(self._parts) if part not in found]
         advance = self._on_stage(stage, self._parts, len(found))
         work = partial(_PartWork, self._stage(stage, schema), start)
-        rows = Rows(self._folder, files, self._schemas[of])
-        done = dict(self._engine.regroup(work, rows, left, advance)) if files else {}
-        found.update(done)
+        rows = Rows(self._folder, files, self._schemas[stages[0]])
+        found.update(self._engine.regroup(work, rows, left, advance))
         return [found[part]["counts"] for part in sorted(found)]
 
     def sent(self, stage: str) -> Iterator[Any]:
@@ -256,6 +280,10 @@ class BulkRun:
             for number in sorted(marks)
             if marks[number]["rows"]
         )
+
+    def kept(self, stage: str) -> Kept:
+        """What a stage has kept for shards."""
+        return Kept(self._folder, stage)
 
     def failures(self) -> Iterator[Failure]:
         """All failures of the run, in the order of the shards."""
@@ -276,11 +304,13 @@ class BulkRun:
         return _Stage(self._folder, name, self._parts, schema)
 
     def _marks(self, stage: str) -> dict[int, Counts]:
-        """What is done of a stage."""
-        numbers = [name.removesuffix(".json") for name in self._folder.names(f"{_RUN}/{stage}")]
-        contents = {
-            int(number): self._folder.read(f"{_RUN}/{stage}/{number}.json")
-            for number in numbers
-            if number.isdigit()
-        }
-        return {number: json.loads(content) for number, content in contents.items() if content is not None}
+        """What is done of a stage. It is read once: there may be very many."""
+        if stage not in self._done:
+            folder = f"{_RUN}/{stage}"
+            names = [name for name in self._folder.names(folder) if name.endswith(_MARK)]
+            contents = self._folder.read_all([f"{folder}/{name}" for name in names])
+            self._done[stage] = {
+                int(name.removesuffix(_MARK)): json.loads(content)
+                for name, content in zip(names, contents, strict=True)
+            }
+        return self._done[stage]

@@ -51,15 +51,22 @@ def main_text(page: Page, table: SegmentTable) -> str:
     root = parse(page, collect_ids=False)
     if isinstance(root, Failure):
         raise UnreadablePage(root.url, root.reason)
-    return main_text_of(root, table)
+    segments = table.segments_of(root)
+    return main_text_of(root, segments, table.judged(segments), are_repeated(segments, table))
 
 
-def main_text_of(root: Element, table: SegmentTable) -> str:
-    """The same of a page that is parsed already; its tree is of no use afterwards."""
+def are_repeated(page: PageSegments, table: SegmentTable) -> list[bool]:
+    """Of each segment of a page whether it stands on so many pages that it is part of none of them."""
+    return [table.pages_with(key) >= _REPEATED_PAGES for key in page.keys]
+
+
+def main_text_of(
+    root: Element, segments: PageSegments, by_template: Sequence[Block], repeated: Sequence[bool]
+) -> str:
+    """The same of a page that is parsed and judged already; its tree is of no use afterwards."""
     from trafilatura import extract  # noqa: PLC0415 - an extra
 
-    segments = table.segments_of(root)
-    blocks = _blocks(segments, table)
+    blocks = _blocks(segments, by_template, repeated)
     title = _words(root.findtext(".//title") or "")
     remove_template(root, segments, blocks)
     text = extract(html_of(root), include_comments=False) or ""
@@ -82,19 +89,18 @@ def check_extractor() -> None:
         raise SiteloomError(f"{feature} needs trafilatura, which cannot be imported: {reason}.") from error
 
 
-def _blocks(segments: PageSegments, table: SegmentTable) -> Sequence[Block]:
+def _blocks(
+    segments: PageSegments, by_template: Sequence[Block], repeated: Sequence[bool]
+) -> Sequence[Block]:
     """The blocks of a page, where what is repeated counts as template; unless the page itself is repeated."""
-    by_template = table.judged(segments)
-    marked = zip(marks_in_order(segments, by_template), segments.keys, strict=True)
-    by_pages = marked_blocks(
-        segments, [mark or table.pages_with(key) >= _REPEATED_PAGES for mark, key in marked]
-    )
-    own = repeated = 0
+    marked = zip(marks_in_order(segments, by_template), repeated, strict=True)
+    by_pages = marked_blocks(segments, [any(marks) for marks in marked])
+    own = of_others = 0
     for block, same in zip(by_template, by_pages, strict=True):
         if not block.is_template:
             own += len(block.text)
-            repeated += len(same.text) if same.is_template else 0
-    return by_template if repeated > _SEEN_BEFORE * own else by_pages
+            of_others += len(same.text) if same.is_template else 0
+    return by_template if of_others > _SEEN_BEFORE * own else by_pages
 
 
 def _headline(title: str, blocks: Sequence[Block]) -> str:

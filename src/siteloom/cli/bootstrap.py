@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from siteloom.cli.bulk import EngineChoice, EngineOption, MasterOption, SparkConfOption, bulk_run, finished
 from siteloom.cli.change_words import named, plural, say_wrapped
 from siteloom.cli.evidence_words import evidence_row, say_verdicts, show_evidence
 from siteloom.cli.files import as_lines, check_text_file, write_text
@@ -21,8 +22,8 @@ from siteloom.cli.known_records import (
 )
 from siteloom.cli.schema_file import SchemaOption, read_schema
 from siteloom.cli.shell import Shell
-from siteloom.cli.sources import SourcesArgument, pages_of, say_unread
-from siteloom.errors import UsageError
+from siteloom.cli.sources import SourcesArgument, pages_of, say_unread, why_no_page
+from siteloom.errors import SourceError, UsageError
 from siteloom.output import STANDARD_OUTPUT, Column, check_destination, flat_for
 
 if TYPE_CHECKING:
@@ -130,18 +131,26 @@ def run(
             "--output",
             "-o",
             metavar="FILE",
-            help="With a SOURCE, write its wrapper here, as JSON; else what came of each site.",
+            help="With a SOURCE, write its wrapper here, as JSON; else what came of each site. With "
+            "--engine, a folder for both.",
         ),
     ] = None,
+    engine: EngineOption = None,
+    master: MasterOption = None,
+    spark_conf: SparkConfOption = None,
 ) -> None:
     """Wrap sites from records that are known from elsewhere, without any annotation.
 
     A SOURCE is one site, whose wrapper goes to -o. Without, the sites of the workspace are tried in rounds:
     the records of those that can be wrapped join the seeds, and help to wrap others. Stopped or killed, the
-    same command goes on.
+    same command goes on. With --engine, sources are whole crawls, and each of their sites is tried once.
     """
+    choice = EngineChoice(engine, master, spark_conf)
     if withdraw is not None:
-        others = (sources, seeds, core, several, rename, schema, site, rounds, suggestions, evidence, output)
+        others = (
+            *(sources, seeds, core, several, rename, schema, site, rounds, suggestions, evidence, output),
+            choice.is_bulk,
+        )
         if any(others):
             raise UsageError("--withdraw takes a site back, and goes with no other choice.")
         _withdraw(shell, withdraw)
@@ -159,6 +168,15 @@ def run(
         _checked_schema(schema, method),
         _checked_method(method),
     )
+    if choice.is_bulk:
+        if site or rounds is not None or suggestions is not None or evidence is not None:
+            raise UsageError(
+                "--site, --rounds, --suggestions and --evidence do not go with --engine: leave them out."
+            )
+        if seeds is None:
+            raise UsageError(f"With --engine {engine}, bootstrap needs --seeds FILE with known records.")
+        _bootstrap_crawl(shell, choice, sources, wanted, output)
+        return
     if sources:
         if site or rounds is not None:
             raise UsageError("A SOURCE is one site that is tried once: leave out --site and --rounds.")
@@ -321,6 +339,41 @@ def _evidence_rows(found: Bootstrapped, known: Sequence[Seed]) -> Iterator[dict[
 def _example_row(example: Example) -> dict[str, Any]:
     row: dict[str, Any] = {"url": example.page.url, "values": example.values}
     return {**row, "nodes": example.nodes} if example.nodes else row
+
+
+# ---- a crawl
+
+
+def _bootstrap_crawl(
+    shell: Shell, choice: EngineChoice, sources: list[str] | None, wanted: _Wanted, output: str | None
+) -> None:
+    from siteloom.bulk import bootstrap_in_bulk
+
+    known = _read_seeds(shell, wanted)
+    _check_schema_names(wanted.schema, set[str]().union(*(seed.values for seed in known)))
+    by = (wanted.core, wanted.schema, wanted.method)
+    with bulk_run(shell, choice, sources, output, (NAME, known, by)) as (run, shards):
+        counts = finished(shell, run, output) or bootstrap_in_bulk(run, shards, known, *by)
+    say_unread(shell, counts["failed"])
+    outcomes, told = counts["outcomes"], counts["sites"]
+    if not told:
+        why = why_no_page(failed=bool(counts["failed"]), skipped=counts["skipped"])
+        raise SourceError(f"No page could be read: {why}.")
+    columns = ("site", "outcome", "seeds", "pages")
+    shell.show("Sites", columns, [[one[name] for name in columns] for one in told])
+    others = sum(outcomes.values()) - len(told)
+    if others:
+        shell.say(f"And {plural(others, 'other site')}: {output} tells of all.")
+    shell.say(", ".join(f"{name}: {count:,}" for name, count in outcomes.items()))
+    for one in told:
+        if one["outcome"] == "failed":
+            say_wrapped(shell, f"{one['site']} failed: {one['reason']}")
+    if not outcomes["wrapped"]:
+        shell.warn(f"No site could be wrapped. {told[0]['site']}: {told[0]['reason']}")
+        raise typer.Exit(1)
+    shell.say("To have the records, with the same sources:")
+    of_crawl = shlex.join(sources or ())
+    shell.say(f"  siteloom extract {of_crawl} --wrapper {shlex.quote(output or '')} -o FILE")
 
 
 # ---- a workspace

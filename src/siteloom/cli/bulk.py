@@ -86,7 +86,7 @@ def bulk_run(
     if output is None or output == STANDARD_OUTPUT or output.lower().endswith(_FILE_SUFFIXES):
         raise UsageError(f"--engine {choice.engine} writes a folder of Parquet files: give -o FOLDER.")
     folder = OutputFolder(output if "://" in output else str(Path(output).absolute()))
-    opened = open_sources(sources, shell.settings.pages)
+    opened = [_at_full_path(shell, source) for source in open_sources(sources, shell.settings.pages)]
     shards = [shard for source in opened for shard in source.shards()]
     files = (file for source in opened for file in source_files(source))
     of = fingerprint(asked, shards, files)
@@ -97,6 +97,17 @@ def bulk_run(
             return shown.enter_context(shell.stepping(stage.capitalize(), steps, done))
 
         yield BulkRun(engine, folder, of, part_count(len(shards)), on_stage), shards
+
+
+def _at_full_path(shell: Shell, source: PageSource) -> PageSource:
+    """A source as workers find it, which are in folders of their own."""
+    from siteloom.pages import open_source
+    from siteloom.pages.source import place_on_disk
+
+    path = place_on_disk(source)
+    if path is None or path.is_absolute():
+        return source
+    return open_source(path.absolute(), shell.settings.pages)
 
 
 def finished(shell: Shell, run: BulkRun, output: str | None) -> Counts | None:

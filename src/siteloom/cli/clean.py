@@ -5,54 +5,24 @@ from __future__ import annotations
 import json
 from collections import Counter
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 
+from siteloom.cli.bulk import EngineChoice, EngineOption, MasterOption, SparkConfOption, bulk_run, finished
 from siteloom.cli.change_words import plural, shortened
 from siteloom.cli.shell import OutputOption, Shell
-from siteloom.cli.sources import SourcesArgument, nothing_read, say_unread, stored_pages
-from siteloom.errors import UsageError
-from siteloom.output import Column, Fields, ListOf, check_destination, open_output
+from siteloom.cli.sources import SourcesArgument, nothing_read, say_unread, stored_pages, why_no_page
+from siteloom.errors import SourceError, UsageError
+from siteloom.output import check_destination, open_output
 
 if TYPE_CHECKING:
-    from siteloom.cleaning_runs import CleanedForm, CleanedPage
-    from siteloom.template import Block, SegmentRule
+    from siteloom.cleaning_runs import CleanedForm, CleanedPage, SiteTally
+    from siteloom.template import SegmentRule
 
 NAME = "clean"
 
-_BLOCK = Fields((Column("path"), Column("text"), Column("is_template", "flag")))
-_COLUMNS: dict[CleanedForm, tuple[Column, ...]] = {
-    "blocks": (Column("url"), Column("text"), Column("blocks", ListOf(_BLOCK))),
-    "text": (Column("url"), Column("text")),
-    "html": (Column("url"), Column("html")),
-    "main": (Column("url"), Column("text")),
-}
-
-_SHOWN_TEXTS = 3
 _SHOWN_CHARACTERS = 30
-
-
-@dataclass(slots=True)
-class _SiteTally:
-    """What was found on a site."""
-
-    pages: int = 0
-    blocks: int = 0
-    template_blocks: int = 0
-    characters: int = 0
-    template_characters: int = 0
-    texts: list[str] = field(default_factory=list)  # of template, from the first page with any
-
-    def add(self, blocks: tuple[Block, ...]) -> None:
-        self.blocks += len(blocks)
-        template = [block.text for block in blocks if block.is_template]
-        self.template_blocks += len(template)
-        self.characters += sum(len(block.text) for block in blocks)
-        self.template_characters += sum(map(len, template))
-        if not self.texts:
-            self.texts = list(dict.fromkeys(template))[:_SHOWN_TEXTS]
 
 
 def run(
@@ -80,6 +50,9 @@ def run(
     site: Annotated[
         str | None, typer.Option("--site", metavar="NAME", help="Only the pages of this site.")
     ] = None,
+    engine: EngineOption = None,
+    master: MasterOption = None,
+    spark_conf: SparkConfOption = None,
 ) -> None:
     """Clean pages of their template: the text that is on them because of their site.
 
@@ -88,7 +61,7 @@ def run(
     cleaned. Without -o it shows what was found.
     """
     from siteloom.cleaning import check_extractor
-    from siteloom.cleaning_runs import CleanedForm, clean_store
+    from siteloom.cleaning_runs import CLEANED_COLUMNS, CleanedForm, SiteTally, clean_store
     from siteloom.model import Failure
     from siteloom.template import SegmentRule
 
@@ -96,16 +69,22 @@ def run(
     checked_rule = cast("SegmentRule", _one_of(rule, "--rule", get_args(SegmentRule)))
     if checked_form == "main":
         check_extractor()
+    choice = EngineChoice(engine, master, spark_conf)
+    if choice.is_bulk:
+        if site is not None:
+            raise UsageError("--site does not go with --engine: leave it out.")
+        _clean_in_bulk(shell, choice, sources, output, checked_form, checked_rule)
+        return
     if output is not None:
         check_destination(output)
     failures: Counter[str] = Counter()
-    sites: dict[str, _SiteTally] = {}
+    sites: dict[str, SiteTally] = {}
     with stored_pages(shell, sources) as store, ExitStack() as open_until_done:
         if site is not None and site not in (known := [found.name for found in store.sites()]):
             among = ", ".join(known[:5]) or "none at all"
             raise UsageError(f"There is no site {site} among the pages: there are {among}.")
         looked_at = open_until_done.enter_context(shell.counting("Looking at"))
-        columns = _COLUMNS[checked_form]
+        columns = CLEANED_COLUMNS[checked_form]
         writer = None if output is None else open_until_done.enter_context(open_output(output, columns))
         for cleaned in clean_store(
             store,
@@ -119,7 +98,7 @@ def run(
             if isinstance(cleaned, Failure):
                 failures[cleaned.reason] += 1
                 continue
-            tally = sites.setdefault(cleaned.site, _SiteTally())
+            tally = sites.setdefault(cleaned.site, SiteTally())
             tally.pages += 1
             if writer is None or output is None:
                 tally.add(cleaned.blocks)
@@ -143,17 +122,37 @@ def _one_of(given: str, option: str, known: tuple[str, ...]) -> str:
 
 
 def _row(page: CleanedPage, form: CleanedForm, *, is_flat: bool) -> dict[str, object]:
-    row: dict[str, object] = {"url": page.url, "text": page.text, "html": page.html}
-    if form == "blocks":
-        blocks = [
-            {"path": block.path, "text": block.text, "is_template": block.is_template}
-            for block in page.blocks
-        ]
-        row["blocks"] = json.dumps(blocks, ensure_ascii=False) if is_flat else blocks
+    row = page.row(form)
+    if is_flat and form == "blocks":
+        row["blocks"] = json.dumps(row["blocks"], ensure_ascii=False)
     return row
 
 
-def _show(shell: Shell, sites: dict[str, _SiteTally], form: CleanedForm) -> None:
+def _clean_in_bulk(
+    shell: Shell,
+    choice: EngineChoice,
+    sources: list[str] | None,
+    output: str | None,
+    form: CleanedForm,
+    rule: SegmentRule,
+) -> None:
+    from siteloom.bulk import clean_in_bulk
+    from siteloom.cleaning_runs import SiteTally
+
+    limits = shell.settings.parse
+    with bulk_run(shell, choice, sources, output, (NAME, form, rule, limits)) as (run, shards):
+        counts = finished(shell, run, output) or clean_in_bulk(run, shards, rule, form, limits)
+    say_unread(shell, counts["failed"])
+    if not counts["cleaned"]:
+        why = why_no_page(failed=bool(counts["failed"]), skipped=counts["skipped"])
+        raise SourceError(f"No page could be read: {why}.")
+    if counts["sites"]:
+        _show(shell, {name: SiteTally(**tally) for name, tally in counts["sites"]}, form)
+    shell.say(f"{plural(counts['cleaned'], 'page')} cleaned.")
+    shell.say(f"They are in {output}, those of each site in a folder of its own.")
+
+
+def _show(shell: Shell, sites: dict[str, SiteTally], form: CleanedForm) -> None:
     if form == "main":
         return
     shell.show(

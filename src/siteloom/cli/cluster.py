@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from siteloom.cli.bulk import EngineChoice, EngineOption, MasterOption, SparkConfOption, bulk_run, finished
+from siteloom.cli.change_words import plural
 from siteloom.cli.shell import OutputOption, Shell
-from siteloom.cli.sources import MethodOption, SourcesArgument, stored_pages
+from siteloom.cli.sources import MethodOption, SourcesArgument, say_unread, stored_pages, why_no_page
+from siteloom.errors import SourceError, UsageError
 from siteloom.output import Column
 
 if TYPE_CHECKING:
@@ -33,11 +36,20 @@ def run(
         str | None, typer.Option("--site", metavar="NAME", help="Only the pages of this site.")
     ] = None,
     output: OutputOption = None,
+    engine: EngineOption = None,
+    master: MasterOption = None,
+    spark_conf: SparkConfOption = None,
 ) -> None:
     """Find the templates of pages: which were made alike, and what they share.
 
     Without a SOURCE it works on the workspace and keeps the result there; siteloom template shows it.
     """
+    choice = EngineChoice(engine, master, spark_conf)
+    if choice.is_bulk:
+        if site is not None:
+            raise UsageError("With --engine, cluster takes the pages of all sites: leave --site out.")
+        _cluster_in_bulk(shell, choice, sources, method, output)
+        return
     from siteloom.clustering import checked_method
     from siteloom.pipeline import cluster_store
 
@@ -63,9 +75,35 @@ def run(
     shell.write(output, _COLUMNS, rows)
     if output is None and clustering.clusters:
         show_clusters(shell, clustering)
+    _say_coverage(shell, len(clustering.unclustered), clustering.coverage, clustering.plain_coverage)
+
+
+def _cluster_in_bulk(
+    shell: Shell, choice: EngineChoice, sources: list[str] | None, method: str, output: str | None
+) -> None:
+    from siteloom.bulk import cluster_in_bulk
+    from siteloom.bulk.clustering import checked_bulk_method
+
+    checked = checked_bulk_method(method)
+    limits = shell.settings.parse
+    with bulk_run(shell, choice, sources, output, (NAME, checked, limits)) as (run, shards):
+        counts = finished(shell, run, output) or cluster_in_bulk(run, shards, checked, limits)
+    say_unread(shell, counts["failed"])
+    pages, unclustered = counts["looked_at"], counts["unclustered"]
+    if not pages:
+        why = why_no_page(failed=bool(counts["failed"]), skipped=counts["skipped"])
+        raise SourceError(f"No page could be read: {why}.")
+    _say_coverage(shell, unclustered, (pages - unclustered) / pages, counts["plainly"] / pages)
+    found = plural(counts["clusters"], "cluster")
     shell.say(
-        f"{len(clustering.unclustered):,} pages are in no cluster; {clustering.coverage:.1%} are in one "
-        f"({clustering.plain_coverage:.1%} before leftovers joined)."
+        f"{found} of {plural(pages, 'page')} are in {output}, those of each site in a folder of its own."
+    )
+
+
+def _say_coverage(shell: Shell, unclustered: int, coverage: float, plain_coverage: float) -> None:
+    shell.say(
+        f"{unclustered:,} pages are in no cluster; {coverage:.1%} are in one "
+        f"({plain_coverage:.1%} before leftovers joined)."
     )
 
 

@@ -217,7 +217,9 @@ def _relearn_sources(shell: Shell, sources: list[str], file: str, records: str) 
     from siteloom.relearning import relearn
     from siteloom.relearning.report import relearned_row
 
-    (old,) = load_wrappers(shell, wrapper_texts_of_files([file]))
+    old, *others = load_wrappers(shell, wrapper_texts_of_files([file]))
+    if others:
+        raise UsageError(f"{file} has wrappers of several sites: relearn mends that of one file.")
     known = read_records(records)
     urls = {record.url for record in known}
     fresh = [page for page in pages_of(shell, sources, "Reading") if page.url in urls]

@@ -40,7 +40,8 @@ WrappersOption = Annotated[
     typer.Option(
         "--wrapper",
         metavar="FILE",
-        help="A wrapper to use; may be given several times [all those of the workspace].",
+        help="A wrapper to use, or a folder of them that bootstrap --engine made; may be given several times "
+        "[all those of the workspace].",
         show_default=False,
     ),
 ]

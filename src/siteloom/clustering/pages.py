@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
 from siteloom.clustering.rtdm import Tree, rtdm_clusters
 from siteloom.clustering.text import TextMethod, text_clusters
 from siteloom.clustering.url_patterns import url_patterns
-from siteloom.clustering.vertex import SignatureClustering, cluster_signatures
+from siteloom.clustering.vertex import SignatureCluster, SignatureClustering, cluster_signatures
 from siteloom.config import ParseSettings
 from siteloom.dom import parse
 from siteloom.errors import UsageError
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from siteloom.dom import Element
-    from siteloom.model import Page
+    from siteloom.model import Page, Template
+    from siteloom.template import PathSet
 
 SiteMethod: TypeAlias = Literal["vertex", "paths"]
 Method: TypeAlias = SiteMethod | TextMethod | Literal["rtdm"]
@@ -103,7 +104,7 @@ def cluster_features(
         groups, unclustered, plain = _by_site(features, method)
     else:
         groups, unclustered = _of_any_origin(features, method)
-        plain = sum(len(group.members) for group in groups)
+        plain = sum(len(group.found.members) for group in groups)
 
     def load_trees(wanted: Sequence[int]) -> Iterator[Element]:
         trees = (parse(page, limits) for page in load(wanted))
@@ -111,7 +112,7 @@ def cluster_features(
 
     numbers: Counter[str] = Counter()
     clusters = []
-    for group in sorted(groups, key=lambda group: (group.site, -len(group.members), group.members)):
+    for group in sorted(groups, key=lambda one: (one.site, -len(one.found.members), one.found.members)):
         numbers[group.site] += 1
         clusters.append(_described(group, numbers[group.site], features, load_trees))
     count = max(1, len(features))
@@ -158,9 +159,26 @@ def checked_method(name: str) -> Method:
 
 class _Group(NamedTuple):
     site: str
-    members: tuple[int, ...]
-    mask: Mask
-    mask_pages: int
+    found: SignatureCluster
+
+
+def cluster_site(
+    signatures: Sequence[bytes | None], sketches: Sequence[bytes | None] | None = None
+) -> SignatureClustering:
+    """The clusters of a site's pages, by their signatures or, where those are given, by sketches of paths."""
+    if sketches is None:
+        return cluster_signatures(signatures)
+    found = cluster_signatures(sketches)
+    # The masks are of sketches, by which no page is looked up.
+    clusters = (cluster_by_signatures(group.members, signatures) for group in found.clusters)
+    return replace(found, clusters=tuple(clusters))
+
+
+def cluster_by_signatures(members: tuple[int, ...], signatures: Sequence[bytes | None]) -> SignatureCluster:
+    """Pages that were found to be alike, told by the signature of most of them."""
+    known = [found for page in members if (found := signatures[page]) is not None]
+    typical = most_common(known)
+    return SignatureCluster(members, Mask(typical), known.count(typical), tuple(sorted(set(known))))
 
 
 def _by_site(features: Sequence[PageFeatures], method: SiteMethod) -> tuple[list[_Group], list[int], int]:
@@ -172,16 +190,15 @@ def _by_site(features: Sequence[PageFeatures], method: SiteMethod) -> tuple[list
     unclustered: list[int] = []
     plainly_clustered = 0
     for site, pages in sorted(pages_of_site.items()):
-        keys = [features[page].signature if method == "vertex" else features[page].sketch for page in pages]
-        found: SignatureClustering = cluster_signatures(keys)
+        found = cluster_site(
+            [features[page].signature for page in pages],
+            None if method == "vertex" else [features[page].sketch for page in pages],
+        )
         plainly_clustered += round(found.plain_coverage * len(pages))
         unclustered += [pages[place] for place in found.unclustered]
         for group in found.clusters:
             members = tuple(pages[place] for place in group.members)
-            if method == "vertex":
-                groups.append(_Group(site, members, group.mask, group.mask_pages))
-            else:  # its masks are of sketches, by which no page is looked up
-                groups.append(_group_by_signatures(members, features))
+            groups.append(_Group(site, replace(group, members=members)))
     return groups, unclustered, plainly_clustered
 
 
@@ -200,27 +217,34 @@ def _of_any_origin(
         }
         usable = list(filled)
         found = text_clusters(list(filled.values()), method)
-    groups = [_group_by_signatures(tuple(usable[place] for place in places), features) for places in found]
-    clustered = {page for group in groups for page in group.members}
+    signatures = [kept.signature for kept in features]
+    groups = []
+    for places in found:
+        members = tuple(usable[place] for place in places)
+        site = most_common(features[page].site for page in members)
+        groups.append(_Group(site, cluster_by_signatures(members, signatures)))
+    clustered = {page for group in groups for page in group.found.members}
     return groups, [page for page in range(len(features)) if page not in clustered]
 
 
-def _group_by_signatures(members: tuple[int, ...], features: Sequence[PageFeatures]) -> _Group:
-    """A group with the site and the signature of most of its pages."""
-    site = _most_common(features[page].site for page in members)
-    signatures = [kept for page in members if (kept := features[page].signature) is not None]
-    typical = _most_common(signatures)
-    return _Group(site, members, Mask(typical), signatures.count(typical))
-
-
-def _most_common(values: Iterable[_T]) -> _T:
+def most_common(values: Iterable[_T]) -> _T:
+    """The value that comes most often; of several the one that comes first."""
     ((value, _),) = Counter(values).most_common(1)
     return value
 
 
-def describing_members(members: tuple[int, ...]) -> tuple[int, ...]:
+def describing_members(members: Sequence[_T]) -> tuple[_T, ...]:
     """The members of a cluster that show its template: up to a hundred, from all over it."""
     return tuple(evenly_spaced(members, _PAGES_DESCRIBING))
+
+
+def describe(path_sets: Sequence[PathSet], roots: Iterable[Element], size: int) -> tuple[float, Template]:
+    """The importance and the template of a cluster of so many pages, by those that describe it.
+
+    Trees of these pages are asked for one by one, for the first few mostly tell all.
+    """
+    shared = shared_paths([paths.all for paths in path_sets])
+    return importance(path_sets, size), describe_template(shared, len(path_sets), roots)
 
 
 def _described(
@@ -229,20 +253,19 @@ def _described(
     features: Sequence[PageFeatures],
     load_trees: Callable[[Sequence[int]], Iterable[Element]],
 ) -> Cluster:
-    described_by = describing_members(group.members)
+    members = group.found.members
+    described_by = describing_members(members)
     path_sets = [page_paths(root) for root in load_trees(described_by)]
-    shared = shared_paths([paths.all for paths in path_sets])
-    # One by one, for the first few mostly tell all.
     roots = (root for page in described_by for root in load_trees((page,)))
-    accepted = {kept.hex() for page in group.members if (kept := features[page].signature) is not None}
+    worth, template = describe(path_sets, roots, len(members))
     return Cluster(
         f"{group.site}/{number}",
         group.site,
-        group.members,
-        str(group.mask),
-        group.mask_pages,
-        tuple(sorted(accepted)),
-        importance(path_sets, len(group.members)),
-        url_patterns(features[page].url for page in group.members),
-        describe_template(shared, len(path_sets), roots),
+        members,
+        str(group.found.mask),
+        group.found.mask_pages,
+        tuple(accepted.hex() for accepted in group.found.accepted),
+        worth,
+        url_patterns(features[page].url for page in members),
+        template,
     )

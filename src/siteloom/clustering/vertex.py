@@ -67,6 +67,37 @@ class SignatureClustering:
     coverage: float
 
 
+class SignatureGroups(NamedTuple):
+    """What the passes make of counted signatures: the group of each (-1: none), and the masks of the groups.
+
+    The group with the most pages in its masks comes first. `mask_pages` is how many pages committed to the
+    mask of each group; `plainly_grouped` is how many pages the three passes alone put into groups.
+    """
+
+    of_signature: NDArray[np.int64]
+    masks: list[Mask]
+    mask_pages: list[int]
+    plainly_grouped: int
+
+
+def group_signatures(distinct: NDArray[np.uint64], counts: NDArray[np.int64], pages: int) -> SignatureGroups:
+    """Group the different signatures of a site, ascending, by how many pages have each.
+
+    `pages` is the number of all pages, those without a signature, too. Nothing else of the pages matters, so
+    however many there are, this takes memory for the different signatures only: a kilobyte each.
+    """
+    masks = _count_masks(distinct, counts)
+    commit_to_best(masks.of_signature, counts, np.lexsort((distinct, counts)), masks.pages)
+    mask_of_signature = best_masks(masks.of_signature, masks.pages, pages_needed(pages))
+    groups = _merge_fragments(distinct, counts, mask_of_signature, masks)
+    return SignatureGroups(
+        _join_leftovers(distinct, groups.of_signature),
+        [masks.mask(main_mask) for main_mask in groups.main_masks],
+        [int(masks.pages[main_mask]) for main_mask in groups.main_masks],
+        int(counts[mask_of_signature >= 0].sum()),
+    )
+
+
 def cluster_signatures(signatures: Sequence[bytes | None]) -> SignatureClustering:
     """Group the pages of one site; pages without a signature stay unclustered."""
     pages = [page for page, signature in enumerate(signatures) if signature is not None]
@@ -74,33 +105,28 @@ def cluster_signatures(signatures: Sequence[bytes | None]) -> SignatureClusterin
         return SignatureClustering((), tuple(range(len(signatures))), 0.0, 0.0)
     numbers = _numbers([signature for signature in signatures if signature is not None])
     distinct, place_of_page, counts = np.unique(numbers, return_inverse=True, return_counts=True)
-
-    masks = _count_masks(distinct, counts)
-    commit_to_best(masks.of_signature, counts, np.lexsort((distinct, counts)), masks.pages)
-    mask_of_signature = best_masks(masks.of_signature, masks.pages, pages_needed(len(signatures)))
-
-    groups = _merge_fragments(distinct, counts, mask_of_signature, masks)
-    group_of_signature = _join_leftovers(distinct, groups.of_signature)
+    groups = group_signatures(distinct, counts, len(signatures))
     group_of_page = np.full(len(signatures), -1, np.int64)
-    group_of_page[pages] = group_of_signature[place_of_page]
+    group_of_page[pages] = groups.of_signature[place_of_page]
     clusters = [
         SignatureCluster(
             tuple(members.tolist()),
-            masks.mask(main_mask),
-            int(masks.pages[main_mask]),
+            mask,
+            mask_pages,
             tuple(int(number).to_bytes(SIGNATURE_BYTES) for number in distinct[accepted]),
         )
-        for main_mask, members, accepted in zip(
-            groups.main_masks,
-            _places_by_group(group_of_page, len(groups.main_masks)),
-            _places_by_group(group_of_signature, len(groups.main_masks)),
+        for mask, mask_pages, members, accepted in zip(
+            groups.masks,
+            groups.mask_pages,
+            _places_by_group(group_of_page, len(groups.masks)),
+            _places_by_group(groups.of_signature, len(groups.masks)),
             strict=True,
         )
     ]
     return SignatureClustering(
         tuple(sorted(clusters, key=lambda cluster: (-len(cluster.members), cluster.members))),
         tuple(np.flatnonzero(group_of_page < 0).tolist()),
-        float(counts[mask_of_signature >= 0].sum() / len(signatures)),
+        groups.plainly_grouped / len(signatures),
         float((group_of_page >= 0).mean()),
     )
 

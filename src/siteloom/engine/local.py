@@ -5,7 +5,8 @@ it names, the process reads itself. Shards are taken one by one, no more are und
 than there are processes, and one that is done is forgotten, so memory stays flat.
 
 A process that dies, of a page that takes all memory for instance, takes only its own shard down:
-a new process begins it again and leaves out the step at which the first one died.
+a new process begins it again. One death tells nothing, for processes may be killed for any reason; after
+a second one at the same step, that step is left out.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _PROCESSES = multiprocessing.get_context("spawn")
 # For each process, how many shards may be done before their turn: whoever wants them in order must hold them.
 _AHEAD = 8
 
-_MOST_DEATHS = 10  # of processes in one shard; then it is not the pages that kill them
+_MOST_DEATHS = 20  # of processes in one shard; then it is not the pages that kill them
 _MOST_UNEXPLAINED = 1  # of these, at no step or at one that was left out
 
 
@@ -68,8 +69,11 @@ class LocalEngine:
         on_done: Callable[[int], object] = lambda _: None,
     ) -> list[tuple[int, Result]]:
         """Do parts: see `siteloom.engine.Engine`. A part is in memory as a whole."""
+        if not rows.files:
+            return []
         regrouping: Callable[[], _Regrouping[Result]] = partial(_Regrouping, start, rows)
-        return self.run(regrouping, [(part, part) for part in parts], on_done)
+        found = self.run(regrouping, [(part, part) for part in parts], on_done)
+        return [(part, result) for part, results in found for result in results]
 
 
 class _Regrouping(Generic[Result]):
@@ -79,15 +83,16 @@ class _Regrouping(Generic[Result]):
         self._work = start()
         self._rows = rows
 
-    def __call__(self, shard: int, lost: Lost, step: Callable[[int], None]) -> Result:  # noqa: ARG002 - none
-        return self._work(shard, self._batches(shard))
-
-    def _batches(self, part: int) -> Iterator[Any]:
+    def __call__(self, shard: int, lost: Lost, step: Callable[[int], None]) -> tuple[Result, ...]:  # noqa: ARG002
+        """What comes of the part; nothing if it has no rows."""
         import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to load
 
-        read = (batch for file in self._rows.files for batch in self._rows.read(file, frozenset([part])))
+        read = (batch for file in self._rows.files for batch in self._rows.read(file, frozenset([shard])))
         table = pa.Table.from_batches(read, self._rows.schema)
-        yield from table.sort_by([("key", "ascending"), ("place", "ascending")]).to_batches()
+        if not table.num_rows:
+            return ()
+        in_order = table.sort_by([("key", "ascending"), ("place", "ascending")])
+        return (self._work(shard, iter(in_order.to_batches())),)
 
 
 def run_shards(
@@ -146,12 +151,13 @@ def _hand_out(waiting: _Waiting[Shard], pool: Sequence[_Worker[Shard, Result]], 
 
 @dataclass(slots=True)
 class _Task(Generic[Shard]):
-    """A shard with its number and its place in the order, and the steps that killed a process."""
+    """A shard with its number and its place in the order, and the steps that killed processes."""
 
     number: int
     place: int
     shard: Shard
     lost: dict[int, str] = field(default_factory=dict)
+    suspected: set[int] = field(default_factory=set)
     deaths: int = 0
     unexplained: int = 0
 
@@ -195,8 +201,9 @@ def _note_death(task: _Task[Any], death: _Died) -> None:
             f"Worker processes die one after the other, the last of them {death.how}: "
             "see whether there is memory enough, and run the same command again to go on."
         )
-    if is_explained:
+    if death.step in task.suspected and is_explained:
         task.lost[death.step] = death.how
+    task.suspected.add(death.step)
 
 
 class _Worker(Generic[Shard, Result]):

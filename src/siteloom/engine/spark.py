@@ -3,59 +3,67 @@
 Tasks are told what to read, and read it themselves: pages never pass through Java. Only rows that are
 to be regrouped do, which is what Spark's shuffle is for.
 
-A page that takes its process down, of all memory for instance, would fail its task again and again. So the
-number of the step is noted on the machine of the task; a second death at the same step tells that it is
-the page, and it is left out from then on. One death tells nothing, for machines may go at any time.
+A page that takes its process down, of all memory for instance, would fail its task again and again. So a
+task that is tried again gives its shard to the local engine, which finds such pages and leaves them out.
 """
 
 from __future__ import annotations
 
-import json
-import mmap
+import logging
+import os
 import pickle
 import re
-import struct
+import shutil
+import signal
+import socket
+import sys
 import tempfile
-from contextlib import contextmanager
+import threading
+import time
+from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 from uuid import uuid4
 
-from siteloom.engine.local import sendable
-from siteloom.engine.work import NO_STEP, Lost, PartWork, Result, RowFiles, Shard, Work, cut_by
+from siteloom.engine.local import run_shards, sendable
+from siteloom.engine.work import Lost, PartWork, Result, RowFiles, Shard, Work, cut_by
 from siteloom.errors import EngineError, MissingExtra, OutputError
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
-# Two for each page that takes its process down, and some for machines that go.
-_MOST_FAILURES_OF_A_TASK = 20
+_log = logging.getLogger(__name__)
+
+# Twice what Spark lets a task fail: processes and machines may go, and one of the times is the page's.
+_MOST_FAILURES_OF_A_TASK = 8
 
 # Rows are handed to Python in batches of so many: those with whole pages take some 100 kB each.
 _ROWS_OF_A_BATCH = 500
 
 _SECONDS_BETWEEN_LOOKS = 0.2
+_SECONDS_TO_REACH_A_MASTER = 10
+_SECONDS_UNTIL_A_WORKER_IS_MISSED = 30
 
 _TRIES_OF_DISKS = 3  # and of networks, which may be well again a moment later
 
-# A task that reads files of rows takes so many, which are small; one that brings parts together takes some.
+_PROCESSES_FOR_ONE = 2  # of which only one is started; with one, a shard would be done in this process
+
+# A task that reads files of rows takes so many, which are small.
 _FILES_OF_A_TASK = 16
 
-_DIED_TWICE = "died twice at this page"
-_STEP = struct.Struct("q")
-
 _LOGGING = Path(__file__).with_name("log4j2.properties")
+_STANDALONE = "spark://"
 
 _SETTINGS = {
     "spark.app.name": "siteloom",
     "spark.task.maxFailures": str(_MOST_FAILURES_OF_A_TASK),
+    "spark.driver.maxResultSize": "0",  # what a shard has counted is small, but there may be very many
     "spark.sql.execution.arrow.maxRecordsPerBatch": str(_ROWS_OF_A_BATCH),
-    "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
-    "spark.python.worker.faulthandler.enabled": "true",
-    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.adaptive.enabled": "false",  # there is one shuffle, and how it is divided is known
     "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
+    "spark.ui.showConsoleProgress": "false",
 }
 # Of a session within this process no one sees the pages that it would serve.
 _LOCAL_SETTINGS = {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1"}
@@ -66,22 +74,24 @@ class SparkEngine:
 
     def __init__(self, master: str | None = None, settings: Mapping[str, str] | None = None) -> None:
         try:
-            from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra, and slow to load
+            from pyspark import SparkConf  # noqa: PLC0415 - an extra, and slow to load
         except ImportError as error:
             raise MissingExtra("The engine spark", "spark") from error
-        builder = SparkSession.builder
+        if not os.environ.get("JAVA_HOME") and shutil.which("java") is None:
+            raise EngineError("The engine spark needs Java: install version 17 or newer, or set JAVA_HOME.")
+        conf = SparkConf(loadDefaults=False).setAll(list(_SETTINGS.items()))
         if master is not None:
-            builder = builder.master(_forgiving(master))
-        is_local = master is not None and master.startswith("local")
-        for name, value in {**_SETTINGS, **(_LOCAL_SETTINGS if is_local else {}), **(settings or {})}.items():
-            builder = builder.config(name, value)
-        try:
-            self._session: Any = builder.getOrCreate()
-        except Exception as error:  # whatever Java says
-            raise EngineError(
-                f"Spark cannot be started on {master or 'its default master'}: {_said(error)}."
-            ) from error
+            _check_reachable(master)
+            conf.setMaster(_forgiving(master))
+            if master.startswith("local"):
+                conf.setAll(list(_LOCAL_SETTINGS.items()))
+        conf.setAll(list((settings or {}).items()))
+        self._session = _started(conf, master)
         self._context = self._session.sparkContext
+        # Spark would take whatever python3 it finds first, also where it should be that of this process.
+        python = self._context.getConf().get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON")
+        if python or self._context.master.startswith("local"):
+            self._context.pythonExec = python or sys.executable
 
     def __enter__(self) -> Self:
         return self
@@ -100,9 +110,9 @@ class SparkEngine:
         """Do shards: see `siteloom.engine.Engine`. A task does one shard."""
         if not shards:
             return []
-        task = _ShardTask(self._context.broadcast(start))
-        tasks = self._context.parallelize(shards, len(shards)).mapPartitions(task)
-        return _results(self._awaited(tasks.collect, on_done))
+        with self._broadcast(start) as made:
+            tasks = self._context.parallelize(shards, len(shards)).mapPartitions(_ShardTask(made))
+            return _results(self._awaited(tasks.collect, len(shards), on_done))
 
     def regroup(
         self,
@@ -111,19 +121,35 @@ class SparkEngine:
         parts: Sequence[int],
         on_done: Callable[[int], object] = lambda _: None,
     ) -> list[tuple[int, Result]]:
-        """Do parts: see `siteloom.engine.Engine`. The rows are shuffled; a task does one part or several."""
-        if not parts:
+        """Do parts: see `siteloom.engine.Engine`. The rows are shuffled; a task does one part."""
+        if not parts or not rows.files:
             return []
-        wanted = self._context.broadcast((rows, frozenset(parts)))
-        files = self._session.range(len(rows.files), numPartitions=-(-len(rows.files) // _FILES_OF_A_TASK))
-        read = files.mapInArrow(_RowReading(wanted), _spark_schema(rows.schema))
-        together = read.repartition(len(parts), "part").sortWithinPartitions("part", "key", "place")
-        done = together.mapInArrow(_PartTask(self._context.broadcast(start)), "part int, answer binary")
-        found = self._awaited(done.collect, on_done)
+        with self._broadcast(start) as made, self._broadcast((rows, frozenset(parts))) as wanted:
+            numbers = self._session.range(
+                len(rows.files), numPartitions=-(-len(rows.files) // _FILES_OF_A_TASK)
+            )
+            read = numbers.mapInArrow(_RowReading(wanted), _spark_schema(rows.schema))
+            # If only some parts are left, two of them may come to one task.
+            together = read.repartitionById(len(parts), "part").sortWithinPartitions("part", "key", "place")
+            done = together.mapInArrow(_PartTask(made), "part int, answer binary")
+            found = self._awaited(done.collect, len(parts), on_done)
         return _results((row.part, pickle.loads(row.answer)) for row in found)  # noqa: S301 - our own
 
-    def _awaited(self, collect: Callable[[], Any], on_done: Callable[[int], object]) -> Any:
+    @contextmanager
+    def _broadcast(self, value: object) -> Iterator[Any]:
+        """A value that all processes of a stage have, as long as it takes."""
+        sent = self._context.broadcast(value)
+        try:
+            yield sent
+        finally:
+            sent.destroy()
+
+    def _awaited(self, collect: Callable[[], Any], tasks: int, on_done: Callable[[int], object]) -> Any:
         """What Spark gives in the end; meanwhile it is told how many tasks are done, and Ctrl-C is heard."""
+        from pyspark import InheritableThread  # noqa: PLC0415 - an extra
+
+        from siteloom.store.interrupts import held_back_interrupt  # noqa: PLC0415 - tasks need no database
+
         answer: dict[str, Any] = {}
         group = uuid4().hex
 
@@ -134,15 +160,16 @@ class SparkEngine:
             except Exception as error:  # noqa: BLE001 - raised below
                 answer["error"] = error
 
-        from pyspark import InheritableThread  # noqa: PLC0415 - an extra
-
         thread: threading.Thread = InheritableThread(target=ask, daemon=True)
         thread.start()
         told = 0
+        missing_since: float | None = time.monotonic()
         try:
             while thread.is_alive():
                 thread.join(_SECONDS_BETWEEN_LOOKS)
-                done = self._tasks_done(group)
+                with held_back_interrupt():  # or the next question to Java would get the answer to this one
+                    done = min(self._tasks_done(group), tasks)
+                    missing_since = None if done else self._look_for_workers(missing_since)
                 on_done(max(0, done - told))
                 told = max(told, done)
         except BaseException:
@@ -150,6 +177,7 @@ class SparkEngine:
             raise
         if "error" in answer:
             raise _as_told(answer["error"])
+        on_done(tasks - told)
         return answer["found"]
 
     def _tasks_done(self, group: str) -> int:
@@ -164,6 +192,58 @@ class SparkEngine:
         last = tracker.getStageInfo(max(stages)) if stages else None
         return 0 if last is None else last.numCompletedTasks
 
+    def _look_for_workers(self, missing_since: float | None) -> float | None:
+        """Tell once if Spark gives no worker for long; returns since when there is none that was not told."""
+        if missing_since is None or time.monotonic() < missing_since + _SECONDS_UNTIL_A_WORKER_IS_MISSED:
+            return missing_since
+        tracker = self._context._jsc.sc().statusTracker()  # noqa: SLF001 - Python's own knows no executors
+        if len(tracker.getExecutorInfos()) == 1 and not self._context.master.startswith(
+            "local"
+        ):  # the driver
+            _log.warning(
+                "Spark gives no worker yet: see whether some are free, and have the memory asked for."
+            )
+        return None
+
+
+def _started(conf: Any, master: str | None) -> Any:
+    """A session. Java is started once for a process; what it says of itself is read if it fails."""
+    from pyspark import SparkContext  # noqa: PLC0415 - an extra
+    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - an extra
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra
+
+    on_interrupt = signal.getsignal(signal.SIGINT)
+    with tempfile.TemporaryFile() as said:
+        try:
+            launched = SparkContext._gateway  # noqa: SLF001 - a second Java would be left alone
+            gateway = launched or launch_gateway(conf, {"stderr": said})  # type: ignore[no-untyped-call]
+            session = SparkSession(SparkContext(conf=conf, gateway=gateway))
+        except Exception as error:  # whatever Java says
+            said.seek(0)
+            why = _said(f"{error}\n{said.read().decode('utf-8', 'replace')}")
+            raise EngineError(
+                f"Spark cannot be started on {master or 'its default master'}: {why}."
+            ) from error
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, on_interrupt)  # Spark's own would ask Java in the midst of a question
+    return session
+
+
+def _check_reachable(master: str) -> None:
+    """Refuse a master that does not answer: Spark would try for long, and then tell of something else."""
+    if not master.startswith(_STANDALONE):
+        return
+    for address in master.removeprefix(_STANDALONE).split(","):
+        host, _, port = address.rpartition(":")
+        with (
+            suppress(OSError, ValueError, OverflowError),
+            socket.create_connection((host.strip("[]"), int(port)), _SECONDS_TO_REACH_A_MASTER),
+        ):
+            return
+    raise EngineError(
+        f"No master of Spark answers at {master}: see whether it runs, and what its address is."
+    )
+
 
 def _results(answers: Iterable[tuple[int, tuple[Any, Exception | None]]]) -> list[tuple[int, Any]]:
     """The results of all tasks, if none had an error."""
@@ -175,60 +255,72 @@ def _results(answers: Iterable[tuple[int, tuple[Any, Exception | None]]]) -> lis
     return results
 
 
-class _Starting:
-    """What makes the work of a process, which is kept as long as no other is asked for."""
+class _Task:
+    """What a task does by the work of its process, which is made once and kept until another is asked for."""
 
-    _made: tuple[str, Any] = ("", None)  # of this process
+    _made: ClassVar[tuple[str, Any]] = ("", None)  # of this process
 
     def __init__(self, start: Any) -> None:
         self._start = start  # a broadcast
         self._token = uuid4().hex
 
     def work(self) -> Any:
-        token, work = _Starting._made
+        token, work = _Task._made
         if token != self._token:
             work = self._start.value()
-            _Starting._made = (self._token, work)
+            _Task._made = (self._token, work)
         return work
 
-    def answer(self, do: Callable[[Any], Any]) -> tuple[Any, Exception | None]:
+    def answer(self, do: Callable[[], Any]) -> tuple[Any, Exception | None]:
         """What comes of the work, or its error: Spark would try it again and again, and print it each time.
 
         Only what may be the fault of a disk or a network is left to Spark for a while.
         """
-        from pyspark import TaskContext  # noqa: PLC0415 - an extra
-
         try:
-            return do(self.work()), None
+            return do(), None
         except Exception as error:
-            context = TaskContext.get()
-            tried = 0 if context is None else context.attemptNumber() + 1
-            if isinstance(error, (OSError, OutputError)) and tried < _TRIES_OF_DISKS:
+            if isinstance(error, (OSError, OutputError)) and _tries_before() + 1 < _TRIES_OF_DISKS:
                 raise
             return None, sendable(error, "In a task of Spark")
 
 
-class _ShardTask(_Starting):
+class _ShardTask(_Task):
     """The task of a shard."""
 
     def __call__(self, shards: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, tuple[Any, Any]]]:
         for number, shard in shards:
-            with _noted_steps(f"{self._token}-{number}") as (lost, step):
-                answer = self.answer(lambda work: work(shard, lost, step))  # noqa: B023 - called at once
-            yield number, answer
+            yield number, self.answer(partial(self._do, shard))
+
+    def _do(self, shard: Any) -> Any:
+        if _tries_before() == 0:
+            return self.work()(shard, Lost({}), lambda _: None)
+        with closing(run_shards(self._start.value, [(0, shard)], _PROCESSES_FOR_ONE)) as done:
+            ((_, result),) = done
+        return result
 
 
-class _PartTask(_Starting):
-    """The task of some parts, of which all rows come one after the other."""
+class _PartTask(_Task):
+    """The task of a part, or of some, of which all rows come one after the other."""
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa  # noqa: PLC0415 - an extra
 
         for part, rows in cut_by("part", batches):
-            answer = pickle.dumps(self.answer(lambda work: work(part, rows)))  # noqa: B023 - called at once
+            answer = pickle.dumps(self.answer(partial(self._do, part, rows)))
             yield pa.RecordBatch.from_pydict(
                 {"part": pa.array([part], pa.int32()), "answer": pa.array([answer], pa.binary())}
             )
+
+    def _do(self, part: int, rows: Iterator[Any]) -> Any:
+        return self.work()(part, rows)
+
+
+def _tries_before() -> int:
+    """How often the task that this is in was tried in vain."""
+    from pyspark import TaskContext  # noqa: PLC0415 - an extra
+
+    context = TaskContext.get()
+    return 0 if context is None else context.attemptNumber()
 
 
 class _RowReading:
@@ -246,35 +338,6 @@ class _RowReading:
                     yield from (found.slice(start, _ROWS_OF_A_BATCH) for start in starts)
 
 
-@contextmanager
-def _noted_steps(name: str) -> Iterator[tuple[Lost, Callable[[int], None]]]:
-    """The steps of a task, noted in a file of this machine; lost are those at which it died twice."""
-    file = Path(tempfile.gettempdir(), f"siteloom-steps-{name}")
-    before = _read_steps(file)
-    lost = {step for step in before if before.count(step) > 1}
-    file.write_bytes(_STEP.pack(NO_STEP) + json.dumps(before).encode())
-    try:
-        with file.open("r+b") as opened, mmap.mmap(opened.fileno(), _STEP.size) as noted:
-
-            def step(number: int) -> None:
-                _STEP.pack_into(noted, 0, number)
-
-            yield Lost(dict.fromkeys(lost, _DIED_TWICE)), step
-    finally:  # an error is no death
-        file.unlink()
-
-
-def _read_steps(file: Path) -> list[int]:
-    """The steps at which earlier tasks of the same shard died on this machine."""
-    try:
-        content = file.read_bytes()
-        (last,) = _STEP.unpack_from(content)
-        before: list[int] = json.loads(content[_STEP.size :])
-    except (FileNotFoundError, ValueError, struct.error):
-        return []
-    return before if last == NO_STEP else [*before, last]
-
-
 def _forgiving(master: str) -> str:
     """The master of a session within this process, with tasks that are tried again as elsewhere."""
     found = re.fullmatch(r"local(?:\[([0-9]+|\*)\])?", master)
@@ -288,11 +351,17 @@ def _spark_schema(schema: Any) -> Any:
 
 
 def _as_told(error: Exception) -> EngineError:
-    return EngineError(f"Spark failed: {_said(error)}. The same command goes on where it was.")
+    told = str(error) or repr(error)
+    if (lacking := re.search(r"No module named '([\w.]+)'", told)) is not None:
+        return EngineError(
+            f"The Python of Spark's workers has no {lacking[1]}: install Siteloom there, too, or name one "
+            "that has it by --spark-conf spark.pyspark.python=FILE."
+        )
+    return EngineError(f"Spark failed: {_said(told)}. The same command goes on where it was.")
 
 
-def _said(error: Exception) -> str:
+def _said(text: str) -> str:
     """What an error of Spark is about: of a trace through two languages, the line that tells most."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    telling = [line for line in lines if re.match(r"[\w.]+(?:Error|Exception|Busy|Extra)\b: ", line)]
-    return (telling[-1] if telling else lines[0] if lines else repr(error)).rstrip(".")
+    telling = re.findall(r"\w+(?:Error|Exception|Busy|Extra): .+", text)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return str((telling or lines)[-1]).rstrip(".")

@@ -65,14 +65,15 @@ class Engine(Protocol):
         parts: Sequence[int],
         on_done: Callable[[int], object],
     ) -> list[tuple[int, Result]]:
-        """Bring the rows of each of some parts together out of all files, and do the parts."""
+        """Bring the rows of each of some parts together out of all files, and do the parts that have any."""
         ...
 
 
 class RowFiles(Protocol):
     """Files of rows that were written by the work on shards. They have the columns `part`, `key` and `place`.
 
-    `part` (int32) follows from `key` (text). `place` (int64) is where a row stands among all rows of a key.
+    `part` (int32) follows from `key` (text). `place` (int64) is where a row stands among all rows of a key;
+    no two of them have the same, or their order would be another on each engine.
     """
 
     @property

@@ -134,9 +134,15 @@ def told(attribute: SeedAttribute, found: ValueMatches, numbers: Ints) -> TextMa
     return TextMatches(numbers[text], value, similarity, bits, records)
 
 
-def candidate_pairs(table: SeedTable, matches: Sequence[TextMatches], rows: Rows) -> Pairs:
-    """The pairs of record and page that rare values suggest: never all."""
-    most_pages = max(10, rows.texts.pages // 10)  # a text on more pages is of the site, not of a record
+def candidate_pairs(
+    table: SeedTable, matches: Sequence[TextMatches], rows: Rows, most_pages: int | None = None
+) -> Pairs:
+    """The pairs of record and page that rare values suggest: never all.
+
+    A text on more than `most_pages`, or else on more than a tenth, is of the site and not of a record.
+    """
+    if most_pages is None:
+        most_pages = max(10, rows.texts.pages // 10)
     page_counts = rows.pages_of.counts()
     keys: list[Longs] = []
     bits: list[Floats] = []
@@ -164,11 +170,36 @@ def bits_of_name(table: SeedTable) -> float:
     return math.log2(max(2, table.records))
 
 
-def matched_rows(attribute: SeedAttribute, found: TextMatches, pairs: Pairs, rows: Rows) -> Matched:
+def possible_pairs(
+    table: SeedTable, matches: Sequence[TextMatches], rows: Rows
+) -> tuple[Pairs, NDArray[np.float64]]:
+    """The pairs that may be believed whatever other pages there are, and the most bits that tell each.
+
+    What is known of a whole site only takes from them: texts that belong to its template, and positions
+    at which matches do not stand. So a page without such a pair shows no record on any site.
+    """
+    pairs = candidate_pairs(table, matches, rows, most_pages=rows.texts.pages)
+    bits = np.zeros(len(pairs.page))
+    for attribute, found in zip(table.attributes, matches, strict=True):
+        matched = matched_rows(attribute, found, pairs, rows, most_texts=len(found.text))
+        of_attribute = np.zeros(len(bits))
+        np.maximum.at(of_attribute, matched.pair, matched.bits)
+        bits += of_attribute
+    told_enough = bits - bits_of_name(table) > MARGIN
+    return Pairs(pairs.page[told_enough], pairs.record[told_enough]), bits[told_enough]
+
+
+def matched_rows(
+    attribute: SeedAttribute,
+    found: TextMatches,
+    pairs: Pairs,
+    rows: Rows,
+    most_texts: int = _MOST_TEXTS_OF_VALUE,
+) -> Matched:
     """Where the values of the records stand on the pages they are paired with."""
     order = np.lexsort((-found.similarity, found.value))
     value = found.value[order]
-    order = order[np.arange(len(value)) - np.searchsorted(value, value) < _MOST_TEXTS_OF_VALUE]
+    order = order[np.arange(len(value)) - np.searchsorted(value, value) < most_texts]
     texts_of_value = linked(found.value[order], np.arange(len(order)), len(attribute.values))
     pair, value = attribute.values_of.expanded(pairs.record)
     origin, at = texts_of_value.expanded(value)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 from siteloom.dom import parse
 from siteloom.errors import UsageError
 from siteloom.model import Failure, Seed
 from siteloom.redundancy.findattrpos import find_attribute_positions
-from siteloom.redundancy.known_pages import NoOverlap, known_pages
+from siteloom.redundancy.known_pages import NoOverlap, known_pages, known_records
 from siteloom.redundancy.outcome import AttributeEvidence, Bootstrapped, SeedMatch
 from siteloom.redundancy.position_wrapper import positions_wrapper
 from siteloom.redundancy.wrapping import wrapped
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from siteloom.learning import Schema
     from siteloom.model import Page
+    from siteloom.redundancy.known_pages import KnownRecords
     from siteloom.template.page_texts import PageTexts
 
 Method = Literal["bits", "findattrpos", "findattrposw"]
@@ -44,19 +46,43 @@ def bootstrap(
     Methods are `bits`, and `findattrpos` and `findattrposw` as in the paper on content
     redundancy.
     """
-    if method not in METHODS:
-        raise UsageError(f"No method {method!r} to bootstrap by: use one of {', '.join(METHODS)}.")
-    known = [as_seed(seed) for seed in seeds]
-    core = core if isinstance(core, str) else tuple(core)
-    _check(known, core)
-    read = _read(pages)
-    if read.failures and not read.pages:
-        count = len(read.failures)
-        none = "The only page cannot" if count == 1 else f"None of the {count:,} pages can"
-        return _refused(NoOverlap(f"{none} be read: {read.failures[0].reason}."), known, read)
-    if method == "bits":
-        return _by_bits(known, read, core, schema)
-    return _by_positions(known, read, core, method)
+    return SiteBootstrap(seeds, core, schema, method)(pages)
+
+
+class SiteBootstrap:
+    """Known records made ready for the pages of any number of sites: see `bootstrap`."""
+
+    def __init__(
+        self, seeds: Iterable[GivenSeed], core: Sequence[str], schema: Schema = None, method: Method = "bits"
+    ) -> None:
+        if method not in METHODS:
+            raise UsageError(f"No method {method!r} to bootstrap by: use one of {', '.join(METHODS)}.")
+        self._seeds = [as_seed(seed) for seed in seeds]
+        self._core = core if isinstance(core, str) else tuple(core)
+        _check(self._seeds, self._core)
+        self._schema: Schema = schema
+        self._method: Method = method
+
+    @cached_property
+    def records(self) -> KnownRecords:
+        """The seeds as pages are compared with them."""
+        return known_records(self._seeds, self._core)
+
+    def __call__(self, pages: Iterable[Page]) -> Bootstrapped:
+        """What comes of the pages of a site."""
+        read = _read(pages)
+        if read.failures and not read.pages:
+            reason = none_readable(len(read.failures), read.failures[0].reason)
+            return _refused(NoOverlap(reason), self._seeds, read)
+        if self._method == "bits":
+            return _by_bits(self._seeds, self.records, read, self._core, self._schema)
+        return _by_positions(self._seeds, read, self._core, self._method)
+
+
+def none_readable(pages: int, reason: str) -> str:
+    """Why nothing comes of so many pages, of which the first cannot be read for a reason."""
+    none = "The only page cannot" if pages == 1 else f"None of the {pages:,} pages can"
+    return f"{none} be read: {reason}."
 
 
 def as_seed(given: GivenSeed) -> Seed:
@@ -99,8 +125,10 @@ def _read(pages: Iterable[Page]) -> _Read:
     return _Read(tuple(kept), collector.collected(), tuple(failures))
 
 
-def _by_bits(seeds: Sequence[Seed], read: _Read, core: Sequence[str], schema: Schema) -> Bootstrapped:
-    found = known_pages(seeds, read.texts, core)
+def _by_bits(
+    seeds: Sequence[Seed], records: KnownRecords, read: _Read, core: Sequence[str], schema: Schema
+) -> Bootstrapped:
+    found = known_pages(records, read.texts)
     if isinstance(found, NoOverlap):
         return _refused(found, seeds, read)
     result = wrapped(found, read.pages, schema)

@@ -14,6 +14,7 @@ from siteloom.redundancy.alignment import (
     aligned,
     candidate_pairs,
     matched_rows,
+    possible_pairs,
     told,
 )
 from siteloom.redundancy.folding import folded
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from siteloom.model import Seed
     from siteloom.redundancy.alignment import Alignment, TextMatches
     from siteloom.redundancy.positions import Positions
-    from siteloom.redundancy.seed_table import SeedAttribute, SeedTable
+    from siteloom.redundancy.seed_table import ReadText, SeedAttribute, SeedTable
     from siteloom.redundancy.slots import Slot
     from siteloom.template.page_texts import PageTexts
 
@@ -49,11 +50,44 @@ _LEVELS_AROUND = 3  # elements have several texts but few: `page_texts` leaves l
 _SAME_ROWS = 0.5  # of the rows of two attributes' positions, which are then the same
 
 
+class KnownRecords(NamedTuple):
+    """Known records as pages are compared with them, made once for any number of sites.
+
+    Of the seeds that were given, so many, `numbers` are those of the records: seeds that say the same are
+    one, from however many sources. `copies` are attributes that say the same as another, beside which they
+    tell nothing: a name in other letters, or in an address.
+    """
+
+    table: SeedTable
+    core: Collection[str]
+    seeds: int
+    numbers: Sequence[int]
+    copies: Mapping[str, str]
+
+    @property
+    def untold(self) -> str | None:
+        """Why no page can tell that it shows one of them, if that is so."""
+        if len(self.table.attributes) > 1:
+            return None
+        return (
+            f"The seeds have only {self.table.attributes[0].name}: whether a page shows a record can be told "
+            "only by two attributes that agree."
+        )
+
+
+def known_records(seeds: Sequence[Seed], core: Collection[str]) -> KnownRecords:
+    """Make seeds ready to be looked for; of these, the core attributes name a thing."""
+    numbers = list({_said(seed): number for number, seed in enumerate(seeds)}.values())
+    copies = _copies(seeds, core)
+    table = seed_table([_without(seeds[number], copies) for number in numbers])
+    return KnownRecords(table, core, len(seeds), numbers, copies)
+
+
 class KnownPages(NamedTuple):
     """What is known of a site's pages: which show which records, and where attributes stand.
 
-    `seeds` are the numbers of the records among the seeds that were given. `copies` are attributes that say
-    the same as another, beside which they tell nothing: a name in other letters, or in an address.
+    `seeds` are the numbers of the records among the seeds that were given, and `copies` the attributes that
+    say the same as another: see `KnownRecords`.
     """
 
     table: SeedTable
@@ -84,24 +118,50 @@ class NoOverlap(NamedTuple):
     pages: int = 0
 
 
-def known_pages(seeds: Sequence[Seed], texts: PageTexts, core: Collection[str]) -> KnownPages | NoOverlap:
+class ShownRecords(NamedTuple):
+    """Pages and the records that they may show, in the order of pages, and the bits that tell them."""
+
+    page: Ints
+    record: Ints
+    bits: NDArray[np.float64]
+
+
+def shown_records(known: KnownRecords, texts: PageTexts) -> ShownRecords:
+    """The records that pages may show, found out for each page by itself.
+
+    They may be of any sites. What `known_pages` finds on a site is among it, so a site with fewer than
+    `LEAST_PAGES` such pages is one that it refuses.
+    """
+    every = np.arange(len(texts.texts), dtype=np.int32)
+    read = [read_text(text) for text in texts.texts]
+    rows = Rows(texts, np.ones(len(texts.page), np.bool_))
+    pairs, bits = possible_pairs(known.table, _text_matches(known.table, read, every), rows)
+    return ShownRecords(*pairs, bits)
+
+
+def too_few(records: int, seeds: int, shown_on: int, pages: int, but: str = "") -> NoOverlap:
+    """The refusal of a site where so many of the seeds seem to be on so many of its pages."""
+    overlap = _overlap(records, seeds, shown_on, pages)
+    reason = f"Not enough overlap: {overlap}{but}; at least {LEAST_PAGES} must be about one each."
+    return NoOverlap(reason, records, shown_on)
+
+
+def _overlap(records: int, seeds: int, shown_on: int, pages: int) -> str:
+    return f"{records:,} of {seeds:,} known records seem to be on {shown_on:,} of {pages:,} pages"
+
+
+def known_pages(known: KnownRecords, texts: PageTexts) -> KnownPages | NoOverlap:
     """Find the pages that show known records, with a core value at least; or say why there are none."""
-    # Seeds that say the same are one, from however many sources.
-    numbers = list({_said(seed): number for number, seed in enumerate(seeds)}.values())
-    copies = _copies(seeds, core)
-    table = seed_table([_without(seeds[number], copies) for number in numbers])
-    if len(table.attributes) < 2:
-        return NoOverlap(
-            f"The seeds have only {table.attributes[0].name}: whether a page shows a record can be told "
-            "only by two attributes that agree."
-        )
+    if known.untold is not None:
+        return NoOverlap(known.untold)
+    table, core = known.table, known.core
     is_open = ~template_rows(texts)
     open_texts = np.unique(texts.text[is_open])
     read = [read_text(texts.texts[number]) for number in open_texts.tolist()]
     kinds = np.full(len(texts.texts), NO_KIND, np.int32)
     kinds[open_texts] = [kind_number(text.key) for text in read]
     positions = positions_of(texts, kinds)
-    matches = [told(attribute, attribute.matches(read), open_texts) for attribute in table.attributes]
+    matches = _text_matches(table, read, open_texts)
     lists = np.zeros(0, np.int32)
     while True:
         rows = Rows(texts, is_open)
@@ -112,19 +172,23 @@ def known_pages(seeds: Sequence[Seed], texts: PageTexts, core: Collection[str]) 
         is_open &= ~np.isin(texts.page, found.lists)
     pairs = Pairs(lists[:0], lists[:0]) if found is None else found.pairs
     matched, count = len(np.unique(pairs.record)), len(np.unique(pairs.page))
-    overlap = f"{matched:,} of {len(seeds):,} known records seem to be on {count:,} of {texts.pages:,} pages"
     if found is None or count < LEAST_PAGES:
         but = f", and {len(lists):,} pages list several" if len(lists) else ""
-        reason = f"Not enough overlap: {overlap}{but}; at least {LEAST_PAGES} must be about one each."
-        return NoOverlap(reason, matched, count)
+        return too_few(matched, known.seeds, count, texts.pages, but)
     by_chance = _aligned(scrambled(table, np.random.default_rng(0)), matches, rows, positions, core)
     if by_chance is not None and found.score < _LEAST_TIMES_CHANCE * by_chance.score:
+        overlap = _overlap(matched, known.seeds, count, texts.pages)
         reason = f"Not enough overlap: {overlap}, but nearly as many are if their values are mixed up."
         return NoOverlap(reason, matched, count)
     names = [attribute.name for attribute in table.attributes]
     by_name = dict(zip(names, matches, strict=True))
     slots = _slots(table, by_name, found.pairs, is_open, positions, kinds, texts)
-    return KnownPages(table, texts, positions, by_name, found.pairs, slots, rows, numbers, copies)
+    return KnownPages(table, texts, positions, by_name, found.pairs, slots, rows, known.numbers, known.copies)
+
+
+def _text_matches(table: SeedTable, read: Sequence[ReadText], numbers: Ints) -> list[TextMatches]:
+    """The known values that texts may be, by attribute; `numbers` are those of the texts on the pages."""
+    return [told(attribute, attribute.matches(read), numbers) for attribute in table.attributes]
 
 
 def _copies(seeds: Sequence[Seed], core: Collection[str]) -> dict[str, str]:

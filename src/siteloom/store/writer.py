@@ -151,12 +151,9 @@ class PageWriter:
 
         It is safe once `flush` or a later `add` has committed it.
         """
-        try:
-            document = _document(item)
-        except OverflowError:
-            return Failure(item.url, "bad fetched_at", f"{item.fetched_at} is off the calendar in UTC")
-        if failure := _refusal(document, site):
+        if failure := refusal(item, site):
             return failure
+        document = _document(item)
         self._now += timedelta(microseconds=1)
         self._arrived.add(
             _Incoming(
@@ -292,7 +289,12 @@ def _document(item: Page | Resource) -> Document:
     return Document(item.url, item.body, item.media_type, None, fetched_at)
 
 
-def _refusal(document: Document, site: str) -> Failure | None:
+def refusal(item: Page | Resource, site: str) -> Failure | None:
+    """Why a page or a resource cannot be kept under a site, if so."""
+    try:
+        document = _document(item)
+    except OverflowError:
+        return Failure(item.url, "bad fetched_at", f"{item.fetched_at} is off the calendar in UTC")
     texts = {"URL": document.url, "media type": document.media_type, "site name": site}
     for what, text in texts.items():
         if not is_storable(text):

@@ -7,7 +7,7 @@ from siteloom.template.blocks import Block, PageSegments
 from siteloom.template.informative import Informativeness, importance, informativeness
 from siteloom.template.paths import PathSet, class_path_hashes, page_paths
 from siteloom.template.segment_counts import NO_SEGMENTS, LivingTime, SegmentCounts, merged
-from siteloom.template.segment_table import SegmentRule, SegmentTable
+from siteloom.template.segment_table import SegmentRule, SegmentTable, blocks_by
 from siteloom.template.shared import Delta, SharedPaths, describe_template, page_delta, shared_paths
 from siteloom.template.tables import PathRow, TagRow, path_rows, tag_rows
 
@@ -25,6 +25,7 @@ __all__ = [
     "SegmentTable",
     "SharedPaths",
     "TagRow",
+    "blocks_by",
     "class_path_hashes",
     "describe_template",
     "importance",

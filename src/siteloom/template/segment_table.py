@@ -21,7 +21,7 @@ from siteloom.template.blocks import Block, Segmenter, marked_blocks
 from siteloom.template.segment_counts import LivingTime, SegmentCounts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -143,11 +143,14 @@ class SegmentTable:
 
     def judged(self, page: PageSegments) -> tuple[Block, ...]:
         """The blocks of a page, judged by the table as it is now."""
+        return blocks_by(self._rule, page, self.marks(page))
+
+    def marks(self, page: PageSegments) -> list[bool]:
+        """Of each segment of a page whether it is template, by the table as it is now."""
         verdicts = self._verdicts
-        marks = [
+        return [
             verdict if (verdict := verdicts.get(key)) is not None else self._judge(key) for key in page.keys
         ]
-        return marked_blocks(page, marks, is_all=self._rule == "paper")
 
     def _judge(self, key: int) -> bool:
         entry = self._entries.get(key)
@@ -219,3 +222,8 @@ class SegmentTable:
             for key, due in zip(columns[0], dues.tolist(), strict=True):
                 table._due[due].append(key)
         return table
+
+
+def blocks_by(rule: SegmentRule, page: PageSegments, marks: Sequence[bool]) -> tuple[Block, ...]:
+    """The blocks of a page by which of its segments are template."""
+    return marked_blocks(page, marks, is_all=rule == "paper")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from siteloom.clustering.text.bands import PathBands, path_bands
 from siteloom.clustering.text.essential import chosen, equal_documents, essential_paths
 from siteloom.clustering.text.hash import text_hash
 from siteloom.clustering.text.max import members, text_max
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from siteloom.clustering.text.essential import PathSets
+
+__all__ = ["SIGNATURE_LENGTH", "PathBands", "TextMethod", "path_bands", "text_clusters"]
 
 TextMethod: TypeAlias = Literal["text-mdl", "text-hash", "text-max"]
 

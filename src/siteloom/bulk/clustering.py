@@ -1,0 +1,342 @@
+"""Clusters of whole crawls: each page as a signature, the signatures of a site counted, then templates.
+
+The stages for `vertex` and `paths`, which give the clusters that `siteloom.cluster` gives:
+
+    signatures   of each shard: sends a row of some 100 bytes for each page to its site
+    clusters     of each site: the three passes; what shows a template is asked for from the shards
+    wanted       of each shard: keeps which of its pages were asked for
+    pages        of each shard: parses these, and sends them to the site of their cluster
+    templates    of each site: describes its clusters, one by one, and writes them
+
+For `text-max`, `siteloom.bulk.text_partitions` has what comes before the clusters of a site are numbered.
+
+A task of `clusters` holds the rows of a site, and the addresses of its pages twice: by estimate 500 bytes a
+page, 5 GB for a site of ten million. The passes themselves are done on different signatures and their counts.
+A task of `templates` holds the addresses of a site and at most a hundred pages.
+"""
+
+from __future__ import annotations
+
+import json
+import marshal
+from collections import Counter, defaultdict
+from dataclasses import asdict
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import zstandard
+
+from siteloom.arrow import load_pyarrow
+from siteloom.bulk.pages import broken, newest, shard_pages, version_cells, version_columns
+from siteloom.bulk.run import place_of, row_schema, shard_and_item
+from siteloom.bulk.text_partitions import PageGroup, send_text_groups
+from siteloom.clustering import (
+    checked_method,
+    cluster_site,
+    describe,
+    describing_members,
+    page_features,
+    url_patterns,
+)
+from siteloom.dom import parse
+from siteloom.engine import cut_by
+from siteloom.errors import UsageError
+from siteloom.model import Failure, Page
+from siteloom.output import Column, Fields, ListOf, arrow_schema, arrow_table
+from siteloom.template import PathSet, page_paths
+from siteloom.urls import site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from siteloom.bulk.run import BulkRun, Counts, Kept, Outbox
+    from siteloom.clustering.pages import SiteMethod
+    from siteloom.config import ParseSettings
+    from siteloom.dom import Element
+    from siteloom.engine import Lost
+    from siteloom.pages import PageSource
+
+BulkMethod: TypeAlias = Literal["vertex", "paths", "text-max"]
+"""The methods that do not look at every two pages."""
+
+CLUSTER_COLUMNS = (
+    Column("id"),
+    Column("signature"),
+    Column("size", "integer"),
+    Column("importance", "number"),
+    Column("url_patterns", "texts"),
+    Column("pages", "texts"),
+    Column("mask_pages", "integer"),
+    Column("accepted", "texts"),
+    Column("template", ListOf(Fields((Column("tags"), Column("text"), Column("support", "integer"))))),
+    Column("template_pages", "integer"),
+)
+"""What is told of a cluster; of the pages in no cluster only `size` and `pages`."""
+
+_SITE = "site "
+_SHARD = "shard "
+
+# Pages of a template are packed together, for they are alike; as many as when pages are cleaned.
+_PAGES_OF_A_PACK = 32
+_BYTES_OF_A_PACK = 4_000_000
+_LEVEL = 1  # the fastest: what is packed is read once and thrown away
+_MARSHAL_FORMAT = 4  # the one that Python 3.11 and later versions write
+
+
+def checked_bulk_method(name: str) -> BulkMethod:
+    """A method for whole crawls by its name."""
+    method = checked_method(name)
+    if method == "vertex" or method == "paths" or method == "text-max":
+        return method
+    raise UsageError(
+        f"{method} compares every two pages, which is for few: with --engine, use vertex, paths or text-max."
+    )
+
+
+def cluster_in_bulk(
+    run: BulkRun, shards: Sequence[PageSource], method: BulkMethod, limits: ParseSettings
+) -> Counts:
+    """The clusters of all pages, by site, and the failures.
+
+    Of each URL the newest version counts. Counted are the `pages` that were read, what was `skipped` and
+    `failed` by reason, the pages that were `looked_at`, the `clusters`, the pages that are `unclustered`, and
+    those that the method as published `plainly` puts into clusters.
+    """
+    pa = load_pyarrow()
+    schema = row_schema(
+        ("cluster", pa.string()), ("site", pa.string()), ("target", pa.int64()), ("pack", pa.binary())
+    )
+    if method == "text-max":
+        counted = send_text_groups(run, shards, limits)
+        found = run.parts("clusters", _NumberingGroups, of="groups", schema=schema)
+    else:
+        of_pages = row_schema(*version_columns(), ("signature", pa.binary()), ("sketch", pa.binary()))
+        counted = run.shards("signatures", partial(_Signing, method, limits), shards, of_pages)
+        found = run.parts("clusters", partial(_Clustering, method), of="signatures", schema=schema)
+    run.parts("wanted", _Keeping, of="clusters")
+    again = run.shards("pages", partial(_Parsing, run.kept("wanted"), limits), shards, schema)
+    run.parts("templates", partial(_Describing, limits), of=("clusters", "pages"))
+    counted += [{"failed": counts.get("failed", {})} for counts in again]  # the pages are counted already
+    return run.finish(_total([*counted, *found]))
+
+
+def _total(counted: Iterable[Counts]) -> Counts:
+    total = Counter(pages=0, skipped=0, looked_at=0, clusters=0, unclustered=0, plainly=0)
+    failed: Counter[str] = Counter()
+    for counts in counted:
+        total.update({name: counts.get(name, 0) for name in total})
+        failed.update(counts.get("failed", {}))
+    return {**total, "failed": failed}
+
+
+class _Signing:
+    """Sends the signature of each page of a shard to its site."""
+
+    def __init__(self, method: SiteMethod, limits: ParseSettings) -> None:
+        self._method = method
+        self._limits = limits
+
+    def __call__(self, shard: PageSource, lost: Lost, step: Callable[[int], None], out: Outbox) -> None:
+        for number, page in shard_pages(shard, lost, step, out):
+            try:
+                found = page_features(page, self._method, limits=self._limits)
+            except Exception as error:  # noqa: BLE001 - see broken
+                out.failures.append(broken(page, error))
+                continue
+            if found.failure is not None:
+                out.failures.append(found.failure)
+            place = place_of(out.number, number)
+            cells = {**version_cells(page), "signature": found.signature, "sketch": found.sketch}
+            out.send(found.site, place, **cells)
+
+
+class _Clustering:
+    """Clusters the pages of a site by their signatures."""
+
+    def __init__(self, method: SiteMethod) -> None:
+        self._method = method
+
+    def __call__(self, batches: Iterator[Any], out: Outbox) -> None:
+        counts = Counter(looked_at=0, clusters=0, unclustered=0, plainly=0)
+        for site, of_site in cut_by("key", batches):
+            rows = newest(load_pyarrow().Table.from_batches(of_site))
+            sketches = None if self._method == "vertex" else rows["sketch"].to_pylist()
+            found = cluster_site(rows["signature"].to_pylist(), sketches)
+            urls, places = rows["url"].to_pylist(), rows["place"].to_pylist()
+            for number, cluster in enumerate(found.clusters, 1):
+                _send_cluster(site, number, PageGroup.of(cluster, urls, places), out)
+            _write_unclustered(site, [urls[page] for page in found.unclustered], out)
+            counts.update(
+                looked_at=len(urls),
+                clusters=len(found.clusters),
+                unclustered=len(found.unclustered),
+                plainly=round(found.plain_coverage * len(urls)),
+            )
+        out.counts |= counts
+
+
+class _NumberingGroups:
+    """Numbers the clusters of a site, the largest first."""
+
+    def __call__(self, batches: Iterator[Any], out: Outbox) -> None:
+        counts = Counter(looked_at=0, clusters=0, unclustered=0, plainly=0)
+        for site, of_site in cut_by("key", batches):
+            rows = [row for batch in of_site for row in batch.to_pylist()]
+            groups = [PageGroup(*json.loads(row["group"])) for row in rows if row["group"] is not None]
+            groups.sort(key=lambda group: (-len(group.urls), site_of(group.urls[0]), group.places[0]))
+            for number, group in enumerate(groups, 1):
+                _send_cluster(site, number, group, out)
+            unclustered = [row["url"] for row in rows if row["group"] is None]
+            _write_unclustered(site, unclustered, out)
+            clustered = sum(len(group.urls) for group in groups)
+            counts.update(
+                looked_at=clustered + len(unclustered),
+                clusters=len(groups),
+                unclustered=len(unclustered),
+                plainly=clustered,
+            )
+        out.counts |= counts
+
+
+def _send_cluster(site: str, number: int, group: PageGroup, out: Outbox) -> None:
+    """Send a cluster to its site, and a row to the shard of each page that will describe it."""
+    cells = {
+        "id": f"{site}/{number}",
+        "signature": group.mask,
+        "size": len(group.urls),
+        "url_patterns": url_patterns(group.urls),
+        "pages": group.urls,
+        "mask_pages": group.mask_pages,
+        "accepted": group.accepted,
+    }
+    key = f"{_SITE}{site}"
+    out.send(key, place_of(number, 0), cluster=json.dumps(cells, ensure_ascii=False))
+    for rank, place in enumerate(describing_members(group.places), 1):
+        shard, _ = shard_and_item(place)
+        out.send(f"{_SHARD}{shard}", place, site=site, target=place_of(number, rank))
+
+
+def _write_unclustered(site: str, urls: list[str], out: Outbox) -> None:
+    if urls:
+        out.write(site, _cluster_table([{"size": len(urls), "pages": urls}]))
+
+
+def _cluster_table(rows: Iterable[Mapping[str, object]]) -> Any:
+    return arrow_table(arrow_schema(CLUSTER_COLUMNS), rows)
+
+
+class _Keeping:
+    """Keeps for each shard which of its items are wanted, and where they go."""
+
+    def __call__(self, batches: Iterator[Any], out: Outbox) -> None:
+        for key, of_key in cut_by("key", batches):
+            if key.startswith(_SHARD):
+                wanted = {
+                    shard_and_item(row["place"])[1]: (row["site"], row["target"])
+                    for batch in of_key
+                    for row in batch.select(["place", "site", "target"]).to_pylist()
+                }
+                kept = zstandard.compress(marshal.dumps(wanted, _MARSHAL_FORMAT), _LEVEL)
+                out.keep(int(key.removeprefix(_SHARD)), kept)
+
+
+class _DescribingPage(NamedTuple):
+    """A page of a cluster, by its rank among those that describe it; its paths are arrays as bytes."""
+
+    rank: int
+    url: str
+    html: bytes
+    charset: str | None
+    paths: tuple[bytes, bytes, bytes]
+
+    @classmethod
+    def of(cls, rank: int, page: Page, found: PathSet) -> _DescribingPage:
+        elements, texts, parents = found
+        return cls(
+            rank, page.url, page.html, page.charset, (elements.tobytes(), texts.tobytes(), parents.tobytes())
+        )
+
+    @property
+    def path_set(self) -> PathSet:
+        elements, texts, parents = (np.frombuffer(array, np.uint64) for array in self.paths)
+        return PathSet(elements, texts, parents)
+
+    def root(self, limits: ParseSettings) -> Element | Failure:
+        return parse(Page(self.url, self.html, None, self.charset), limits)
+
+
+class _Parsing:
+    """Parses the wanted pages of a shard, and sends them to the sites of their clusters.
+
+    Pages are parsed here although they are once more when a template is put into words: here a page that
+    takes the process down costs no more than itself.
+    """
+
+    def __init__(self, kept: Kept, limits: ParseSettings) -> None:
+        self._kept = kept
+        self._limits = limits
+
+    def __call__(self, shard: PageSource, lost: Lost, step: Callable[[int], None], out: Outbox) -> None:
+        kept = self._kept.read(out.number)
+        if kept is None:
+            return
+        wanted: Mapping[int, tuple[str, int]] = marshal.loads(zstandard.decompress(kept))  # noqa: S302 - ours
+        waiting: defaultdict[tuple[str, int], list[_DescribingPage]] = defaultdict(list)
+        sizes: Counter[tuple[str, int]] = Counter()
+        for item, page in shard_pages(shard, lost, step, out, only=wanted):
+            site, target = wanted[item]
+            number, rank = shard_and_item(target)
+            try:
+                root = parse(page, self._limits)
+                found = None if isinstance(root, Failure) else page_paths(root)
+            except Exception as error:  # noqa: BLE001 - see broken
+                out.failures.append(broken(page, error))
+                continue
+            if found is not None:
+                cluster = site, number
+                waiting[cluster].append(_DescribingPage.of(rank, page, found))
+                sizes[cluster] += len(page.html)
+                if len(waiting[cluster]) >= _PAGES_OF_A_PACK or sizes[cluster] >= _BYTES_OF_A_PACK:
+                    _send_pack(*cluster, waiting.pop(cluster), out)
+                    del sizes[cluster]
+        for cluster, pages in waiting.items():
+            _send_pack(*cluster, pages, out)
+
+
+def _send_pack(site: str, number: int, pages: list[_DescribingPage], out: Outbox) -> None:
+    pack = zstandard.compress(marshal.dumps([tuple(page) for page in pages], _MARSHAL_FORMAT), _LEVEL)
+    out.send(f"{_SITE}{site}", place_of(number, pages[0].rank), pack=pack)
+
+
+class _Describing:
+    """Describes the clusters of a site, and writes them."""
+
+    def __init__(self, limits: ParseSettings) -> None:
+        self._limits = limits
+
+    def __call__(self, batches: Iterator[Any], out: Outbox) -> None:
+        for key, of_key in cut_by("key", batches):
+            if key.startswith(_SITE):
+                rows = (row for batch in of_key for row in batch.to_pylist())
+                by_number = groupby(rows, key=lambda row: shard_and_item(row["place"])[0])
+                clusters = [self._described(of_cluster) for _, of_cluster in by_number]
+                out.write(key.removeprefix(_SITE), _cluster_table(clusters))
+
+    def _described(self, rows: Iterator[Mapping[str, Any]]) -> dict[str, object]:
+        """A cluster, of which the first row tells, by the pages in the others."""
+        cells: dict[str, Any] = json.loads(next(rows)["cluster"])
+        pages = sorted(
+            _DescribingPage(*page)
+            for row in rows
+            for page in marshal.loads(zstandard.decompress(row["pack"]))  # noqa: S302 - our own
+        )
+        roots = (root for page in pages if not isinstance(root := page.root(self._limits), Failure))
+        importance, template = describe([page.path_set for page in pages], roots, cells["size"])
+        return {
+            **cells,
+            "importance": importance,
+            "template": [asdict(path) for path in template.essential],
+            "template_pages": template.pages,
+        }

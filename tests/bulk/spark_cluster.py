@@ -1,0 +1,130 @@
+"""A real cluster of Spark on this machine: a standalone master and two workers, all on the loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.request import urlopen
+
+import pyspark
+
+WORKERS = 2
+
+# Small and quick to start: the tests have little to do.
+JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+SETTINGS = {
+    "spark.executor.memory": "512m",
+    "spark.cores.max": str(WORKERS),
+    "spark.driver.host": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.pyspark.python": sys.executable,
+    "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[2]),  # what the tests do in tasks
+}
+_CORES, _MEMORY = 2, "1200m"  # of a worker: two applications have room at a time
+_SECONDS_TO_START = 120
+
+
+class Cluster:
+    """The processes of a cluster."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._pages = _free_port()
+        self._port = _free_port()
+        self.url = f"spark://127.0.0.1:{self._port}"
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def start(self) -> None:
+        """Start the master, and the workers when it is there."""
+        self._launch("master.Master", "--port", str(self._port), "--webui-port", str(self._pages))
+        self._wait_for(0)
+        for _ in range(WORKERS):
+            self.start_worker()
+        self._wait_for(WORKERS)
+
+    def start_worker(self) -> None:
+        folder = str(self._folder / f"worker-{len(self.processes)}")
+        self._launch(
+            "worker.Worker", "--cores", str(_CORES), "--memory", _MEMORY, "--webui-port", "0",
+            "--work-dir", folder, self.url,
+        )  # fmt: skip
+
+    def kill_worker_above(self, process: int) -> None:
+        """Kill the worker that a process is a descendant of."""
+        above = set(_ancestors(process))
+        (worker,) = [one for one in self.processes[1:] if one.pid in above]
+        worker.kill()
+        worker.wait()
+
+    def end(self) -> None:
+        """End all processes, whatever they are doing."""
+        for one in reversed(self.processes):
+            one.kill()
+            one.wait()
+
+    def _launch(self, name: str, *arguments: str) -> None:
+        home = Path(pyspark.__file__).parent
+        command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *arguments]
+        with (self._folder / f"log-{len(self.processes)}").open("wb") as log:
+            self.processes.append(
+                subprocess.Popen(
+                    [*command[:2], "--host", "127.0.0.1", *command[2:]],
+                    env=environment(),
+                    stdout=log,
+                    stderr=log,
+                )
+            )
+
+    def _wait_for(self, workers: int) -> None:
+        """Wait until the master is there, and has so many workers."""
+        until = time.monotonic() + _SECONDS_TO_START
+        while time.monotonic() < until:
+            try:
+                with urlopen(f"http://127.0.0.1:{self._pages}/json/") as answer:
+                    if json.load(answer)["aliveworkers"] >= workers:
+                        return
+            except OSError:
+                pass
+            time.sleep(0.1)
+        logs = [file.read_text(errors="replace")[-2_000:] for file in self._folder.glob("log-*")]
+        raise AssertionError("The cluster of Spark did not start.\n" + "\n".join(logs))
+
+
+@contextmanager
+def running_cluster(folder: Path) -> Iterator[Cluster]:
+    """A cluster that has its workers."""
+    cluster = Cluster(folder)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.end()
+
+
+def environment() -> Mapping[str, str]:
+    """The variables of all that starts Java."""
+    return {
+        **os.environ,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_MEMORY": "256m",
+        "JDK_JAVA_OPTIONS": JAVA_OPTIONS,
+    }
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+    return port
+
+
+def _ancestors(process: int) -> Iterator[int]:
+    while process > 1:
+        yield process
+        process = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])

@@ -1,0 +1,359 @@
+"""The same comes of the same work on all engines, whatever is killed meanwhile.
+
+All tests that start Spark are here: there is one session at a time in a process, and Java takes seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from siteloom.bulk import (
+    BulkRun,
+    OutputFolder,
+    bootstrap_in_bulk,
+    clean_in_bulk,
+    cluster_in_bulk,
+    extract_in_bulk,
+)
+from siteloom.bulk.run import Counts, row_schema
+from siteloom.config import ParseSettings
+from siteloom.engine import Engine, LocalEngine
+from siteloom.engine.spark import SparkEngine
+from siteloom.extraction import WrapperText
+from siteloom.pages import PageSource, open_sources
+
+from ..engine import works
+from ..engine.test_local import is_running
+from ..engine.works import DEADLY, FATAL
+from . import crawls, part_works
+from .part_works import Files
+from .results import marks, results
+from .spark_cluster import SETTINGS, Cluster, environment, running_cluster
+
+PARTS = 4  # so the wrappers and the sites of the crawl are in different ones
+SHARDS = [(number, [number, number + 1]) for number in range(6)]
+SQUARES = {number: [one * one for one in shard] for number, shard in SHARDS}
+
+FILES, COPIES = 4, 8
+SECONDS = 240  # until something must have happened, however busy the machine is
+
+
+# ---- engines
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with running_cluster(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+
+
+ENGINES = ["one process", "processes", "Spark in here", "Spark cluster"]
+# These outlive the processes of their work.
+OF_PROCESSES = pytest.mark.parametrize("engine", ENGINES[1:], indirect=True)
+OF_SPARK = pytest.mark.parametrize("engine", ENGINES[2:], indirect=True)
+OF_WORKERS = pytest.mark.parametrize("engine", ENGINES[3:], indirect=True)
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    match request.param:
+        case "one process":
+            yield LocalEngine(1)
+        case "processes":
+            yield LocalEngine(2)
+        case "Spark in here":
+            with spark("local[2]") as engine:
+                yield engine
+        case _:
+            with spark(request.getfixturevalue("cluster").url) as engine:
+                yield engine
+
+
+def spark(master: str, settings: Mapping[str, str] | None = None) -> SparkEngine:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment().items():
+            patch.setenv(name, value)
+        return SparkEngine(master, {**SETTINGS, **(settings or {})})
+
+
+# ---- shards
+
+
+def test_shards_give_the_same(engine: Engine) -> None:
+    told: list[int] = []
+    assert dict(engine.run(works.squares, SHARDS, told.append)) == SQUARES
+    assert sum(told) == len(SHARDS)
+    assert min(told) >= 0
+    assert engine.run(works.squares, [], told.append) == []
+
+
+@OF_PROCESSES
+def test_what_kills_its_process_is_left_out_and_nothing_else(engine: Engine) -> None:
+    shards = [(0, [1, 2]), (7, [3, DEADLY, 5, FATAL, 7])]
+    assert dict(engine.run(works.lost_steps, shards, on_done)) == {
+        0: {},
+        7: {1: "was ended by SIGKILL", 3: "ended with status 3"},
+    }
+
+
+@OF_PROCESSES
+def test_what_is_killed_once_is_done_again_with_nothing_left_out(engine: Engine, tmp_path: Path) -> None:
+    assert dict(engine.run(works.dies_once_at_a_step(tmp_path / "marker"), SHARDS, on_done)) == SQUARES
+    assert (tmp_path / "marker").exists()
+
+
+def test_an_error_comes_out_as_it_is(engine: Engine, rows: Files) -> None:
+    with pytest.raises(works.Refused, match=r"^3 is refused: no luck\.") as caught:
+        engine.run(works.refuses, [(0, [1]), (1, [3]), (2, [5])], on_done)
+    assert caught.value.number == 3
+    with pytest.raises(works.Refused, match=r"^1 is refused: no luck\."):
+        engine.regroup(part_works.refuses, rows, range(PARTS), on_done)
+    with pytest.raises(works.Refused):
+        engine.run(works.cannot_start, SHARDS, on_done)
+
+
+# ---- parts
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Files:
+    """Files of rows of parts 0 and 1; those of a key are in all files, and not in order."""
+    schema = row_schema(("content", pa.binary()))
+    for number in range(20):
+        table = [
+            {"part": part, "key": key, "place": place * 100 - number, "content": bytes([0, place, 255])}
+            for part, key in ((0, "a"), (0, "ä"), (0, "\uffff"), (0, "\U0001f600"), (1, "Z"))
+            for place in range(5)
+        ]
+        pq.write_table(pa.Table.from_pylist(table, schema), tmp_path / f"{number}.parquet")
+    return Files([str(tmp_path / f"{number}.parquet") for number in range(20)], schema)
+
+
+def test_parts_give_the_same(engine: Engine, rows: Files) -> None:
+    told: list[int] = []
+    found = dict(engine.regroup(part_works.listing, rows, range(PARTS), told.append))
+    places = sorted(
+        (place * 100 - number, bytes([0, place, 255])) for number in range(20) for place in range(5)
+    )
+    assert found == {0: [(key, places) for key in ("a", "ä", "\uffff", "\U0001f600")], 1: [("Z", places)]}
+    assert sum(told) == PARTS
+    assert min(told) >= 0
+    assert engine.regroup(part_works.listing, rows, [1, 2], on_done) == [(1, [("Z", places)])]
+    assert engine.regroup(part_works.listing, rows._replace(files=[]), range(PARTS), on_done) == []
+
+
+# ---- stages
+
+
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a crawl as WARC and Parquet files, and wrappers for it."""
+    folder = tmp_path_factory.mktemp("crawl")
+    crawls.write_warcs(folder)
+    crawls.write_parquet(folder)
+    crawls.write_wrappers(folder)
+    return folder
+
+
+def extract(run: BulkRun, shards: Sequence[PageSource]) -> Counts:
+    wrappers = [WrapperText(name, None, one.to_json()) for name, one in crawls.wrappers().items()]
+    return extract_in_bulk(run, shards, wrappers, ParseSettings())
+
+
+def cluster_by_text(run: BulkRun, shards: Sequence[PageSource]) -> Counts:
+    return cluster_in_bulk(run, shards, "text-max", ParseSettings())
+
+
+def cluster_by_tags(run: BulkRun, shards: Sequence[PageSource]) -> Counts:
+    return cluster_in_bulk(run, shards, "vertex", ParseSettings())
+
+
+def clean(run: BulkRun, shards: Sequence[PageSource]) -> Counts:
+    return clean_in_bulk(run, shards, "share", "html", ParseSettings())
+
+
+def bootstrap(run: BulkRun, shards: Sequence[PageSource]) -> Counts:
+    return bootstrap_in_bulk(run, shards, crawls.known_records(), ("name", "address"))
+
+
+STAGES: dict[str, Callable[[BulkRun, Sequence[PageSource]], Counts]] = {
+    "extract": extract,
+    "cluster by tags": cluster_by_tags,
+    "cluster by text": cluster_by_text,
+    "clean": clean,
+    "bootstrap": bootstrap,
+}
+
+
+def bulk_run(engine: Engine, folder: Path) -> BulkRun:
+    return BulkRun(engine, OutputFolder(str(folder)), "a run", PARTS, lambda *_: on_done)
+
+
+@pytest.fixture(scope="module")
+def expected(crawl: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, Any]]:
+    """What comes of a stage in one process."""
+
+    @cache
+    def find(stage: str) -> dict[str, Any]:
+        folder = tmp_path_factory.mktemp(stage) / "out"
+        STAGES[stage](bulk_run(LocalEngine(1), folder), shards_of(crawl))
+        return results(folder)
+
+    return find
+
+
+def shards_of(crawl: Path) -> list[PageSource]:
+    names = ["crawl-0.warc.gz", "crawl-1.warc.gz", "crawl-2.parquet", "crawl-3.parquet"]
+    opened = open_sources([str(crawl / name) for name in names])
+    return [shard for source in opened for shard in source.shards()]
+
+
+# Processes of this machine are started anew for each part of a stage, which takes long, and proves no more.
+@pytest.mark.parametrize(
+    ("engine", "stage"),
+    [
+        (engine, stage)
+        for engine in ENGINES[1:]
+        for stage in STAGES
+        if engine != "processes" or stage == "extract"
+    ],
+    indirect=["engine"],
+)
+def test_stages_give_the_same(
+    engine: Engine, stage: str, crawl: Path, expected: Callable[[str], dict[str, Any]], tmp_path: Path
+) -> None:
+    STAGES[stage](bulk_run(engine, tmp_path / "out"), shards_of(crawl))
+    assert results(tmp_path / "out") == expected(stage)
+    assert len(expected(stage)) > len(crawls.SITES)
+
+
+# ---- what is killed
+
+
+@OF_WORKERS
+def test_a_killed_worker_of_the_cluster_loses_nothing(
+    engine: Engine, cluster: Cluster, tmp_path: Path
+) -> None:
+    def kill() -> None:
+        process = tmp_path / "process"
+        wait_until(process.exists)
+        cluster.kill_worker_above(int(process.read_text()))
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    found = dict(engine.run(part_works.waits_to_be_killed(tmp_path), SHARDS, on_done))
+    killer.join()
+    assert found == SQUARES
+    cluster.start_worker()
+
+
+@OF_SPARK
+def test_ctrl_c_ends_a_run_at_once_and_the_tasks_with_it(engine: Engine, tmp_path: Path) -> None:
+    process = tmp_path / "process"
+
+    def press() -> None:
+        wait_until(process.exists)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press).start()
+    with pytest.raises(KeyboardInterrupt):
+        engine.run(part_works.waits_to_be_killed(tmp_path), SHARDS, on_done)
+    wait_until(lambda: not is_running(int(process.read_text())))
+    assert dict(engine.run(works.squares, SHARDS, on_done)) == SQUARES
+
+
+class Command:
+    """`siteloom extract` over many shards into one folder, as often and on whatever engine."""
+
+    def __init__(self, crawl: Path, output: Path) -> None:
+        for copy in range(COPIES):
+            for file in crawl.glob("*.warc.gz"):
+                (output.parent / f"{copy}-{file.name}").hardlink_to(file)
+        self.output = output
+        self._crawl = crawl
+
+    def started(self, *options: str) -> subprocess.Popen[str]:
+        """A process of it that leads a session of its own."""
+        wrappers = [
+            option for file in sorted(self._crawl.glob("*.json")) for option in ("--wrapper", str(file))
+        ]
+        command = [sys.executable, "-m", "siteloom", "extract", "*.warc.gz", *wrappers]
+        return subprocess.Popen(
+            [*command, "-o", self.output.name, *options],
+            cwd=self.output.parent,  # workers must find the files that are named from here
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def finish(self, *options: str) -> dict[str, Any]:
+        """Let it end; what is in the folder then."""
+        process = self.started(*options)
+        _, err = process.communicate(timeout=SECONDS)
+        assert process.returncode == 0, err
+        assert err.startswith("Extracted"), err  # Java says nothing of itself
+        return results(self.output)
+
+    def kill(self, *options: str) -> None:
+        """Kill it when it has done some more shards. It leaves no process, and does nothing again."""
+        before = marks(self.output, "extract")
+        process = self.started(*options)
+        wait_until(lambda: len(marks(self.output, "extract")) > len(before) + 1 or process.poll() is not None)
+        process.kill()
+        process.communicate(timeout=SECONDS)
+        wait_until(lambda: processes_of(process.pid) == [])
+        done = marks(self.output, "extract")
+        assert len(before) < len(done) < FILES * COPIES
+        assert before.items() <= done.items()
+
+
+def processes_of(session: int) -> list[int]:
+    """The processes of a session."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            state, _, _, of, *_ = stat.read_text().rpartition(")")[2].split()
+            if int(of) == session and state != "Z":
+                found.append(int(stat.parent.name))
+    return found
+
+
+def test_a_run_goes_on_whatever_was_killed_and_whichever_engine_began(
+    crawl: Path, cluster: Cluster, tmp_path: Path
+) -> None:
+    (tmp_path / "undisturbed").mkdir()
+    undisturbed = Command(crawl, tmp_path / "undisturbed" / "out").finish("--engine", "local", "--jobs", "1")
+    (tmp_path / "killed").mkdir()
+    command = Command(crawl, tmp_path / "killed" / "out")
+    settings = [option for pair in SETTINGS.items() for option in ("--spark-conf", "=".join(pair))]
+    spark = ("--engine", "spark", *settings, "--master")
+    command.kill("--engine", "local", "--jobs", "2")
+    command.kill(*spark, cluster.url)
+    assert command.finish(*spark, cluster.url) == undisturbed
+
+
+def on_done(count: int) -> None:
+    pass
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    until = time.monotonic() + SECONDS
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.005)

@@ -1,0 +1,120 @@
+"""Records of a crawl in a folder: those that `siteloom extract` gives, by site."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from siteloom.extraction import LOST
+
+from ..cli.command import Command, one_sentence
+from . import crawls
+from .results import results
+
+
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("crawl")
+    crawls.write_warcs(folder)
+    crawls.write_parquet(folder)
+    crawls.write_wrappers(folder)
+    return folder
+
+
+@pytest.fixture
+def extract(crawl: Path, tmp_path: Path) -> Command:
+    """A folder beside which the crawl is."""
+    for file in crawl.iterdir():
+        (tmp_path / file.name).hardlink_to(file)
+    return Command(tmp_path)
+
+
+WRAPPERS = [
+    option for name in ("guide", "directory", "redesigned") for option in ("--wrapper", f"{name}.json")
+]
+NO_FOLDER = "--engine local writes a folder of Parquet files: give -o FOLDER."
+NO_MASTER = "No master of Spark answers at spark://127.0.0.1:1: see whether it runs, and what its address is."
+WARCS = ("extract", "*.warc.gz", *WRAPPERS)
+
+
+@pytest.mark.parametrize("files", ["*.warc.gz", "*.parquet"])
+def test_the_records_are_those_of_the_verb_by_site(extract: Command, files: str) -> None:
+    bulk = extract("extract", files, *WRAPPERS, "--engine", "local", "-o", "out", "--failures", "bulk.jsonl")
+    assert bulk.returncode == 0, bulk.stderr
+    plain = extract("extract", files, *WRAPPERS, "-o", "plain.parquet", "--failures", "plain.jsonl")
+    assert plain.returncode == 0, plain.stderr
+    found = results(extract.folder / "out")
+    rows = [row for name in found if name.startswith("site=") for row in found[name]]
+    assert sorted(rows, key=str) == sorted(
+        pq.read_table(extract.folder / "plain.parquet").to_pylist(), key=str
+    )
+    assert {name.split("/")[0] for name in found if name.startswith("site=")} == {
+        f"site={site}" for site in (crawls.GUIDE, crawls.DIRECTORY, crawls.REDESIGNED)
+    }
+    failures = lines(extract.folder / "bulk.jsonl")
+    assert failures == lines(extract.folder / "plain.jsonl")
+    assert crawls.broken().url in [one["url"] for one in failures]
+    assert LOST not in [one["reason"] for one in failures]
+
+
+def lines(file: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_run_that_is_done_is_told_and_another_is_refused(extract: Command) -> None:
+    first = extract(*WARCS, "--engine", "local", "-o", "out")
+    assert first.returncode == 0
+    done = {file: file.stat().st_mtime_ns for file in (extract.folder / "out").rglob("*")}
+    again = extract(*WARCS, "--engine", "local", "-o", "out")
+    assert again.stderr == f"out is done already: this is what came of it.\n{first.stderr}"
+    assert done == {file: file.stat().st_mtime_ns for file in (extract.folder / "out").rglob("*")}
+    other = extract("extract", "*.parquet", *WRAPPERS, "--engine", "local", "-o", "out")
+    assert "out holds the results of another run, of other pages or with other choices" in one_sentence(other)
+    mine = extract(*WARCS, "--engine", "local", "-o", ".")
+    assert one_sentence(mine).endswith(" holds something else already: give another -o.")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--engine", "nonsense", "-o", "out"), "There is no engine nonsense: use local or spark."),
+        (("--master", "yarn", "-o", "out"), "--master is for --engine spark: add that, or leave it out."),
+        (
+            ("--engine", "local", "--spark-conf", "a=b", "-o", "out"),
+            "--spark-conf is for --engine spark: add that, or leave it out.",
+        ),
+        (("--engine", "local"), NO_FOLDER),
+        (("--engine", "local", "-o", "a.csv"), NO_FOLDER),
+        (
+            ("--engine", "local", "-o", "out", "--join", "name"),
+            "--join, --site and --unordered do not go with --engine: leave them out.",
+        ),
+        (
+            ("--engine", "spark", "--spark-conf", "memory", "-o", "out"),
+            "--spark-conf memory is no setting: write it as KEY=VALUE.",
+        ),
+        (
+            ("--engine", "spark", "--master", "spark://127.0.0.1:1", "-o", "out"),
+            NO_MASTER,
+        ),
+        (
+            ("--engine", "local", "-o", "nothing://there"),
+            "nothing://there cannot be opened: Protocol not known: nothing.",
+        ),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told_in_a_sentence(extract: Command, options: tuple[str, ...], message: str) -> None:
+    assert one_sentence(extract(*WARCS, *options)) == message
+    assert not (extract.folder / "out").exists()
+
+
+def test_without_java_spark_says_so(extract: Command) -> None:
+    result = extract(
+        *WARCS, "--engine", "spark", "-o", "out", environment={"PATH": str(extract.folder), "JAVA_HOME": ""}
+    )
+    assert one_sentence(result) == (
+        "The engine spark needs Java: install version 17 or newer, or set JAVA_HOME."
+    )

@@ -1,0 +1,152 @@
+"""Runs of stages into a folder: what is done is done once, and nothing else is touched."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from siteloom.bulk import BulkRun, OutputFolder, part_count
+from siteloom.bulk.run import Counts, Outbox, part_of, place_of, row_schema, shard_and_item
+from siteloom.engine import LocalEngine, Lost, cut_by
+from siteloom.errors import OutputError
+from siteloom.model import Failure
+from siteloom.output import Column, arrow_schema, arrow_table
+
+from .results import marks, results
+
+PARTS = 3
+WORDS = ["a b", "b c b", "", "c a"]
+Step = Callable[[int], None]
+
+
+class Counting:
+    """Sends the words of a shard; of shards that are broken it says so."""
+
+    def __init__(self, done: list[int], broken: frozenset[int] = frozenset()) -> None:
+        self._done = done
+        self._broken = broken
+
+    def __call__(self, shard: str, lost: Lost, step: Step, out: Outbox) -> None:  # noqa: ARG002 - none
+        if out.number in self._broken:
+            raise OutputError("The disk is full.")
+        self._done.append(out.number)
+        for number, word in enumerate(shard.split()):
+            out.send(word, place_of(out.number, number), length=len(word))
+        if not shard:
+            out.failures.append(Failure(f"shard {out.number}", "empty"))
+        out.counts["words"] = len(shard.split())
+
+
+class Writing:
+    """Writes where each word of a part was."""
+
+    def __init__(self, done: list[str]) -> None:
+        self._done = done
+
+    def __call__(self, batches: Iterator[Any], out: Outbox) -> None:
+        schema = arrow_schema((Column("place", "integer"),))
+        out.counts["words"] = []
+        for word, found in cut_by("key", batches):
+            places = [place for batch in found for place in batch.column("place").to_pylist()]
+            out.write(word, arrow_table(schema, [{"place": place} for place in places]))
+            out.counts["words"].append(word)
+            self._done.append(word)
+
+
+def begin(folder: Path, fingerprint: str = "this") -> BulkRun:
+    return BulkRun(LocalEngine(1), OutputFolder(str(folder)), fingerprint, PARTS, lambda *_: lambda _: None)
+
+
+def count(run: BulkRun, done: list[int], broken: frozenset[int] = frozenset()) -> list[Counts]:
+    schema = row_schema(("length", pa.int64()))
+    return run.shards("count", lambda: Counting(done, broken), WORDS, schema)
+
+
+def finish(run: BulkRun, done: list[int], written: list[str]) -> Counts:
+    counted = count(run, done)
+    listed = run.parts("list", lambda: Writing(written), of="count")
+    return run.finish(
+        {"words": sum(one["words"] for one in counted), "different": sum(len(one["words"]) for one in listed)}
+    )
+
+
+def test_rows_of_a_key_meet_in_the_order_of_places(tmp_path: Path) -> None:
+    done: list[int] = []
+    run = begin(tmp_path)
+    assert run.finished is None
+    assert finish(run, done, []) == {"words": 7, "different": 3} == begin(tmp_path).finished
+    found = {name.split("/")[0]: rows for name, rows in results(tmp_path).items() if name.startswith("site=")}
+    assert found == {
+        "site=a": [{"place": place_of(0, 0)}, {"place": place_of(3, 1)}],
+        "site=b": [{"place": place_of(0, 1)}, {"place": place_of(1, 0)}, {"place": place_of(1, 2)}],
+        "site=c": [{"place": place_of(1, 1)}, {"place": place_of(3, 0)}],
+    }
+    assert list(run.failures()) == [Failure("shard 2", "empty")]
+    assert [file.name for file in (tmp_path / "_run").iterdir()] == ["plan.json"]
+    assert done == [0, 1, 2, 3]
+
+
+def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
+    finish(begin(tmp_path / "undisturbed"), [], [])
+    done: list[int] = []
+    with pytest.raises(OutputError, match="disk"):
+        count(begin(tmp_path / "out"), done, broken=frozenset([2]))
+    assert sorted(marks(tmp_path / "out", "count")) == ["00000000.json", "00000001.json"]
+    assert [one["words"] for one in count(begin(tmp_path / "out"), done)] == [2, 3, 0, 2]
+    assert done == [0, 1, 2, 3]
+    written: list[str] = []
+    finish(begin(tmp_path / "out"), done, written)
+    assert done == [0, 1, 2, 3]
+    assert sorted(written) == ["a", "b", "c"]
+    assert results(tmp_path / "out") == results(tmp_path / "undisturbed")
+
+
+def test_a_shard_whose_mark_is_missing_is_done_again_and_gives_the_same(tmp_path: Path) -> None:
+    run = begin(tmp_path / "out")
+    count(run, [])
+    run.parts("list", lambda: Writing([]), of="count")
+    removed = tmp_path / "out" / "_run" / "list" / f"{part_of('b', PARTS):08}.json"
+    removed.unlink()
+    written: list[str] = []
+    done: list[int] = []
+    assert finish(begin(tmp_path / "out"), done, written) == {"words": 7, "different": 3}
+    assert done == []
+    assert written == sorted(word for word in "abc" if part_of(word, PARTS) == part_of("b", PARTS))
+
+
+def test_a_folder_with_something_else_or_of_another_run_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").touch()
+    with pytest.raises(OutputError, match=r"mine holds something else already: give another -o\."):
+        begin(tmp_path / "mine")
+    assert [file.name for file in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
+    begin(tmp_path / "out")
+    begin(tmp_path / "out")
+    with pytest.raises(OutputError, match="holds the results of another run, of other pages or with other"):
+        begin(tmp_path / "out", "that")
+
+
+def test_a_stage_that_sends_nothing_leaves_nothing_to_do(tmp_path: Path) -> None:
+    run = begin(tmp_path)
+    run.shards("count", lambda: Counting([]), ["", ""], row_schema(("length", pa.int64())))
+    assert run.parts("list", lambda: Writing([]), of="count") == []
+    assert list(run.sent("count")) == []
+    assert json.loads((tmp_path / "_run" / "count" / "00000001.json").read_text())["rows"] == 0
+
+
+@given(st.text(), st.integers(1, 5_000), st.integers(0, 2**31 - 1), st.integers(0, 2**32 - 1))
+def test_parts_and_places_say_what_they_were_made_of(key: str, parts: int, shard: int, item: int) -> None:
+    assert 0 <= part_of(key, parts) < parts
+    assert shard_and_item(place_of(shard, item)) == (shard, item)
+    assert place_of(shard, item) < place_of(shard + 1, 0)
+
+
+def test_parts_grow_with_shards() -> None:
+    assert [part_count(shards) for shards in (0, 1, 16, 17, 1_000, 10**7)] == [1, 1, 1, 2, 63, 4_096]
