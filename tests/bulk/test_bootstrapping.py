@@ -17,8 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import siteloom
-from siteloom.bulk import BulkRun, OutputFolder, bootstrap_in_bulk, bootstrapping
-from siteloom.bulk.bootstrapping import NO_OVERLAP, chosen_pages
+from siteloom.bulk import bootstrapping
+from siteloom.bulk.bootstrapping import NO_OVERLAP, bootstrap_in_bulk, chosen_pages
+from siteloom.bulk.folder import OutputFolder
+from siteloom.bulk.run import BulkRun
 from siteloom.engine import LocalEngine
 from siteloom.errors import SourceError, UsageError, WrapperError
 from siteloom.extraction import WrapperText

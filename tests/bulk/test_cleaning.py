@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from siteloom import cleaning_runs
-from siteloom.bulk import BulkRun, OutputFolder, clean_in_bulk
 from siteloom.bulk import cleaning as bulk_cleaning
-from siteloom.bulk.run import Counts
+from siteloom.bulk.cleaning import clean_in_bulk
+from siteloom.bulk.folder import OutputFolder
+from siteloom.bulk.run import BulkRun, Counts
 from siteloom.cleaning_runs import (
     CLEANED_COLUMNS,
     CleanedForm,

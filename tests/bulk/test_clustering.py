@@ -15,8 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import siteloom
-from siteloom.bulk import BulkRun, OutputFolder, cluster_in_bulk, text_partitions
-from siteloom.bulk.clustering import BulkMethod, checked_bulk_method
+from siteloom.bulk import text_partitions
+from siteloom.bulk.clustering import BulkMethod, checked_bulk_method, cluster_in_bulk
+from siteloom.bulk.folder import OutputFolder
+from siteloom.bulk.run import BulkRun
 from siteloom.config import ParseSettings, StoreSettings
 from siteloom.engine import LocalEngine, Lost
 from siteloom.errors import UsageError

@@ -21,15 +21,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from siteloom.bulk import (
-    BulkRun,
-    OutputFolder,
-    bootstrap_in_bulk,
-    clean_in_bulk,
-    cluster_in_bulk,
-    extract_in_bulk,
-)
-from siteloom.bulk.run import Counts, row_schema
+from siteloom.bulk.bootstrapping import bootstrap_in_bulk
+from siteloom.bulk.cleaning import clean_in_bulk
+from siteloom.bulk.clustering import cluster_in_bulk
+from siteloom.bulk.extracting import extract_in_bulk
+from siteloom.bulk.folder import OutputFolder
+from siteloom.bulk.run import BulkRun, Counts, row_schema
 from siteloom.config import ParseSettings
 from siteloom.engine import Engine, LocalEngine
 from siteloom.engine.spark import SparkEngine
@@ -222,14 +219,14 @@ def shards_of(crawl: Path) -> list[PageSource]:
     return [shard for source in opened for shard in source.shards()]
 
 
-# Processes of this machine are started anew for each part of a stage, which takes long, and proves no more.
+# All of them in the session; elsewhere new processes load much for each, and the engines are tried above.
 @pytest.mark.parametrize(
     ("engine", "stage"),
     [
-        (engine, stage)
-        for engine in ENGINES[1:]
-        for stage in STAGES
-        if engine != "processes" or stage == "extract"
+        ("processes", "extract"),
+        *(("Spark in here", stage) for stage in STAGES),
+        ("Spark cluster", "extract"),
+        ("Spark cluster", "cluster by tags"),
     ],
     indirect=["engine"],
 )

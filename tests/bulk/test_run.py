@@ -12,8 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siteloom.bulk import BulkRun, OutputFolder, part_count
-from siteloom.bulk.run import Counts, Outbox, part_of, place_of, row_schema, shard_and_item
+from siteloom.bulk.folder import OutputFolder
+from siteloom.bulk.run import (
+    BulkRun,
+    Counts,
+    Outbox,
+    part_count,
+    part_of,
+    place_of,
+    row_schema,
+    shard_and_item,
+)
 from siteloom.engine import LocalEngine, Lost, cut_by
 from siteloom.errors import OutputError
 from siteloom.model import Failure

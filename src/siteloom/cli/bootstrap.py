@@ -347,7 +347,7 @@ def _example_row(example: Example) -> dict[str, Any]:
 def _bootstrap_crawl(
     shell: Shell, choice: EngineChoice, sources: list[str] | None, wanted: _Wanted, output: str | None
 ) -> None:
-    from siteloom.bulk import bootstrap_in_bulk
+    from siteloom.bulk.bootstrapping import bootstrap_in_bulk
 
     known = _read_seeds(shell, wanted)
     _check_schema_names(wanted.schema, set[str]().union(*(seed.values for seed in known)))

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from siteloom.bulk import BulkRun
-    from siteloom.bulk.run import Counts
+    from siteloom.bulk.run import BulkRun, Counts
     from siteloom.engine import Engine
     from siteloom.pages import PageSource
 
@@ -77,7 +76,8 @@ def bulk_run(
     shell: Shell, choice: EngineChoice, sources: list[str] | None, output: str | None, asked: object
 ) -> Iterator[tuple[BulkRun, list[PageSource]]]:
     """A run of a verb into the folder `-o`, and the shards of all sources; `asked` is all that decides it."""
-    from siteloom.bulk import BulkRun, OutputFolder, part_count
+    from siteloom.bulk.folder import OutputFolder
+    from siteloom.bulk.run import BulkRun, part_count
     from siteloom.extraction_runs import fingerprint, source_files
     from siteloom.pages import open_sources
 

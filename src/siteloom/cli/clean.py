@@ -136,7 +136,7 @@ def _clean_in_bulk(
     form: CleanedForm,
     rule: SegmentRule,
 ) -> None:
-    from siteloom.bulk import clean_in_bulk
+    from siteloom.bulk.cleaning import clean_in_bulk
     from siteloom.cleaning_runs import SiteTally
 
     limits = shell.settings.parse

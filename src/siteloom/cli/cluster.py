@@ -81,8 +81,7 @@ def run(
 def _cluster_in_bulk(
     shell: Shell, choice: EngineChoice, sources: list[str] | None, method: str, output: str | None
 ) -> None:
-    from siteloom.bulk import cluster_in_bulk
-    from siteloom.bulk.clustering import checked_bulk_method
+    from siteloom.bulk.clustering import checked_bulk_method, cluster_in_bulk
 
     checked = checked_bulk_method(method)
     limits = shell.settings.parse

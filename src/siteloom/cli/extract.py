@@ -220,7 +220,7 @@ def _extract_in_bulk(
     output: str | None,
     failures: str | None,
 ) -> None:
-    from siteloom.bulk import extract_in_bulk
+    from siteloom.bulk.extracting import extract_in_bulk
     from siteloom.extraction import tally_from
     from siteloom.extraction_runs import wrapper_texts_of_files
 

@@ -7,17 +7,17 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from alembic import command
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
 from siteloom.errors import StoreError, StoreTooNew
 from siteloom.store import schema
 
 if TYPE_CHECKING:
+    from alembic.config import Config
     from sqlalchemy import Connection, Engine
+
+_MIGRATIONS = Path(__file__).with_name("migrations")
+_VERSION_TABLE = "alembic_version"
 
 
 def has_tables(engine: Engine) -> bool:
@@ -27,15 +27,14 @@ def has_tables(engine: Engine) -> bool:
 
 def is_up_to_date(engine: Engine) -> bool:
     """Whether no step is missing; raises StoreTooNew if there are steps that this Siteloom does not know."""
-    scripts = ScriptDirectory.from_config(_config())
+    steps = _steps()
     current = _current_revision(engine)
-    known = {script.revision for script in scripts.walk_revisions()}
-    if current is not None and current not in known:
+    if current is not None and current not in steps:
         raise StoreTooNew(
             f"This workspace was made by a newer version of Siteloom (its tables are at step {current}): "
             "upgrade Siteloom to open it."
         )
-    return current == scripts.get_current_head()
+    return current == steps[-1]
 
 
 def upgrade(engine: Engine, revision: str = "head") -> str | None:
@@ -43,6 +42,8 @@ def upgrade(engine: Engine, revision: str = "head") -> str | None:
 
     Call it under the write lock: no one may write between backup and step.
     """
+    from alembic import command  # noqa: PLC0415 - slow to load, and hardly ever needed
+
     if is_up_to_date(engine):
         return None
     current = _current_revision(engine)
@@ -54,14 +55,25 @@ def upgrade(engine: Engine, revision: str = "head") -> str | None:
     return backup
 
 
+def _steps() -> list[str]:
+    """All steps in order: the files of the steps begin with their numbers."""
+    return sorted(file.name.partition("_")[0] for file in (_MIGRATIONS / "versions").glob("[0-9]*.py"))
+
+
 def _current_revision(engine: Engine) -> str | None:
+    """The step that was applied last, as Alembic has noted it."""
     with engine.connect() as connection:
-        return MigrationContext.configure(connection).get_current_revision()
+        if not inspect(connection).has_table(_VERSION_TABLE):
+            return None
+        found: str | None = connection.execute(text(f"SELECT version_num FROM {_VERSION_TABLE}")).scalar()  # noqa: S608 - ours
+        return found
 
 
 def _config() -> Config:
+    from alembic.config import Config  # noqa: PLC0415 - see upgrade
+
     config = Config()
-    config.set_main_option("script_location", str(Path(__file__).with_name("migrations")).replace("%", "%%"))
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     return config
 
 
@@ -88,6 +100,6 @@ def _copy_to_schema(connection: Connection, name: str) -> str:
     connection.execute(text(f"CREATE SCHEMA {quote(name)}"))
     there = set(inspect(connection).get_table_names())
     # The database may hold tables of others, which are none of our business.
-    for table in sorted(there & {*schema.metadata.tables, "alembic_version"}):
+    for table in sorted(there & {*schema.metadata.tables, _VERSION_TABLE}):
         connection.execute(text(f"CREATE TABLE {quote(name)}.{quote(table)} AS TABLE {quote(table)}"))
     return f"schema {name}"
