@@ -131,21 +131,20 @@ def _plain(name: str, crawl: _Crawl) -> _Cost:
 def _measured(command: Sequence[str]) -> _Cost:
     """What a command takes with all processes that it starts."""
     start = time.monotonic()
-    process = subprocess.Popen(
-        command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
     ticks: dict[int, int] = {}
     most = 0
-    while process.poll() is None:
-        now = 0
-        for pid, used, resident in _session(process.pid):
-            ticks[pid] = used
-            now += resident
-        most = max(most, now)
-        time.sleep(_SECONDS_BETWEEN_LOOKS)
-    if process.returncode:
-        assert process.stderr is not None
-        sys.exit(f"{' '.join(command)} failed: {process.stderr.read().decode()[-2_000:]}")
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(command, start_new_session=True, stdout=said, stderr=said)
+        while process.poll() is None:
+            now = 0
+            for pid, used, resident in _session(process.pid):
+                ticks[pid] = used
+                now += resident
+            most = max(most, now)
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        if process.returncode:
+            said.seek(0)
+            sys.exit(f"{' '.join(command)} failed: {said.read().decode()[-2_000:]}")
     return _Cost(
         sum(ticks.values()) / _TICKS, time.monotonic() - start, most * os.sysconf("SC_PAGE_SIZE") / 1e6
     )

@@ -16,6 +16,7 @@ from siteloom.matching import NamedWrapper
 from siteloom.model import Failure
 from siteloom.output import Column, open_output
 from siteloom.record_rows import open_records, record_row
+from siteloom.redundancy.bootstrapping import SiteBootstrap
 from siteloom.template import SegmentTable
 from siteloom.urls import site_of
 
@@ -67,8 +68,9 @@ def bootstrap(folder: Path, files: Sequence[str]) -> None:
     pages: defaultdict[str, list[Page]] = defaultdict(list)
     for page in siteloom.read_pages(*files):
         pages[site_of(page.url)].append(page)
+    bootstrap_site = SiteBootstrap(seeds, _CORE)
     for of_site in pages.values():
-        siteloom.bootstrap(seeds, of_site, _CORE)
+        bootstrap_site(of_site)
 
 
 if __name__ == "__main__":

@@ -75,11 +75,31 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def empty_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace in SQLite to copy, which is faster than to make its tables anew for each test."""
+    folder = tmp_path_factory.mktemp("empty") / "workspace"
+    open_store(StoreSettings(str(folder)), create=True).close()
+    return folder
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def store_settings(request: pytest.FixtureRequest, tmp_path: Path) -> StoreSettings:
-    """A workspace that is not there yet, once for each kind of database."""
-    url = request.getfixturevalue("postgres_url") if request.param == "postgres" else ""
-    return StoreSettings(workspace=str(tmp_path / "workspace"), url=url)
+    """A workspace that is not there yet, once for each kind of database.
+
+    Where `store` makes it before the test begins, its tables are there.
+    """
+    folder, is_opened = tmp_path / "workspace", "store" in request.fixturenames
+    if request.param == "postgres":
+        if is_opened:
+            server: PostgresServer = request.getfixturevalue("postgres_server")
+            url = server.database_with_tables()
+        else:
+            url = request.getfixturevalue("postgres_url")
+        return StoreSettings(workspace=str(folder), url=url)
+    if is_opened:
+        shutil.copytree(request.getfixturevalue("empty_workspace"), folder)
+    return StoreSettings(workspace=str(folder))
 
 
 @pytest.fixture
@@ -91,9 +111,10 @@ def store(store_settings: StoreSettings) -> Iterator[Store]:
 
 
 @pytest.fixture
-def sqlite_store(tmp_path: Path) -> Iterator[Store]:
+def sqlite_store(empty_workspace: Path, tmp_path: Path) -> Iterator[Store]:
     """An empty store in SQLite, where the database does not matter, or only that one is meant."""
-    with closing(open_store(StoreSettings(workspace=str(tmp_path / "workspace")), create=True)) as opened:
+    folder = shutil.copytree(empty_workspace, tmp_path / "workspace")
+    with closing(open_store(StoreSettings(workspace=str(folder)))) as opened:
         yield opened
 
 

@@ -13,9 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
+
+from siteloom.store.database import connect, postgres_url
+from siteloom.store.migrate import upgrade
 
 _SECONDS_TO_START = 60
 _SECONDS_TO_STOP = 30
@@ -26,25 +29,96 @@ class NoPostgres(Exception):
     """The programs of PostgreSQL are not installed, or the server does not start."""
 
 
+class _Shape(NamedTuple):
+    """What is different once a test has made, changed or removed tables."""
+
+    tables: int
+    newest_table: int
+    columns: int
+    newest_constraint: int
+    version: str
+
+
 class PostgresServer:
     """A running server; every call of `new_database` gives the address of an empty database."""
 
     def __init__(self, port: int) -> None:
         self.port = port
         self._numbers = count(1)
+        self._with_tables: tuple[str, _Shape] | None = None
 
     @contextmanager
     def new_database(self) -> Iterator[str]:
+        name = self._create()
+        try:
+            yield self.address(name)
+        finally:
+            self._drop(name)
+
+    def database_with_tables(self) -> str:
+        """The address of a database that has the tables of a store, with nothing in them.
+
+        It is the same one again, emptied, as long as its tables are as they were: to make them takes longer
+        than most tests do. Whoever has used it before must have done with it.
+        """
+        if self._with_tables is not None:
+            name, shape = self._with_tables
+            if self._shape(name) == shape:
+                self._empty(name)
+                return self.address(name)
+            self._drop(name)
+        name = self._create()
+        engine = connect(postgres_url(self.address(name)))
+        upgrade(engine)
+        engine.dispose()
+        made = self._shape(name)
+        assert made is not None
+        self._with_tables = (name, made)
+        return self.address(name)
+
+    def _create(self) -> str:
         name = f"test_{next(self._numbers)}"
         with self._connection() as connection:
             # Half the time for a database this small, and all that older servers know.
             strategy = "STRATEGY file_copy" if connection.info.server_version >= 150_000 else ""
             connection.execute(f"CREATE DATABASE {name} {strategy}".encode())
-        try:
-            yield self.address(name)
-        finally:
-            with self._connection() as connection:
-                connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+        return name
+
+    def _drop(self, name: str) -> None:
+        with self._connection() as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+    def _shape(self, name: str) -> _Shape | None:
+        """None if there is no telling which version the tables are of."""
+        with self._connection(name) as connection:
+            # A process that was killed may not have been missed yet, and hold locks.
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            try:
+                found = connection.execute(
+                    "SELECT count(*), max(oid)::bigint, (SELECT count(*) FROM pg_attribute), "
+                    "(SELECT max(oid)::bigint FROM pg_constraint), "
+                    "(SELECT max(version_num) FROM alembic_version) FROM pg_class"
+                ).fetchone()
+            except psycopg.errors.UndefinedTable:
+                return None
+        return None if found is None else _Shape(*found)
+
+    def _empty(self, name: str) -> None:
+        """As fast as it can be: a table that no test has filled has a file of no bytes and is let be."""
+        with self._connection(name) as connection:
+            connection.execute("SET session_replication_role = replica")  # references need no looking after
+            filled = connection.execute(
+                "SELECT quote_ident(relname) FROM pg_class WHERE relnamespace = 'public'::regnamespace "
+                "AND relkind = 'r' AND relname <> 'alembic_version' AND pg_relation_size(oid) > 0"
+            ).fetchall()
+            for (table,) in filled:
+                connection.execute(f"DELETE FROM {table}".encode())
+            if filled:
+                connection.execute(f"VACUUM {', '.join(table for (table,) in filled)}".encode())
+            connection.execute("SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE relkind = 'S'")
 
     def address(self, database: str) -> str:
         return f"postgresql://{_USER}@127.0.0.1:{self.port}/{database}"
@@ -56,8 +130,8 @@ class PostgresServer:
             return False
         return True
 
-    def _connection(self) -> psycopg.Connection:
-        return psycopg.connect(self.address("postgres"), autocommit=True)
+    def _connection(self, database: str = "postgres") -> psycopg.Connection:
+        return psycopg.connect(self.address(database), autocommit=True)
 
 
 @contextmanager

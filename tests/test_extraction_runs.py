@@ -15,7 +15,7 @@ import pytest
 
 from siteloom import Page, Wrapper, extraction_runs
 from siteloom.config import PagesSettings, ParseSettings
-from siteloom.errors import OutputError, StoreError, WrapperError
+from siteloom.errors import OutputError, SourceError, StoreError, WrapperError
 from siteloom.extraction import RecordLine, ShardResult, Tally, WrapperText, tally_from, tally_on
 from siteloom.extraction_runs import (
     FolderJournal,
@@ -323,6 +323,20 @@ def test_wrappers_of_files_are_named_as_these(tmp_path: Path) -> None:
         WrapperText("b", None, "{}"),
         WrapperText(str(files[2]), None, "{}"),
     ]
+
+
+def test_wrappers_are_read_from_elsewhere_too(tmp_path: Path) -> None:
+    elsewhere = pytest.importorskip("fsspec").filesystem("memory")
+    elsewhere.pipe_file("/wrappers/guide.json", b"{}")
+    assert wrapper_texts_of_files(["memory://wrappers/guide.json"]) == [WrapperText("guide", None, "{}")]
+    (tmp_path / "guide.json").write_text("{}")
+    both = wrapper_texts_of_files(["memory://wrappers/guide.json", (tmp_path / "guide.json").as_uri()])
+    assert [one.name for one in both] == ["memory://wrappers/guide.json", (tmp_path / "guide.json").as_uri()]
+    elsewhere.rm("/wrappers", recursive=True)
+    with pytest.raises(
+        SourceError, match=r"There is no file memory://wrappers/guide\.json: check the address"
+    ):
+        wrapper_texts_of_files(["memory://wrappers/guide.json"])
 
 
 def test_wrappers_that_cannot_be_read_are_told(tmp_path: Path) -> None:

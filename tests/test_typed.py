@@ -328,7 +328,7 @@ def test_dates_come_back(day: dt.date) -> None:
 )
 def test_long_texts_take_no_long_time(character: str) -> None:
     text = character * 20_000
-    start = time.perf_counter()
+    start = time.process_time()
     for kind in get_args(ValueType):
         typed_value(text, kind, BASE, {"href": text})
     infer_type([text], {"@src"})
@@ -337,7 +337,7 @@ def test_long_texts_take_no_long_time(character: str) -> None:
         infer_type([text[:length] + "!"])
         typed_value(text[:length] + "!", "rating")
         typed_value(text[:length] + "!", "number")
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 5  # what goes back and forth over such a text takes minutes
 
 
 @pytest.mark.parametrize(("kind", "module"), [("price", "price_parser"), ("date", "dateparser")])

@@ -62,7 +62,7 @@ def run_fresh(
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=900,
     )
 
 

@@ -13,7 +13,7 @@ from array import array
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from os import SEEK_END
-from typing import IO, TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from siteloom.cleaning import (
     are_repeated,
@@ -52,9 +52,6 @@ _COUNTED_AT_A_TIME = 1_000
 # room for 44,000 pages such as those of SWDE.
 _MOST_WAITING = 500_000_000  # bytes
 _LENGTH_BYTES = 4
-
-# The oldest that holds all that is in it: a file that is there may be read by another Python.
-_MARSHAL_FORMAT = 4
 
 _SHOWN_TEXTS = 3
 
@@ -155,8 +152,8 @@ class _WaitingPages:
     def put(self, place: Place, url: str, segments: PageSegments) -> None:
         """Let the segments of a page wait, as long as there is room."""
         if self._waiting.end < _MOST_WAITING:
-            packed = pack_segments([segments._replace(paths=[])])  # these were for counting
-            self._starts[place.file, place.offset, place.slot] = url, self._waiting.put(packed)
+            plain = plain_segments(segments._replace(paths=[]))  # these were for counting
+            self._starts[place.file, place.offset, place.slot] = url, self._waiting.put(marshal.dumps(plain))
 
     def get(self, file: str, offset: int, slot: int) -> tuple[str, PageSegments] | None:
         """The URL and the segments of the page at a place, if they wait."""
@@ -164,34 +161,13 @@ class _WaitingPages:
         if found is None:
             return None
         url, start = found
-        (segments,) = unpack_segments(self._waiting.get(start))
+        segments = segments_of_plain(marshal.loads(self._waiting.get(start)))  # noqa: S302 - our own
         assert isinstance(segments, PageSegments)
         return url, segments
 
 
-def pack_segments(pages: Iterable[PageSegments | Failure]) -> bytes:
-    """The segments of pages, or why they have none, as few bytes."""
-    return marshal.dumps([_plain(page) for page in pages], _MARSHAL_FORMAT)
-
-
-def unpack_segments(packed: bytes) -> Iterator[PageSegments | Failure]:
-    """What `pack_segments` has packed."""
-    for found in marshal.loads(packed):  # noqa: S302 - written by this very program
-        if len(found) == len(PageSegments._fields):
-            keys, paths, lengths, texts, blocks, block_paths = found
-            yield PageSegments(
-                _numbers("Q", keys),
-                _numbers("Q", paths),
-                _numbers("I", lengths),
-                texts,
-                _numbers("I", blocks),
-                block_paths,
-            )
-        else:
-            yield Failure(*found)
-
-
-def _plain(page: PageSegments | Failure) -> tuple[object, ...]:
+def plain_segments(page: PageSegments | Failure) -> tuple[Any, ...]:
+    """The segments of a page, or why it has none, as `marshal` takes it."""
     if isinstance(page, Failure):
         return page.url, page.reason, page.detail
     return (
@@ -201,6 +177,21 @@ def _plain(page: PageSegments | Failure) -> tuple[object, ...]:
         page.texts,
         array("I", page.blocks).tobytes(),
         page.block_paths,
+    )
+
+
+def segments_of_plain(plain: Sequence[Any]) -> PageSegments | Failure:
+    """What `plain_segments` was given."""
+    if len(plain) != len(PageSegments._fields):
+        return Failure(*plain)
+    keys, paths, lengths, texts, blocks, block_paths = plain
+    return PageSegments(
+        _numbers("Q", keys),
+        _numbers("Q", paths),
+        _numbers("I", lengths),
+        texts,
+        _numbers("I", blocks),
+        block_paths,
     )
 
 

@@ -100,12 +100,12 @@ def tally_from(rows: Iterable[Sequence[Any]]) -> Tally:
     return Counter({tuple(key): count for *key, count in rows})
 
 
-def add_tally(total: Tally, tally: Tally) -> None:
+def add_tally(total: Tally, tally: Tally, most_shapes: int = _MOST_SHAPES) -> None:
     """Add a tally to the total, which stays small even if each URL has a shape of its own."""
     shapes = sum(key[0] == _UNMATCHED for key in total)
     for key, count in tally.items():
         if key[0] == _UNMATCHED and key not in total:
-            if shapes >= _MOST_SHAPES:
+            if shapes >= most_shapes:
                 total[_UNMATCHED, _OTHER_SHAPES] += count
                 continue
             shapes += 1

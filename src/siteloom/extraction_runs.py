@@ -13,6 +13,7 @@ import os
 import pickle
 import re
 import shutil
+import tempfile
 from collections import Counter
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ from siteloom.extraction import (
 )
 from siteloom.model import Failure
 from siteloom.pages.folder import HTML_SUFFIXES, INDEX_FILE, Folder
-from siteloom.pages.remote import has_scheme, shown
+from siteloom.pages.remote import fetch_list, has_scheme, shown
 from siteloom.pages.source import place_on_disk
 from siteloom.store import ExtractedRow
 from siteloom.store.interrupts import held_back_interrupt
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
     from siteloom.store import Extraction, Store
 
 _FINGERPRINT_BYTES = 16
+
+_WRAPPER_SUFFIX = ".json"
 
 # As many as files of a folder: some seconds of work, and a few megabytes.
 _ITEMS_OF_A_SHARD = 256
@@ -416,10 +419,18 @@ class _FoundWrapper(NamedTuple):
 
 
 def _is_folder(location: str) -> bool:
-    return has_scheme(location) or Path(location).is_dir()
+    if has_scheme(location):  # to ask would take as long as to read it
+        return not location.lower().endswith(_WRAPPER_SUFFIX)
+    return Path(location).is_dir()
 
 
 def _of_file(file: str) -> _FoundWrapper:
+    if has_scheme(file):
+        with tempfile.TemporaryDirectory(prefix="siteloom-") as folder:
+            copy = Path(folder, file.rpartition("/")[2])
+            fetch_list(file, copy)
+            found = _of_file(str(copy))
+        return found._replace(path=shown(file))
     try:
         text = Path(file).read_text(encoding="utf-8")
     except FileNotFoundError as error:

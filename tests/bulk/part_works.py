@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +16,9 @@ import pyarrow.parquet as pq
 from siteloom.engine import Lost, PartWork, Work, cut_by
 
 from ..engine.works import Refused, is_first
+
+if TYPE_CHECKING:
+    from siteloom.pages import PageSource, SourceItem
 
 Step = Callable[[int], None]
 
@@ -68,8 +71,27 @@ def waits_to_be_killed(folder: Path) -> Callable[[], Work[list[int], list[int]]]
 
 def _squares_but_wait(folder: Path, shard: list[int], lost: Lost, step: Step) -> list[int]:
     step(0)
-    if shard[0] == 1 and is_first(folder / "begun"):
+    if shard[0] == 1:
+        _wait_to_be_killed(folder)
+    return [number * number for number in shard if 0 not in lost.steps]
+
+
+class WaitingSource(NamedTuple):
+    """A source, but the first process that reads it tells its number and waits until it is killed."""
+
+    source: PageSource
+    folder: Path
+
+    def read(self) -> Iterator[SourceItem]:
+        _wait_to_be_killed(self.folder)
+        return self.source.read()
+
+    def shards(self) -> Sequence[PageSource]:
+        return (self,)
+
+
+def _wait_to_be_killed(folder: Path) -> None:
+    if is_first(folder / "begun"):
         (folder / "process.tmp").write_text(str(os.getpid()))
         (folder / "process.tmp").rename(folder / "process")
         time.sleep(600)
-    return [number * number for number in shard if 0 not in lost.steps]

@@ -27,7 +27,8 @@ SETTINGS = {
     "spark.pyspark.python": sys.executable,
     "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[2]),  # what the tests do in tasks
 }
-_CORES, _MEMORY = 2, "1200m"  # of a worker: two applications have room at a time
+_CORES, _MEMORY = 1, "600m"  # of a worker: one application has room at a time
+_DAEMON_MEMORY = "256m"
 _SECONDS_TO_START = 120
 
 
@@ -71,12 +72,19 @@ class Cluster:
 
     def _launch(self, name: str, *arguments: str) -> None:
         home = Path(pyspark.__file__).parent
-        command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *arguments]
+        # As the script spark-class would, which starts another Java to find that out.
+        command = [
+            "java",
+            "-cp",
+            f"{home}/jars/*",
+            f"-Xmx{_DAEMON_MEMORY}",
+            f"org.apache.spark.deploy.{name}",
+        ]
         with (self._folder / f"log-{len(self.processes)}").open("wb") as log:
             self.processes.append(
                 subprocess.Popen(
-                    [*command[:2], "--host", "127.0.0.1", *command[2:]],
-                    env=environment(),
+                    [*command, "--host", "127.0.0.1", *arguments],
+                    env={**environment(), "SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.13"},
                     stdout=log,
                     stderr=log,
                 )
@@ -113,7 +121,6 @@ def environment() -> Mapping[str, str]:
     return {
         **os.environ,
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_DAEMON_MEMORY": "256m",
         "JDK_JAVA_OPTIONS": JAVA_OPTIONS,
     }
 

@@ -21,9 +21,9 @@ from siteloom.bulk import bootstrapping
 from siteloom.bulk.bootstrapping import NO_OVERLAP, bootstrap_in_bulk, chosen_pages
 from siteloom.bulk.folder import OutputFolder
 from siteloom.bulk.run import BulkRun
-from siteloom.engine import LocalEngine
+from siteloom.engine import LocalEngine, Lost
 from siteloom.errors import SourceError, UsageError, WrapperError
-from siteloom.extraction import WrapperText
+from siteloom.extraction import LOST, WrapperText
 from siteloom.extraction_runs import wrapper_texts_of_files
 from siteloom.model import Failure, Page, Seed
 from siteloom.pages import SourceItem
@@ -225,6 +225,23 @@ def test_pages_that_are_gone_meanwhile_are_an_error_and_not_left_out(
     monkeypatch.setattr(Shard, "read", lambda shard: iter([gone]) if shard.reads else read(shard))
     with pytest.raises(SourceError, match=r"cannot be read again: a\.warc, connection failed\."):
         wrapped(tmp_path, sources)
+
+
+def test_a_page_at_which_processes_die_later_is_told(tmp_path: Path) -> None:
+    class LosingLater(LocalEngine):
+        def run(self, start: Any, shards: Any, on_done: Any = lambda _: None) -> Any:
+            work = start()
+            is_later = (tmp_path / "_run" / "wanted").exists()
+            lost = {
+                number: Lost({0: "was killed"} if is_later and number == 0 else {}) for number, _ in shards
+            }
+            return [(number, work(shard, lost[number], on_done)) for number, shard in shards]
+
+    run = BulkRun(LosingLater(1), OutputFolder(str(tmp_path)), "f", 3, lambda *_: lambda _: None)
+    counts = bootstrap_in_bulk(run, shards(), sites.seeds(), sites.CORE)
+    assert counts["failed"] == {"nested too deeply": 3, "cut off": 1, LOST: 1}
+    assert [one.url for one in run.failures() if one.reason == LOST] == [pages_of(EAT)[0].url]
+    assert row_of(tmp_path, EAT)["pages"] == 39
 
 
 def test_a_site_at_which_something_breaks_is_that_site_only(

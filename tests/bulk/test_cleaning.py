@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,13 +17,16 @@ import pytest
 
 from siteloom import cleaning_runs
 from siteloom.bulk import cleaning as bulk_cleaning
-from siteloom.bulk.cleaning import clean_in_bulk
+from siteloom.bulk import packs
+from siteloom.bulk.cleaning import _SitePages, clean_in_bulk
 from siteloom.bulk.folder import OutputFolder
-from siteloom.bulk.run import BulkRun, Counts
+from siteloom.bulk.pages import version_columns
+from siteloom.bulk.run import BulkRun, Counts, row_schema
 from siteloom.cleaning_runs import (
     CLEANED_COLUMNS,
     CleanedForm,
     CleanedPage,
+    Waiting,
     clean_store,
     count_site,
     count_versions,
@@ -31,6 +35,7 @@ from siteloom.cleaning_runs import (
 from siteloom.config import ParseSettings, StoreSettings
 from siteloom.engine import Engine, LocalEngine, Lost
 from siteloom.engine.work import Result, RowFiles, Shard, Work
+from siteloom.errors import MissingExtra, SourceError
 from siteloom.extraction import LOST
 from siteloom.model import Failure, Page, Skipped
 from siteloom.pages import SourceItem
@@ -157,12 +162,19 @@ def test_each_version_is_counted_once_and_the_newest_is_cleaned(tmp_path: Path) 
     assert texts[f"https://www.{SHOP}/7"] == f"Item 7\nOwn words of page 7 on {SHOP}\nNewer"
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_pages_without_text_are_cleaned_as_those_of_a_store(form: CleanedForm, tmp_path: Path) -> None:
+    shards: list[list[SourceItem]] = [[Page(f"https://www.{TINY}/2", b"<div></div>", day(0)), page(TINY, 1)]]
+    assert in_bulk(tmp_path / "out", sources(shards), form)["cleaned"] == 2
+    assert rows_by_site(tmp_path / "out") == of_store(tmp_path / "store", shards, form)[0]
+
+
 @pytest.mark.parametrize("form", ["blocks", "html"])
 def test_packs_and_files_are_small_and_nothing_else_changes(
     form: CleanedForm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_bulk(tmp_path / "large", sources(crawl()), form)
-    monkeypatch.setattr(bulk_cleaning, "_PAGES_OF_A_PACK", 2)
+    monkeypatch.setattr(packs, "_PAGES_OF_A_PACK", 2)
     monkeypatch.setattr(bulk_cleaning, "_ROWS_AT_ONCE", 3)
     monkeypatch.setattr(bulk_cleaning, "_BYTES_OF_A_FILE", 1)
     monkeypatch.setattr(bulk_cleaning, "_WAITING_IN_MEMORY", 1)
@@ -210,14 +222,14 @@ class Breaking:
     def read(self) -> Iterator[SourceItem]:
         self.reads.append(len(self.reads))
         if len(self.reads) == self.good_reads + 1:
-            raise OSError("the disk is gone")
+            raise RuntimeError("the machine is gone")
         return iter(self.items)
 
 
 @pytest.mark.parametrize("good_reads", [0, 1])
 def test_a_run_that_was_stopped_goes_on(good_reads: int, tmp_path: Path) -> None:
     shards = [Breaking(items, good_reads if number == 3 else 9) for number, items in enumerate(crawl())]
-    with pytest.raises(OSError, match="the disk is gone"):
+    with pytest.raises(RuntimeError, match="the machine is gone"):
         in_bulk(tmp_path / "stopped", shards, "html")
     in_bulk(tmp_path / "stopped", shards, "html")
     in_bulk(tmp_path / "whole", sources(crawl()), "html")
@@ -248,6 +260,24 @@ class LosingEngine:
         return LocalEngine().regroup(start, rows, parts, on_done)
 
 
+@pytest.mark.parametrize("seen_again", [[Failure("c.warc", "connection failed")], crawl()[3][:1], []])
+def test_pages_that_cannot_be_read_again_are_an_error_and_not_left_out(
+    seen_again: list[SourceItem], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[int] = []
+
+    def read(shard: Items) -> Iterator[SourceItem]:
+        reads.append(1)
+        return iter(seen_again if len(reads) > len(crawl()) else shard.items)
+
+    monkeypatch.setattr(Items, "read", read)
+    with pytest.raises(SourceError, match="pages that were read before cannot be read again"):
+        in_bulk(tmp_path, sources(crawl()), "html")
+    monkeypatch.undo()
+    in_bulk(tmp_path, sources(crawl()), "html")
+    assert rows_by_site(tmp_path) == of_store(tmp_path / "store", crawl(), "html")[0]
+
+
 @pytest.mark.parametrize("form", ["text", "html"])
 def test_a_page_at_which_processes_die_is_a_failure(form: CleanedForm, tmp_path: Path) -> None:
     shards = crawl()
@@ -257,20 +287,59 @@ def test_a_page_at_which_processes_die_is_a_failure(form: CleanedForm, tmp_path:
     assert rows_by_site(tmp_path / "out") == of_store(tmp_path / "store", shards, form)[0]
 
 
+@pytest.mark.parametrize(
+    ("work", "form"), [("clean_tree", "html"), ("judge", "html"), ("clean_segments", "text")]
+)
 def test_a_page_that_breaks_the_work_on_it_is_a_failure(
+    work: str, form: CleanedForm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = getattr(bulk_cleaning, work)
+    calls: list[int] = []
+
+    def fails(*arguments: Any) -> Any:
+        calls.append(1)
+        if len(calls) in (3, 7):
+            raise RuntimeError("odd page")
+        return real(*arguments)
+
+    monkeypatch.setattr(bulk_cleaning, work, fails)
+    counts = in_bulk(tmp_path, sources(crawl()), form)
+    assert counts["failed"]["processing failed"] == 2
+    assert [reason for _, reason in told(tmp_path)].count("processing failed") == 2
+    assert counts["cleaned"] == 14
+
+
+def test_a_machine_without_the_extractor_is_an_error_and_not_that_of_its_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = cleaning_runs.clean_tree
+    monkeypatch.setitem(sys.modules, "trafilatura", None)
+    with pytest.raises(MissingExtra):
+        in_bulk(tmp_path, sources(crawl()), "main")
 
-    def fails(site: str, url: str, *rest: Any) -> CleanedPage:
-        if url.endswith("/3"):
-            raise RuntimeError("odd tree")
-        return real(site, url, *rest)
 
-    monkeypatch.setattr(bulk_cleaning, "clean_tree", fails)
-    counts = in_bulk(tmp_path, sources(crawl()), "html")
-    assert counts["failed"]["processing failed"] == 2
-    assert counts["cleaned"] == 14
+def test_packs_are_sent_when_all_that_wait_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packs, "_MOST_WAITING", 100)
+    sent: list[tuple[str, list[int]]] = []
+    gathered: packs.Packs[str, int] = packs.Packs(lambda kind, content: sent.append((kind, content)))
+    for number, kind in enumerate("abcabc"):
+        gathered.add(kind, number, 25)
+    assert sent == [("a", [0, 3]), ("b", [1]), ("c", [2])]
+    gathered.send_rest()
+    assert sent[3:] == [("b", [4]), ("c", [5])]
+
+
+def test_of_batches_no_more_is_held_than_is_needed(tmp_path: Path) -> None:
+    """As Spark sends them, all columns of a batch are in one piece of memory."""
+    names = row_schema(*version_columns(), ("pack", pa.binary()))
+    rows = [{"place": 1, "url": "u", "content": b"c", "pack": bytes(1_000_000)}]
+    with pa.OSFile(str(tmp_path / "rows"), "wb") as file, pa.ipc.new_stream(file, names) as stream:
+        for _ in range(9):
+            stream.write_table(pa.Table.from_pylist(rows, names))
+    with pa.OSFile(str(tmp_path / "rows")) as file, (tmp_path / "packs").open("w+b") as waiting:
+        before = pa.total_allocated_bytes()
+        pages = _SitePages(Waiting(waiting), pa.ipc.open_stream(file))
+        assert pa.total_allocated_bytes() - before < 1_000_000
+        assert len(pages._packs) == 9
 
 
 def test_the_verb_gives_what_it_gives_without_an_engine(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,13 +16,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import siteloom
-from siteloom.bulk import text_partitions
+from siteloom.bulk import clustering, text_partitions
 from siteloom.bulk.clustering import BulkMethod, checked_bulk_method, cluster_in_bulk
 from siteloom.bulk.folder import OutputFolder
 from siteloom.bulk.run import BulkRun
+from siteloom.clustering import describe
+from siteloom.clustering.text import text_clusters
 from siteloom.config import ParseSettings, StoreSettings
 from siteloom.engine import LocalEngine, Lost
-from siteloom.errors import UsageError
+from siteloom.errors import SourceError, UsageError
 from siteloom.model import Clustering, Failure, Page, Skipped
 from siteloom.pages import SourceItem
 from siteloom.pipeline import ingest
@@ -216,6 +219,54 @@ def test_a_page_at_which_the_process_died_is_left_out(tmp_path: Path) -> None:
     lost = {failure.url for failure in run.failures() if failure.reason == "process lost"}
     assert len(lost) == 4
     assert crawl()[1][1].url in lost - pages
+
+
+def test_pages_that_cannot_be_read_again_are_an_error_and_not_left_out(
+    tmp_path: Path, stopped: Path, whole: dict[str, Any]
+) -> None:
+    copytree(stopped, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "_run" / "pages" / "00000001.json").unlink()
+    short = [Shard(items[:2], []) for items in crawl()]
+    with pytest.raises(SourceError, match="pages that were read before cannot be read again"):
+        in_bulk(tmp_path, of=short)
+    in_bulk(tmp_path)
+    assert results(tmp_path) == whole
+
+
+def test_a_cluster_that_cannot_be_described_is_told_and_there(
+    tmp_path: Path, whole: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(paths: Any, roots: Any, size: int) -> Any:
+        if not described:
+            described.append(size)
+            raise RuntimeError("odd tree")
+        return describe(paths, roots, size)
+
+    described: list[int] = []
+    monkeypatch.setattr(clustering, "describe", fails)
+    counts = in_bulk(tmp_path)
+    assert counts["failed"]["processing failed"] == 1
+    rows = {row["id"]: row for of_site in written(tmp_path).values() for row in of_site}
+    (bare,) = [row for row in rows.values() if row["id"] is not None and row["template_pages"] is None]
+    assert (bare["size"], bare["importance"]) == (described[0], None)
+    assert bare["id"] in [failure.url for failure in run_into(tmp_path).failures()]
+    assert counts["clusters"] == json.loads(whole["_SUCCESS"])["clusters"]
+
+
+def test_pages_that_cannot_be_compared_are_failures_and_others_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(documents: Any, method: Any) -> Any:
+        if not failed:
+            failed.append(len(documents))
+            raise RuntimeError("odd paths")
+        return text_clusters(documents, method)
+
+    failed: list[int] = []
+    monkeypatch.setattr(text_partitions, "text_clusters", fails)
+    counts = in_bulk(tmp_path, "text-max")
+    assert counts["failed"]["processing failed"] == failed[0]
+    assert counts["clusters"] >= 1
 
 
 def test_where_each_template_shares_a_band_the_clusters_are_those_of_text_max(

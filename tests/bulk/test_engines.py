@@ -20,13 +20,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 from siteloom.bulk.bootstrapping import bootstrap_in_bulk
 from siteloom.bulk.cleaning import clean_in_bulk
 from siteloom.bulk.clustering import cluster_in_bulk
 from siteloom.bulk.extracting import extract_in_bulk
-from siteloom.bulk.folder import OutputFolder
-from siteloom.bulk.run import BulkRun, Counts, row_schema
+from siteloom.bulk.folder import OutputFolder, site_folder
+from siteloom.bulk.run import BulkRun, Counts, part_count, row_schema
+from siteloom.cli import app
 from siteloom.config import ParseSettings
 from siteloom.engine import Engine, LocalEngine
 from siteloom.engine.spark import SparkEngine
@@ -41,11 +43,12 @@ from .part_works import Files
 from .results import marks, results
 from .spark_cluster import SETTINGS, Cluster, environment, running_cluster
 
-PARTS = 4  # so the wrappers and the sites of the crawl are in different ones
+PARTS = 2  # each costs, and the sites of the crawl are in both
 SHARDS = [(number, [number, number + 1]) for number in range(6)]
 SQUARES = {number: [one * one for one in shard] for number, shard in SHARDS}
 
-FILES, COPIES = 4, 8
+FILES, COPIES = 4, 3
+ROW_FILES = 4
 SECONDS = 240  # until something must have happened, however busy the machine is
 
 
@@ -58,14 +61,14 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield cluster
 
 
-ENGINES = ["one process", "processes", "Spark in here", "Spark cluster"]
-# These outlive the processes of their work.
-OF_PROCESSES = pytest.mark.parametrize("engine", ENGINES[1:], indirect=True)
-OF_SPARK = pytest.mark.parametrize("engine", ENGINES[2:], indirect=True)
-OF_WORKERS = pytest.mark.parametrize("engine", ENGINES[3:], indirect=True)
+# Sessions are started one after the other, so tests of one stand together. Those of shards on processes are
+# with the local engine; a session within this process differs only in how it is started and interrupted.
+ON_MANY = pytest.mark.parametrize("engine", ["processes", "Spark cluster"], indirect=True)
+IN_HERE = pytest.mark.parametrize("engine", ["Spark in here"], indirect=True)
+ON_CLUSTER = pytest.mark.parametrize("engine", ["Spark cluster"], indirect=True)
 
 
-@pytest.fixture(scope="module", params=ENGINES)
+@pytest.fixture(scope="module")
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     match request.param:
         case "one process":
@@ -73,7 +76,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
         case "processes":
             yield LocalEngine(2)
         case "Spark in here":
-            with spark("local[2]") as engine:
+            with spark("local[1]") as engine:
                 yield engine
         case _:
             with spark(request.getfixturevalue("cluster").url) as engine:
@@ -90,6 +93,7 @@ def spark(master: str, settings: Mapping[str, str] | None = None) -> SparkEngine
 # ---- shards
 
 
+@ON_CLUSTER
 def test_shards_give_the_same(engine: Engine) -> None:
     told: list[int] = []
     assert dict(engine.run(works.squares, SHARDS, told.append)) == SQUARES
@@ -98,7 +102,7 @@ def test_shards_give_the_same(engine: Engine) -> None:
     assert engine.run(works.squares, [], told.append) == []
 
 
-@OF_PROCESSES
+@ON_CLUSTER
 def test_what_kills_its_process_is_left_out_and_nothing_else(engine: Engine) -> None:
     shards = [(0, [1, 2]), (7, [3, DEADLY, 5, FATAL, 7])]
     assert dict(engine.run(works.lost_steps, shards, on_done)) == {
@@ -107,12 +111,13 @@ def test_what_kills_its_process_is_left_out_and_nothing_else(engine: Engine) -> 
     }
 
 
-@OF_PROCESSES
+@ON_CLUSTER
 def test_what_is_killed_once_is_done_again_with_nothing_left_out(engine: Engine, tmp_path: Path) -> None:
     assert dict(engine.run(works.dies_once_at_a_step(tmp_path / "marker"), SHARDS, on_done)) == SQUARES
     assert (tmp_path / "marker").exists()
 
 
+@ON_CLUSTER
 def test_an_error_comes_out_as_it_is(engine: Engine, rows: Files) -> None:
     with pytest.raises(works.Refused, match=r"^3 is refused: no luck\.") as caught:
         engine.run(works.refuses, [(0, [1]), (1, [3]), (2, [5])], on_done)
@@ -130,21 +135,22 @@ def test_an_error_comes_out_as_it_is(engine: Engine, rows: Files) -> None:
 def rows(tmp_path: Path) -> Files:
     """Files of rows of parts 0 and 1; those of a key are in all files, and not in order."""
     schema = row_schema(("content", pa.binary()))
-    for number in range(20):
+    for number in range(ROW_FILES):
         table = [
             {"part": part, "key": key, "place": place * 100 - number, "content": bytes([0, place, 255])}
             for part, key in ((0, "a"), (0, "ä"), (0, "\uffff"), (0, "\U0001f600"), (1, "Z"))
             for place in range(5)
         ]
         pq.write_table(pa.Table.from_pylist(table, schema), tmp_path / f"{number}.parquet")
-    return Files([str(tmp_path / f"{number}.parquet") for number in range(20)], schema)
+    return Files([str(tmp_path / f"{number}.parquet") for number in range(ROW_FILES)], schema)
 
 
+@ON_MANY
 def test_parts_give_the_same(engine: Engine, rows: Files) -> None:
     told: list[int] = []
     found = dict(engine.regroup(part_works.listing, rows, range(PARTS), told.append))
     places = sorted(
-        (place * 100 - number, bytes([0, place, 255])) for number in range(20) for place in range(5)
+        (place * 100 - number, bytes([0, place, 255])) for number in range(ROW_FILES) for place in range(5)
     )
     assert found == {0: [(key, places) for key in ("a", "ä", "\uffff", "\U0001f600")], 1: [("Z", places)]}
     assert sum(told) == PARTS
@@ -171,16 +177,12 @@ def extract(run: BulkRun, shards: Sequence[PageSource]) -> Counts:
     return extract_in_bulk(run, shards, wrappers, ParseSettings())
 
 
-def cluster_by_text(run: BulkRun, shards: Sequence[PageSource]) -> Counts:
-    return cluster_in_bulk(run, shards, "text-max", ParseSettings())
-
-
 def cluster_by_tags(run: BulkRun, shards: Sequence[PageSource]) -> Counts:
     return cluster_in_bulk(run, shards, "vertex", ParseSettings())
 
 
 def clean(run: BulkRun, shards: Sequence[PageSource]) -> Counts:
-    return clean_in_bulk(run, shards, "share", "html", ParseSettings())
+    return clean_in_bulk(run, shards, "share", "text", ParseSettings())
 
 
 def bootstrap(run: BulkRun, shards: Sequence[PageSource]) -> Counts:
@@ -190,14 +192,13 @@ def bootstrap(run: BulkRun, shards: Sequence[PageSource]) -> Counts:
 STAGES: dict[str, Callable[[BulkRun, Sequence[PageSource]], Counts]] = {
     "extract": extract,
     "cluster by tags": cluster_by_tags,
-    "cluster by text": cluster_by_text,
     "clean": clean,
     "bootstrap": bootstrap,
 }
 
 
-def bulk_run(engine: Engine, folder: Path) -> BulkRun:
-    return BulkRun(engine, OutputFolder(str(folder)), "a run", PARTS, lambda *_: on_done)
+def bulk_run(engine: Engine, folder: Path, parts: int = PARTS) -> BulkRun:
+    return BulkRun(engine, OutputFolder(str(folder)), "a run", parts, lambda *_: on_done)
 
 
 @pytest.fixture(scope="module")
@@ -219,17 +220,8 @@ def shards_of(crawl: Path) -> list[PageSource]:
     return [shard for source in opened for shard in source.shards()]
 
 
-# All of them in the session; elsewhere new processes load much for each, and the engines are tried above.
-@pytest.mark.parametrize(
-    ("engine", "stage"),
-    [
-        ("processes", "extract"),
-        *(("Spark in here", stage) for stage in STAGES),
-        ("Spark cluster", "extract"),
-        ("Spark cluster", "cluster by tags"),
-    ],
-    indirect=["engine"],
-)
+@ON_CLUSTER
+@pytest.mark.parametrize("stage", [name for name in STAGES if name != "extract"])  # which is below
 def test_stages_give_the_same(
     engine: Engine, stage: str, crawl: Path, expected: Callable[[str], dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -241,83 +233,39 @@ def test_stages_give_the_same(
 # ---- what is killed
 
 
-@OF_WORKERS
+@ON_CLUSTER
 def test_a_killed_worker_of_the_cluster_loses_nothing(
-    engine: Engine, cluster: Cluster, tmp_path: Path
+    engine: Engine, cluster: Cluster, crawl: Path, expected: Callable[[str], dict[str, Any]], tmp_path: Path
 ) -> None:
     def kill() -> None:
         process = tmp_path / "process"
         wait_until(process.exists)
         cluster.kill_worker_above(int(process.read_text()))
 
+    first, *others = shards_of(crawl)
     killer = threading.Thread(target=kill)
     killer.start()
-    found = dict(engine.run(part_works.waits_to_be_killed(tmp_path), SHARDS, on_done))
+    extract(bulk_run(engine, tmp_path / "out"), [part_works.WaitingSource(first, tmp_path), *others])
     killer.join()
-    assert found == SQUARES
-    cluster.start_worker()
+    assert results(tmp_path / "out") == expected("extract")
 
 
-@OF_SPARK
-def test_ctrl_c_ends_a_run_at_once_and_the_tasks_with_it(engine: Engine, tmp_path: Path) -> None:
-    process = tmp_path / "process"
-
-    def press() -> None:
-        wait_until(process.exists)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    threading.Thread(target=press).start()
-    with pytest.raises(KeyboardInterrupt):
-        engine.run(part_works.waits_to_be_killed(tmp_path), SHARDS, on_done)
-    wait_until(lambda: not is_running(int(process.read_text())))
-    assert dict(engine.run(works.squares, SHARDS, on_done)) == SQUARES
-
-
-class Command:
-    """`siteloom extract` over many shards into one folder, as often and on whatever engine."""
-
-    def __init__(self, crawl: Path, output: Path) -> None:
-        for copy in range(COPIES):
-            for file in crawl.glob("*.warc.gz"):
-                (output.parent / f"{copy}-{file.name}").hardlink_to(file)
-        self.output = output
-        self._crawl = crawl
-
-    def started(self, *options: str) -> subprocess.Popen[str]:
-        """A process of it that leads a session of its own."""
-        wrappers = [
-            option for file in sorted(self._crawl.glob("*.json")) for option in ("--wrapper", str(file))
-        ]
-        command = [sys.executable, "-m", "siteloom", "extract", "*.warc.gz", *wrappers]
-        return subprocess.Popen(
-            [*command, "-o", self.output.name, *options],
-            cwd=self.output.parent,  # workers must find the files that are named from here
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-
-    def finish(self, *options: str) -> dict[str, Any]:
-        """Let it end; what is in the folder then."""
-        process = self.started(*options)
-        _, err = process.communicate(timeout=SECONDS)
-        assert process.returncode == 0, err
-        assert err.startswith("Extracted"), err  # Java says nothing of itself
-        return results(self.output)
-
-    def kill(self, *options: str) -> None:
-        """Kill it when it has done some more shards. It leaves no process, and does nothing again."""
-        before = marks(self.output, "extract")
-        process = self.started(*options)
-        wait_until(lambda: len(marks(self.output, "extract")) > len(before) + 1 or process.poll() is not None)
-        process.kill()
-        process.communicate(timeout=SECONDS)
-        wait_until(lambda: processes_of(process.pid) == [])
-        done = marks(self.output, "extract")
-        assert len(before) < len(done) < FILES * COPIES
-        assert before.items() <= done.items()
+def kill_when_some_shards_are_done(command: Sequence[str], folder: Path) -> None:
+    """Kill a command that extracts to `out` when it has done some shards. It leaves no process."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "siteloom", *command],
+        cwd=folder,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    wait_until(lambda: len(marks(folder / "out", "extract")) > 1 or process.poll() is not None)
+    process.kill()
+    said, _ = process.communicate(timeout=SECONDS)
+    assert said == ""  # Java says nothing of itself
+    wait_until(lambda: processes_of(process.pid) == [])
 
 
 def processes_of(session: int) -> list[int]:
@@ -331,18 +279,68 @@ def processes_of(session: int) -> list[int]:
     return found
 
 
-def test_a_run_goes_on_whatever_was_killed_and_whichever_engine_began(
-    crawl: Path, cluster: Cluster, tmp_path: Path
+@pytest.mark.parametrize("engine", ["one process"], indirect=True)
+def test_after_a_killed_driver_the_same_command_goes_on(
+    engine: Engine, crawl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "undisturbed").mkdir()
-    undisturbed = Command(crawl, tmp_path / "undisturbed" / "out").finish("--engine", "local", "--jobs", "1")
-    (tmp_path / "killed").mkdir()
-    command = Command(crawl, tmp_path / "killed" / "out")
-    settings = [option for pair in SETTINGS.items() for option in ("--spark-conf", "=".join(pair))]
-    spark = ("--engine", "spark", *settings, "--master")
-    command.kill("--engine", "local", "--jobs", "2")
-    command.kill(*spark, cluster.url)
-    assert command.finish(*spark, cluster.url) == undisturbed
+    monkeypatch.chdir(tmp_path)  # workers must find the files that are named from here
+    for copy in range(COPIES):
+        for file in crawl.glob("*.warc.gz"):
+            (tmp_path / f"{copy}-{file.name}").hardlink_to(file)
+    alone = bulk_run(engine, tmp_path / "undisturbed", part_count(FILES * COPIES))
+    extract(alone, [shard for source in open_sources([f"{tmp_path}/*.gz"]) for shard in source.shards()])
+
+    wrappers = [f"--wrapper={crawl / name}.json" for name in crawls.wrappers()]
+    conf = [f"--spark-conf={name}={value}" for name, value in SETTINGS.items()]
+    # Executors of a cluster would cost as much again, and know no more of the folder.
+    on_spark = ["--engine", "spark", "--master", "local[1]", *conf]
+    command = ["extract", "*.warc.gz", *wrappers, *on_spark, "-o", "out"]
+    kill_when_some_shards_are_done(command, tmp_path)
+    done = marks(tmp_path / "out", "extract")
+    assert 0 < len(done) < FILES * COPIES
+
+    at_the_end: dict[str, int] = {}
+    clear = BulkRun._clear
+    monkeypatch.setattr(
+        BulkRun, "_clear", lambda run: (at_the_end.update(marks(tmp_path / "out", "extract")), clear(run))
+    )
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    assert done.items() <= at_the_end.items()  # nothing is done again
+    assert results(tmp_path / "out") == results(tmp_path / "undisturbed")
+
+
+# ---- Spark within this process
+
+
+@IN_HERE
+def test_without_a_cluster_the_same_is_given_and_spark_reads_it(
+    engine: SparkEngine, crawl: Path, expected: Callable[[str], dict[str, Any]], tmp_path: Path
+) -> None:
+    extract(bulk_run(engine, tmp_path / "out"), shards_of(crawl))
+    assert results(tmp_path / "out") == expected("extract")
+    sites = ["bücher.example", "例え.テスト", "a b+c%41=d", "[::1]:80"]
+    for site in sites:
+        table = pa.table({"site's own": [site]})
+        OutputFolder(str(tmp_path / "out")).write_rows(f"{site_folder(site)}/more.parquet", table)
+    read = engine._session.read.option("mergeSchema", "true").parquet(str(tmp_path / "out"))
+    rows = [row for row in read.select("site", "site's own").distinct().collect() if row[1] is not None]
+    assert sorted(rows) == [(site, site) for site in sorted(sites)]
+
+
+@IN_HERE
+def test_ctrl_c_ends_a_run_at_once_and_the_tasks_with_it(engine: Engine, tmp_path: Path) -> None:
+    process = tmp_path / "process"
+
+    def press() -> None:
+        wait_until(process.exists)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press).start()
+    with pytest.raises(KeyboardInterrupt):
+        engine.run(part_works.waits_to_be_killed(tmp_path), SHARDS, on_done)
+    wait_until(lambda: not is_running(int(process.read_text())))
+    assert dict(engine.run(works.squares, SHARDS, on_done)) == SQUARES
 
 
 def on_done(count: int) -> None:

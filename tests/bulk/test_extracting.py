@@ -8,7 +8,14 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from siteloom.extraction import LOST
+from siteloom import Page
+from siteloom.bulk.extracting import extract_in_bulk
+from siteloom.bulk.folder import OutputFolder
+from siteloom.bulk.run import BulkRun
+from siteloom.config import ParseSettings
+from siteloom.engine import LocalEngine
+from siteloom.extraction import LOST, WrapperText, counted_by_name, tally_from
+from siteloom.extraction_runs import Items
 
 from ..cli.command import Command, one_sentence
 from . import crawls
@@ -62,6 +69,20 @@ def test_the_records_are_those_of_the_verb_by_site(extract: Command, files: str)
 
 def lines(file: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def test_pages_without_a_folder_are_failures_and_few_shapes_of_others_are_counted(tmp_path: Path) -> None:
+    urls = [f"http://{'a' * 251}/", *(f"http://b.example/{'x' * length}/page" for length in range(1, 41))]
+    urls.append("http://b.example/x/page")
+    pages = Items(tuple(Page(url, b"<p>text") for url in urls))
+    run = BulkRun(LocalEngine(1), OutputFolder(str(tmp_path)), "this", 1, lambda *_: lambda _: None)
+    texts = [WrapperText(name, None, one.to_json()) for name, one in crawls.wrappers().items()]
+    tally = tally_from(extract_in_bulk(run, [pages], texts, ParseSettings())["tally"])
+    assert [failure.url for failure in run.failures() if failure.reason == "bad site name"] == urls[:1]
+    unmatched = counted_by_name(tally, "unmatched")
+    assert unmatched[:2] == [("other URLs", 8), ("b.example/x/*", 2)]
+    assert len(unmatched) == 33
+    assert sum(count for _, count in unmatched) == 41
 
 
 def test_a_run_that_is_done_is_told_and_another_is_refused(extract: Command) -> None:

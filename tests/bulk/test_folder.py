@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import ClassVar
 from uuid import uuid4
 
 import fsspec
 import pyarrow as pa
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow.dataset import field, partitioning
 
-from siteloom.bulk.folder import OutputFolder, Rows, site_folder
+from siteloom.bulk.folder import SUCCESS, OutputFolder, Rows, site_folder, without_folder
 from siteloom.bulk.run import row_schema
 from siteloom.errors import OutputError
 
@@ -42,8 +47,11 @@ def test_what_is_written_is_read(folder: OutputFolder) -> None:
     folder.remove("deep/below")
     folder.remove("deep/below")
     assert folder.names("deep") == ["two"]
-    with pytest.raises(OutputError, match="deep/below/one cannot be read"):
+    with pytest.raises(OutputError, match="deep/below/one is gone: remove the folder, and begin anew"):
         folder.read_all(["deep/below/one"])
+    folder.write(SUCCESS, b"{}")
+    with pytest.raises(OutputError, match="Another process has finished"):
+        folder.read_rows("deep/below/one")
 
 
 def test_a_reader_never_sees_half_a_file(tmp_path: Path) -> None:
@@ -86,6 +94,58 @@ def test_rows_of_some_parts_are_found(folder: OutputFolder) -> None:
     assert list(Rows(folder, [], schema).read("rows.parquet", frozenset([5]))) == []
 
 
-def test_names_of_sites_are_names_of_folders() -> None:
-    assert site_folder("shop.example") == "site=shop.example"
-    assert site_folder("a/b c=d") == "site=a%2Fb%20c%3Dd"
+class Grumpy(MemoryFileSystem):  # type: ignore[misc]
+    """A filesystem with errors of its own."""
+
+    protocol = "grumpy"
+    store: ClassVar[dict[str, object]] = {}
+    pseudo_dirs: ClassVar[list[str]] = [""]
+
+    def _grumble(self, *_: object, **__: object) -> None:
+        raise Grumble("quota of secret://me:word@host")
+
+    cat_file = ls = exists = _open = _grumble
+
+
+class Grumble(Exception):
+    pass
+
+
+def test_whatever_error_a_filesystem_has_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    fsspec.register_implementation("grumpy", Grumpy, clobber=True)
+    folder = OutputFolder("grumpy://out")
+    refused: list[Callable[[], object]] = [
+        lambda: folder.write("a", b""),
+        lambda: folder.read("a"),
+        folder.names,
+        lambda: folder.remove("a"),
+        lambda: folder.read_rows("a"),
+        lambda: folder.read_all(["a"]),
+    ]
+    for call in refused:
+        with pytest.raises(OutputError, match=r"^grumpy://out(/a)? cannot be \w+: quota of [^d]*$"):
+            call()
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40))
+def test_names_of_sites_are_names_of_folders(site: str) -> None:
+    folder = site_folder(site)
+    assert "/" not in folder
+    by_site = partitioning(pa.schema([("site", pa.string())]), flavor="hive")
+    assert by_site.parse(f"/{folder}/a.parquet").equals(field("site") == site)
+
+
+def test_only_what_hive_escapes_is_escaped() -> None:
+    assert site_folder("bücher.example") == "site=bücher.example"
+    assert site_folder("a/b c=d:1") == "site=a%2Fb c%3Dd%3A1"
+
+
+def test_sites_whose_folders_would_have_too_long_names_are_told() -> None:
+    assert without_folder(f"http://{'a' * 250}/") is None
+    refused = without_folder(f"http://{'a' * 251}/")
+    assert refused is not None
+    assert (refused.reason, refused.detail) == (
+        "bad site name",
+        "a folder of it would have more than 255 bytes",
+    )
+    assert without_folder("http://\ud800.example/") is not None

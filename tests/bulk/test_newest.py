@@ -26,10 +26,11 @@ crawls = st.lists(
 
 
 def as_table(crawl: list[Seen]) -> pa.Table:
-    """Rows of pages that stand at 10, 20, 30 and so on, the last one first."""
+    """Rows of pages that stand at 10, 20, 30 and so on, as they come: some at a time."""
     rows = [{"place": 10 * place, **page._asdict()} for place, page in enumerate(crawl, 1)]
     schema = [("place", pa.int64()), ("url", pa.string()), ("content", pa.binary()), ("seen", pa.int64())]
-    return pa.Table.from_pylist(rows[::-1], pa.schema(schema))
+    pieces = [rows[start : start + 3] for start in range(0, len(rows), 3)]
+    return pa.concat_tables([pa.Table.from_pylist(piece, pa.schema(schema)) for piece in [[], *pieces]])
 
 
 def in_a_store(crawl: list[Seen]) -> dict[tuple[str, bytes], tuple[int, int]]:

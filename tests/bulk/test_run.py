@@ -24,7 +24,7 @@ from siteloom.bulk.run import (
     shard_and_item,
 )
 from siteloom.engine import LocalEngine, Lost, cut_by
-from siteloom.errors import OutputError
+from siteloom.errors import OutputError, SourceError
 from siteloom.model import Failure
 from siteloom.output import Column, arrow_schema, arrow_table
 
@@ -158,4 +158,76 @@ def test_parts_and_places_say_what_they_were_made_of(key: str, parts: int, shard
 
 
 def test_parts_grow_with_shards() -> None:
-    assert [part_count(shards) for shards in (0, 1, 16, 17, 1_000, 10**7)] == [1, 1, 1, 2, 63, 4_096]
+    assert [part_count(shards) for shards in (0, 1, 2, 3, 1_000, 10**7)] == [1, 1, 1, 2, 500, 4_096]
+
+
+def test_what_was_killed_at_the_very_start_or_end_is_taken_up(tmp_path: Path) -> None:
+    (tmp_path / "_run").mkdir()
+    (tmp_path / "_run" / ".plan.json.tmp").touch()
+    run = begin(tmp_path)
+    finish(run, [], [])
+    (tmp_path / "_run" / "count").mkdir()
+    (tmp_path / "_run" / "count" / "00000000.parquet").touch()
+    assert begin(tmp_path).finished is not None
+    assert not (tmp_path / "_run" / "count").exists()
+    (tmp_path / "other" / "_run").mkdir(parents=True)
+    (tmp_path / "other" / "_run" / "thesis.txt").touch()
+    with pytest.raises(OutputError, match="something else"):
+        begin(tmp_path / "other")
+
+
+def test_failures_of_a_killed_attempt_are_gone(tmp_path: Path) -> None:
+    folder = OutputFolder(str(tmp_path))
+    killed = Outbox(folder, "count", 0, PARTS)
+    killed.failures.append(Failure("http://a.example/", "process lost"))
+    killed.close(None)
+    assert len(folder.names("_failures")) == 1
+    Outbox(folder, "count", 0, PARTS).close(None)
+    assert folder.names("_failures") == []
+
+
+def test_parts_without_rows_are_not_looked_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def only_a(run: BulkRun) -> list[Counts]:
+        run.shards("count", lambda: Counting([]), ["a", "a"], row_schema(("length", pa.int64())))
+        return run.parts("list", lambda: Writing([]), of="count")
+
+    found = only_a(begin(tmp_path))
+    assert found == [{"words": ["a"]}]
+    # No row is read again.
+    monkeypatch.setattr(LocalEngine, "regroup", None)
+    assert only_a(begin(tmp_path)) == found
+
+
+def test_what_another_process_has_finished_is_not_done_again(tmp_path: Path) -> None:
+    slow = begin(tmp_path)
+    count(slow, [])
+    finish(begin(tmp_path), [], [])
+    with pytest.raises(OutputError, match="Another process has finished"):
+        slow.parts("list", lambda: Writing([]), of="count")
+    with pytest.raises(OutputError, match="Another process has finished"):
+        slow.kept("wanted").read(0)
+    assert begin(tmp_path).finished == {"words": 7, "different": 3}
+
+
+class Faltering:
+    """Fails at first, as a disk may; the third time all is well."""
+
+    tries = 0
+
+    def __call__(self, shard: str, lost: Lost, step: Step, out: Outbox) -> None:  # noqa: ARG002 - none
+        Faltering.tries += 1
+        if Faltering.tries < 3:
+            raise SourceError("a.warc cannot be reached.")
+        out.failures.append(Failure(shard, "of the third"))
+
+
+def test_what_may_be_well_again_is_tried_three_times(tmp_path: Path) -> None:
+    Faltering.tries = 0
+    run = begin(tmp_path)
+    run.shards("falter", Faltering, ["a"])
+    assert Faltering.tries == 3
+    assert [failure.reason for failure in run.failures()] == ["of the third"]
+    Faltering.tries = -1
+    with pytest.raises(SourceError, match="cannot be reached"):
+        run.shards("falter again", Faltering, ["a"])
+    assert marks(tmp_path, "falter again") == {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from siteloom.builtin import BuiltinPage
 from ..builtin.sites import directory, guide, of_kind
 from ..discovery.pages import page
 from ..test_docs import code, commands, run
-from .changing import Going, copied, done, inside, rows, rows_in, versions
+from .changing import Going, copied, done, inside, rows, rows_in, stored, versions
 from .command import Command, one_sentence
 from .test_learn import within, write_lines
 
@@ -223,8 +224,8 @@ def table_rows() -> list[dict[str, Any]]:
 
 
 def attributes() -> set[str]:
-    done("discover", "--cluster", DETAILS, "--accept", "Cuisine", "-o", "now.json")
-    return set(Wrapper.from_json(Path("now.json").read_text(encoding="utf-8")).attributes)
+    with closing(stored()) as store:
+        return set(Wrapper.from_json(store.wrapper(DETAILS).text).attributes)
 
 
 def test_accepted_columns_of_lists_are_added_one_by_one(workspace: Path) -> None:

@@ -11,11 +11,16 @@ import time
 import tracemalloc
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from siteloom.engine import run_shards
+from siteloom.engine import LocalEngine, run_shards
+from siteloom.engine.work import in_pieces
 from siteloom.errors import EngineError
 
 from . import works
@@ -205,6 +210,62 @@ def test_processes_end_when_the_first_one_is_killed(tmp_path: Path) -> None:
     left = [worker for worker in workers if is_running(worker)]
     (tmp_path / "go").touch()  # so that those do not stay for ever
     assert left == []
+
+
+# ---- parts
+
+
+class Rows(NamedTuple):
+    """Rows in memory, as those of files."""
+
+    tables: dict[str, Any]
+    schema: Any
+
+    @property
+    def files(self) -> Sequence[str]:
+        return list(self.tables)
+
+    def read(self, file: str, parts: frozenset[int]) -> Iterator[Any]:
+        wanted = pc.is_in(self.tables[file]["part"], pa.array(sorted(parts), pa.int32()))
+        yield from self.tables[file].filter(wanted).to_batches()
+
+
+ROWS = st.lists(st.tuples(st.integers(0, 3), st.text(max_size=2), st.integers(0, 99)), max_size=40)
+
+
+@given(st.lists(ROWS, max_size=20), st.sets(st.integers(0, 5), min_size=1))
+@settings(max_examples=30, deadline=None)
+def test_rows_of_a_part_come_in_order_and_in_small_batches(
+    files: list[list[tuple[int, str, int]]], parts: set[int]
+) -> None:
+    schema = pa.schema(
+        [("part", pa.int32()), ("key", pa.string()), ("place", pa.int64()), ("x", pa.binary())]
+    )
+    of_files = {
+        str(number): pa.Table.from_pylist(
+            [{"part": p, "key": f"{p}{k}", "place": place, "x": k.encode() * 40} for p, k, place in rows],
+            schema,
+        )
+        for number, rows in enumerate(files)
+    }
+    told: list[int] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("siteloom.engine.local.BYTES_OF_A_BATCH", 400)
+        found = LocalEngine(1).regroup(works.batches, Rows(of_files, schema), sorted(parts), told.append)
+    everything = [row for rows in files for row in rows]
+    assert {part for part, _ in found} == parts & {part for part, _, _ in everything}
+    for part, batches in found:
+        rows = [(row["key"], row["place"]) for batch in batches for row in batch.to_pylist()]
+        assert rows == sorted((f"{p}{k}", place) for p, k, place in everything if p == part)
+        assert all(batch.num_rows == 1 or batch.nbytes <= 400 for batch in batches)
+    assert sum(told) == len(parts)
+
+
+def test_large_batches_are_cut() -> None:
+    batch = pa.RecordBatch.from_pydict({"x": [b"x" * 30_000_000] * 3 + [b""] * 1_200})
+    pieces = list(in_pieces(batch))
+    assert sum(piece.num_rows for piece in pieces) == 1_203
+    assert all(piece.num_rows <= 500 and piece.nbytes <= 64_000_000 for piece in pieces)
 
 
 # ---- how much is under way

@@ -9,8 +9,9 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from siteloom.engine import Lost, Work
+from siteloom.engine import Lost, PartWork, Work
 from siteloom.errors import SiteloomError
 
 Numbers = Sequence[int]
@@ -150,3 +151,8 @@ def large() -> Work[Numbers, bytes]:
         return bytes(8_000_000)
 
     return work
+
+
+def batches() -> PartWork[list[Any]]:
+    """Gives all that comes of a part."""
+    return lambda _, batches: list(batches)

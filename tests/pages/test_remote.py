@@ -360,6 +360,22 @@ def test_a_web_server_that_is_not_there_is_told_as_such() -> None:
     assert failure.reason == "connection failed"
 
 
+def test_with_insistence_only_what_is_not_there_is_a_failure(web: str) -> None:
+    for name in ("forbidden.warc", "broken.warc", "short.jsonl"):
+        source = RemoteFile(f"{web}/{name}?signature=secret", PagesSettings(), insistent=True)
+        with pytest.raises(
+            SourceError, match=rf"{name} .*\. The same command goes on where it was\.$"
+        ) as told:
+            list(source.read())
+        assert "secret" not in str(told.value)
+    with pytest.raises(SourceError, match="cannot be reached"):
+        list(RemoteFile("http://127.0.0.1:9/a.warc", PagesSettings(), insistent=True).read())
+    (failure,) = RemoteFile(f"{web}/none.warc", PagesSettings(), insistent=True).read()
+    assert isinstance(failure, Failure)
+    assert failure.reason == "missing file"
+    assert len(list(RemoteFile(f"{web}/plain.jsonl", PagesSettings(), insistent=True).read())) == 2
+
+
 # ---- folders and patterns
 
 

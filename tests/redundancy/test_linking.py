@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from time import perf_counter
+from time import process_time
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -168,13 +168,13 @@ def test_records_that_say_nothing_are_apart() -> None:
 
 
 def test_many_records_with_one_value_take_no_longer() -> None:
-    alone = [Seed({"cuisine": ("Thai",)}, f"s{number % 3}") for number in range(20_000)]
-    copies = [Seed(restaurant(5), f"s{number % 3}") for number in range(20_000)]
-    among = [Seed({**restaurant(n % 100), "name": (f"n{n}",)}, "s0") for n in range(20_000)]
-    started = perf_counter()
+    alone = [Seed({"cuisine": ("Thai",)}, f"s{number % 3}") for number in range(10_000)]
+    copies = [Seed(restaurant(5), f"s{number % 3}") for number in range(10_000)]
+    among = [Seed({**restaurant(n % 100), "name": (f"n{n}",)}, "s0") for n in range(10_000)]
+    started = process_time()
     groups = Counter(len(members) for members in linked([*alone, *copies, *among]))
-    assert perf_counter() - started < 30
-    assert groups == {1: 40_000, 20_000: 1}
+    assert process_time() - started < 30  # pair by pair, it takes minutes
+    assert groups == {1: 20_000, 10_000: 1}
 
 
 def test_the_restaurants_of_the_built_in_sites_are_matched() -> None:

@@ -61,14 +61,6 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(scope="session")
-def empty_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace to copy, which is faster than to make its tables anew for each test."""
-    folder = tmp_path_factory.mktemp("server") / "workspace"
-    open_store(StoreSettings(str(folder)), create=True).close()
-    return folder
-
-
 @pytest.fixture
 def empty_store(tmp_path: Path, clock: Clock, empty_workspace: Path) -> Iterator[Store]:
     copytree(empty_workspace, tmp_path / "workspace")

@@ -18,8 +18,8 @@ from siteloom.config import StoreSettings
 from siteloom.model import Failure
 from siteloom.store import Store, open_store, schema
 
-SHARDS = 30
-RECORDS = 400  # of a shard
+SHARDS = 20
+RECORDS = 150  # of a shard
 FAILURES = 5
 
 # Commits all shards that are not done; says so of each. A statement may be named that kills it.
@@ -112,7 +112,7 @@ def test_kill_9_again_and_again_at_any_moment(store: Store, store_settings: Stor
     random = Random(20250801)
     said: list[int] = []
     kills = 0
-    for _ in range(5):
+    for _ in range(3):
         process = start(store_settings)
         assert process.stdout is not None
         for _ in range(random.randrange(1, 4)):
@@ -122,7 +122,7 @@ def test_kill_9_again_and_again_at_any_moment(store: Store, store_settings: Stor
         said += finish(process)
         kills += process.returncode != 0
         assert_whole_shards(store)
-    assert kills >= 4
+    assert kills >= 2
     said += finish(start(store_settings))
     assert len(set(said)) == len(said)
     (run,) = store.runs(5)
@@ -130,6 +130,7 @@ def test_kill_9_again_and_again_at_any_moment(store: Store, store_settings: Stor
     assert_all_once(store, run.id)
 
 
+@pytest.mark.parametrize("store_settings", ["sqlite"], indirect=True)  # no statement is another elsewhere
 def test_after_kill_9_another_fingerprint_begins_anew(store: Store, store_settings: StoreSettings) -> None:
     finish(start(store_settings, "one", "INSERT INTO records"))
     assert finish(start(store_settings, "two")) == list(range(SHARDS))

@@ -168,5 +168,6 @@ def test_nothing_is_lost_and_nothing_double_in_sqlite(
 def test_nothing_is_lost_and_nothing_double_in_postgresql(
     postgres_server: PostgresServer, history: tuple[list[Page], list[Run]], sizes: Sizes
 ) -> None:
-    with tempfile.TemporaryDirectory() as folder, postgres_server.new_database() as url:
+    with tempfile.TemporaryDirectory() as folder:
+        url = postgres_server.database_with_tables()
         assert_history_is_kept(StoreSettings(str(Path(folder) / "w"), url), *history, sizes)

@@ -108,19 +108,6 @@ def test_few_records_are_held_at_a_time(store: Store) -> None:
     assert peak < 3 * records._RECORDS_AT_A_TIME * size
 
 
-def test_ten_thousand_records_are_committed_in_well_under_a_second(store: Store) -> None:
-    if store.engine.dialect.name != "sqlite":
-        pytest.skip("a server of one's own takes what time it takes")
-    found = [row(number, "x" * 1_000) for number in range(10_000)]
-    times = []
-    with store.extracting({}, "f") as extraction:
-        for shard in range(3):
-            before = time.perf_counter()
-            extraction.commit(shard, found, [], {})
-            times.append(time.perf_counter() - before)
-    assert min(times) < 0.8  # 0.2 where nothing else runs
-
-
 def test_a_run_that_stopped_goes_on_where_it_was(store: Store) -> None:
     stopped = stop(store, [0, 2])
     with store.extracting({"other": "arguments"}, "f") as extraction:

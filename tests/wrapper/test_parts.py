@@ -53,6 +53,6 @@ def test_values_are_pieces_of_the_text_in_order_and_not_blank(part: Part, text: 
 def test_a_pattern_is_not_searched_for_without_end() -> None:
     part = Part(pattern=r"\d+x")
     assert part_values(part, "a" * 4_000 + "12x") == ["12x"]
-    started = time.perf_counter()
+    started = time.process_time()
     assert part_values(part, "1" * 5_000_000 + "x") == []
-    assert time.perf_counter() - started < 5  # to the end of the text, it would be days
+    assert time.process_time() - started < 5  # to the end of the text, it would be days

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from siteloom.arrow import load_pyarrow
-from siteloom.bulk.pages import broken, newest, shard_pages, version_cells
-from siteloom.bulk.run import place_of, row_schema, shard_and_item
+from siteloom.bulk.again import all_wanted, want, wanted_column, wanted_pages
+from siteloom.bulk.pages import broken, failed_by_reason, newest, shard_pages, total, version_cells
+from siteloom.bulk.run import place_of, row_schema
 from siteloom.dom import parse
 from siteloom.engine import cut_by
-from siteloom.errors import SiteloomError, SourceError, UsageError
+from siteloom.errors import SiteloomError, UsageError
 from siteloom.model import Failure, Page
 from siteloom.output import Column, arrow_schema, arrow_table
 from siteloom.redundancy.bootstrapping import SiteBootstrap, none_readable
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from siteloom.bulk.run import BulkRun, Counts, Outbox
+    from siteloom.bulk.run import BulkRun, Counts, Kept, Outbox
     from siteloom.engine import Lost
     from siteloom.learning import Schema
     from siteloom.model import Seed
@@ -95,26 +96,16 @@ def bootstrap_in_bulk(
     if (untold := SiteBootstrap(seeds, core, schema, method).records.untold) is not None:
         raise UsageError(untold)
     counted = run.shards("matches", partial(_Matching, seeds, core), shards, _matches_schema())
-    refused = run.parts("sites", partial(_Choosing, len(seeds)), of="matches", schema=_choice_schema())
-    chosen = {shard: _Chosen(shards[shard], items) for shard, items in _chosen_items(run.sent("sites"))}
-    run.shards("chosen", _Sending, chosen, _pages_schema())
+    wanted = row_schema(wanted_column())
+    refused = run.parts("sites", partial(_Choosing, len(seeds)), of="matches", schema=wanted)
+    counted += run.shards("chosen", partial(_Sending, all_wanted(run, "sites")), shards, _pages_schema())
     wrapped = run.parts("wrapped", partial(_Wrapping, seeds, core, schema, method), of="chosen")
     came = [counts for counts in (*refused, *wrapped) if counts]
     outcomes: Counter[str] = Counter(dict.fromkeys(OUTCOMES, 0))
-    failed: Counter[str] = Counter()
     for counts in came:
         outcomes.update(counts["outcomes"])
-    for counts in counted:
-        failed.update(counts["failed"])
-    return run.finish(
-        {
-            "outcomes": outcomes,
-            "sites": _most_telling(one for counts in came for one in counts["sites"]),
-            "pages": sum(counts["pages"] for counts in counted),
-            "skipped": sum(counts["skipped"] for counts in counted),
-            "failed": failed,
-        }
-    )
+    sites = _most_telling(one for counts in came for one in counts["sites"])
+    return run.finish({"outcomes": outcomes, "sites": sites, **total(counted, "pages", "skipped")})
 
 
 # ---- which pages may show known records
@@ -192,7 +183,7 @@ class _Matching:
                 self._match(collected, texts, sites, out)
                 texts, collected = TextCollector(), []
         self._match(collected, texts, sites, out)
-        out.counts["failed"] = Counter(failure.reason for failure in out.failures)
+        out.counts["failed"] = failed_by_reason(out.failures)
         for site, found in sites.items():
             out.send(site, place_of(out.number, 0), **found.cells())
 
@@ -221,7 +212,7 @@ class _Matching:
     ) -> None:
         """Find the page that an error is about, and match the others; it still is one of its site."""
         if len(collected) == 1:
-            out.failures.append(broken(collected[0][1], error))
+            out.failures.append(broken(collected[0][1].url, error))
             return
         for number, page in collected:
             texts = TextCollector()
@@ -237,17 +228,11 @@ def _collect(page: Page, texts: TextCollector) -> Failure | None:
             return root
         texts.add(root)
     except Exception as error:  # noqa: BLE001 - one page must not end the work on millions
-        return broken(page, error)
+        return broken(page.url, error)
     return None
 
 
 # ---- which sites and pages are looked at closely
-
-
-def _choice_schema() -> Any:
-    """A row for the pages of a shard that were chosen for a site."""
-    pa = load_pyarrow()
-    return row_schema(("item", pa.list_(pa.int32())))
 
 
 class _Choosing:
@@ -263,7 +248,8 @@ class _Choosing:
             reason = self._refusal(found)
             if reason is None:
                 chosen = chosen_pages(len(found.place), found.shown, MOST_PAGES)
-                _send_places(site, found.place[chosen], out)
+                for place in found.place[chosen].tolist():
+                    want(place, b"", out)
             else:
                 out.failures.append(Failure(site, NO_OVERLAP, reason))
                 seeds, pages = _distinct(found.shown.record), len(found.place)
@@ -359,32 +345,7 @@ def _most_telling_pages(shown: ShownRecords, most: int) -> Ints:
     return np.concatenate((whole, np.array(spaced, np.int64))).astype(np.int64)
 
 
-def _send_places(site: str, places: Ints, out: Outbox) -> None:
-    by_shard: defaultdict[int, list[int]] = defaultdict(list)
-    for place in places.tolist():
-        shard, item = shard_and_item(place)
-        by_shard[shard].append(item)
-    for shard, items in by_shard.items():
-        out.send(site, place_of(shard, 0), item=items)
-
-
 # ---- the chosen pages
-
-
-class _Chosen(NamedTuple):
-    """A shard, and the numbers of the items in it that were chosen, for whatever site."""
-
-    source: PageSource
-    items: frozenset[int]
-
-
-def _chosen_items(tables: Iterable[Any]) -> list[tuple[int, frozenset[int]]]:
-    """The chosen items by shard."""
-    by_shard: defaultdict[int, set[int]] = defaultdict(set)
-    for table in tables:
-        for place, items in zip(table["place"].to_pylist(), table["item"].to_pylist(), strict=True):
-            by_shard[shard_and_item(place)[0]].update(items)
-    return [(shard, frozenset(items)) for shard, items in sorted(by_shard.items())]
 
 
 def _pages_schema() -> Any:
@@ -395,20 +356,13 @@ def _pages_schema() -> Any:
 class _Sending:
     """Sends the chosen pages of a shard to their sites."""
 
-    def __call__(self, shard: _Chosen, lost: Lost, step: Callable[[int], None], out: Outbox) -> None:
-        missing = set(shard.items - lost.steps.keys())
-        for number, page in shard_pages(shard.source, lost, step, out):
-            if number in shard.items:
-                place = place_of(out.number, number)
-                out.send(site_of(page.url), place, url=page.url, html=page.html, charset=page.charset)
-                missing.discard(number)
-        if missing:
-            why = next((f": {one.url}, {one.reason}" for one in out.failures), "")
-            raise SourceError(
-                f"{len(missing):,} pages that were read before cannot be read again{why}. The same command "
-                "goes on once they can."
-            )
-        out.failures.clear()  # they were told when all pages were read
+    def __init__(self, wanted: Kept) -> None:
+        self._wanted = wanted
+
+    def __call__(self, shard: PageSource, lost: Lost, step: Callable[[int], None], out: Outbox) -> None:
+        for number, page, _ in wanted_pages(self._wanted, shard, lost, step, out):
+            place = place_of(out.number, number)
+            out.send(site_of(page.url), place, url=page.url, html=page.html, charset=page.charset)
 
 
 # ---- wrappers

@@ -7,10 +7,8 @@ segments, and back to the shard of each page a bit for each of them; there it is
 
 from __future__ import annotations
 
-import marshal
 import tempfile
 from array import array
-from collections import Counter, defaultdict
 from dataclasses import asdict
 from functools import partial
 from heapq import nlargest
@@ -18,11 +16,22 @@ from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import zstandard
 
 from siteloom.arrow import load_pyarrow
-from siteloom.bulk.pages import broken, newest, shard_pages, version_cells, version_columns, versions
-from siteloom.bulk.run import place_of, row_schema, shard_and_item
+from siteloom.bulk.again import all_wanted, want, wanted_column, wanted_pages
+from siteloom.bulk.packs import Packs, packed, unpacked
+from siteloom.bulk.pages import (
+    broken,
+    failed_by_reason,
+    newest,
+    shard_pages,
+    total,
+    version_cells,
+    version_columns,
+    versions,
+)
+from siteloom.bulk.run import place_of, row_schema
+from siteloom.cleaning import check_extractor
 from siteloom.cleaning_runs import (
     CLEANED_COLUMNS,
     TREE_FORMS,
@@ -33,9 +42,9 @@ from siteloom.cleaning_runs import (
     clean_tree,
     count_site,
     judge,
-    pack_segments,
     page_segments,
-    unpack_segments,
+    plain_segments,
+    segments_of_plain,
 )
 from siteloom.dom import parse
 from siteloom.engine import cut_by
@@ -46,7 +55,7 @@ from siteloom.template.blocks import Segmenter
 from siteloom.urls import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from siteloom.bulk.run import BulkRun, Counts, Kept, Outbox
     from siteloom.cleaning_runs import CleanedForm, CleanedPage
@@ -55,14 +64,6 @@ if TYPE_CHECKING:
     from siteloom.model import Page
     from siteloom.pages import PageSource
     from siteloom.template import PageSegments, SegmentRule
-
-# Pages of a site are packed together, for they are alike: the segments of 32 pages of SWDE shrink to a tenth,
-# those of 128 hardly further.
-_PAGES_OF_A_PACK = 32
-_CHARACTERS_OF_A_PACK = 4_000_000  # so few pages with endless texts are enough
-_LEVEL = 1  # a higher one takes longer, and the packs are no smaller
-
-_MARSHAL_FORMAT = 4  # as in siteloom.cleaning_runs
 
 # Rows become Arrow's before there are many, since their blocks take ten times the room as objects.
 _ROWS_AT_ONCE = 256
@@ -87,26 +88,18 @@ def clean_in_bulk(
     if form not in TREE_FORMS:
         counted += run.parts("cleaned", partial(_CleaningSegments, rule, form), of="segments")
         return run.finish(_total(counted))
-    marks = row_schema(("marks", pa.binary()))
-    counted += run.parts("judged", partial(_Judging, rule, form), of="segments", schema=marks)
-    run.parts("marked", _Keeping, of="judged")
+    wanted = row_schema(wanted_column())
+    counted += run.parts("judged", partial(_Judging, rule, form), of="segments", schema=wanted)
     results = row_schema(("url", pa.string()), ("pack", pa.binary()))
-    start = partial(_CleaningTrees, run.kept("marked"), rule, form, limits)
-    again = run.shards("trees", start, shards, results)
-    counted += [{"failed": counts.get("failed", {})} for counts in again]  # the pages are counted already
+    start = partial(_CleaningTrees, all_wanted(run, "judged"), rule, form, limits)
+    counted += run.shards("trees", start, shards, results)
     counted += run.parts("cleaned", partial(_Writing, form), of="trees")
     return run.finish(_total(counted))
 
 
-def _total(counted: Iterable[Counts]) -> Counts:
-    total: Counter[str] = Counter(pages=0, skipped=0, cleaned=0)
-    failed: Counter[str] = Counter()
-    sites: list[tuple[str, dict[str, Any]]] = []
-    for counts in counted:
-        total.update({name: counts.get(name, 0) for name in total})
-        failed.update(counts.get("failed", {}))
-        sites += counts.get("sites", ())
-    return {**total, "failed": failed, "sites": _largest(sites)}
+def _total(counted: Sequence[Counts]) -> Counts:
+    sites = _largest(site for counts in counted for site in counts.get("sites", ()))
+    return {**total(counted, "pages", "skipped", "cleaned"), "sites": sites}
 
 
 def _largest(sites: Iterable[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str, Any]]]:
@@ -114,35 +107,12 @@ def _largest(sites: Iterable[tuple[str, dict[str, Any]]]) -> list[tuple[str, dic
     return nlargest(_SHOWN_SITES, sites, key=lambda site: site[1]["pages"])
 
 
-class _Packs:
-    """Sends rows of pages, in which those of a site travel packed together, in the first row of each pack."""
-
-    def __init__(self, out: Outbox, pack: Callable[[list[Any]], bytes]) -> None:
-        self._out = out
-        self._pack = pack
-        self._rows: defaultdict[str, list[tuple[int, dict[str, object]]]] = defaultdict(list)
-        self._contents: defaultdict[str, list[Any]] = defaultdict(list)
-        self._sizes: Counter[str] = Counter()
-
-    def add(self, site: str, place: int, cells: dict[str, object], content: Any, size: int) -> None:
-        """Send a page; those of a site come in the order of places."""
-        self._rows[site].append((place, cells))
-        self._contents[site].append(content)
-        self._sizes[site] += size
-        if len(self._rows[site]) >= _PAGES_OF_A_PACK or self._sizes[site] >= _CHARACTERS_OF_A_PACK:
-            self._send(site)
-
-    def send_rest(self) -> None:
-        """Send what waits for further pages of its site."""
-        for site in list(self._rows):
-            self._send(site)
-
-    def _send(self, site: str) -> None:
-        pack: bytes | None = zstandard.compress(self._pack(self._contents.pop(site)), _LEVEL)
-        for place, cells in self._rows.pop(site):
-            self._out.send(site, place, **cells, pack=pack)
-            pack = None
-        del self._sizes[site]
+def _send_pages(out: Outbox, site: str, pages: Sequence[tuple[int, dict[str, object], Any]]) -> None:
+    """Send a row for each page, by its place and its cells; what else there is of it is in the first."""
+    pack: bytes | None = packed([content for _, _, content in pages])
+    for place, cells, _ in pages:
+        out.send(site, place, **cells, pack=pack)
+        pack = None
 
 
 class _Segmenting:
@@ -154,16 +124,17 @@ class _Segmenting:
         self._segmenter = Segmenter()
 
     def __call__(self, shard: PageSource, lost: Lost, step: Callable[[int], None], out: Outbox) -> None:
-        packs = _Packs(out, pack_segments)
+        packs = Packs(partial(_send_pages, out))
         for number, page in shard_pages(shard, lost, step, out):
             try:
                 found = page_segments(page, self._limits, self._segmenter)
             except Exception as error:  # noqa: BLE001 - see broken
-                found = broken(page, error)
+                found = broken(page.url, error)
             size = 0 if isinstance(found, Failure) else sum(found.lengths)
             if self._form in TREE_FORMS and not isinstance(found, Failure):
                 found = found._replace(lengths=[], texts=[], blocks=[], block_paths=[])
-            packs.add(site_of(page.url), place_of(out.number, number), version_cells(page), found, size)
+            row = (place_of(out.number, number), version_cells(page), plain_segments(found))
+            packs.add(site_of(page.url), row, size)
         packs.send_rest()
 
 
@@ -174,9 +145,11 @@ class _SitePages:
         pa = load_pyarrow()
         self._waiting = waiting
         self._packs = array("q")
+        columns = ["place", *(name for name, _ in version_columns())]
         rows = []
         for batch in batches:
-            rows.append(batch.select(["place", *(name for name, _ in version_columns())]))
+            # A copy: what is selected would hold all of the message that a batch came with, packs included.
+            rows.append(batch.select(columns).take(np.arange(batch.num_rows)))
             for pack in batch.column("pack").drop_null():
                 self._packs.append(waiting.put(pack.as_py()))
         self._rows = pa.Table.from_batches(rows)
@@ -196,7 +169,7 @@ class _SitePages:
 
     def _all(self) -> Iterator[PageSegments | Failure]:
         for start in self._packs:
-            yield from unpack_segments(zstandard.decompress(self._waiting.get(start)))
+            yield from map(segments_of_plain, unpacked(self._waiting.get(start)))
 
     def _are_in(self, rows: Any) -> Iterable[bool]:
         """Of each page, whether it is among some rows."""
@@ -221,7 +194,7 @@ def _sites(
             pages = _SitePages(Waiting(file), of_site)
             table = SegmentTable.from_counts(count_site(pages.versions()), rule)
             yield site, table, _readable(pages.newest(), out)
-    out.counts["failed"] = Counter(failure.reason for failure in out.failures)
+    out.counts["failed"] = failed_by_reason(out.failures)
 
 
 def _readable(pages: Iterable[tuple[int, str, PageSegments | Failure]], out: Outbox) -> Iterator[_Found]:
@@ -246,7 +219,11 @@ class _CleaningSegments:
             tally = SiteTally()
             files = _Files(site, self._form, out)
             for page in pages:
-                found = clean_segments(site, page.url, page.segments, table)
+                try:
+                    found = clean_segments(site, page.url, page.segments, table)
+                except Exception as error:  # noqa: BLE001 - see broken
+                    out.failures.append(broken(page.url, error))
+                    continue
                 tally.pages += 1
                 tally.add(found.blocks)
                 files.add(found.row(self._form))
@@ -267,54 +244,40 @@ class _Judging:
     def __call__(self, batches: Iterator[Any], out: Outbox) -> None:
         for _, table, pages in _sites(batches, self._rule, out):
             for page in pages:
-                shard, _ = shard_and_item(page.place)
-                verdicts = judge(page.segments, table, self._form)
-                marks = np.packbits([*verdicts.template, *verdicts.repeated]).tobytes()
-                out.send(str(shard), page.place, marks=marks)
-
-
-class _Keeping:
-    """Keeps what was judged for the shards that it is about."""
-
-    def __call__(self, batches: Iterator[Any], out: Outbox) -> None:
-        for shard, of_shard in cut_by("key", batches):
-            marks = {
-                shard_and_item(place)[1]: found
-                for batch in of_shard
-                for place, found in zip(
-                    batch.column("place").to_pylist(), batch.column("marks").to_pylist(), strict=True
-                )
-            }
-            out.keep(int(shard), zstandard.compress(marshal.dumps(marks, _MARSHAL_FORMAT), _LEVEL))
+                try:
+                    verdicts = judge(page.segments, table, self._form)
+                except Exception as error:  # noqa: BLE001 - see broken
+                    out.failures.append(broken(page.url, error))
+                    continue
+                marks = np.array([*verdicts.template, *verdicts.repeated], bool)
+                want(page.place, np.packbits(marks).tobytes(), out)
 
 
 class _CleaningTrees:
     """Parses the pages of a shard again that were judged, and sends what comes of each to its site."""
 
-    def __init__(self, kept: Kept, rule: SegmentRule, form: CleanedForm, limits: ParseSettings) -> None:
-        self._kept = kept
+    def __init__(self, wanted: Kept, rule: SegmentRule, form: CleanedForm, limits: ParseSettings) -> None:
+        if form == "main":
+            check_extractor()  # on this machine; without it no page could be cleaned
+        self._wanted = wanted
         self._rule = rule
         self._form = form
         self._limits = limits
         self._segmenter = Segmenter()
 
     def __call__(self, shard: PageSource, lost: Lost, step: Callable[[int], None], out: Outbox) -> None:
-        kept = self._kept.read(out.number)
-        if kept is None:
-            return
-        marks: Mapping[int, bytes] = marshal.loads(zstandard.decompress(kept))  # noqa: S302 - our own
-        packs = _Packs(out, lambda texts: marshal.dumps(texts, _MARSHAL_FORMAT))
-        for number, page in shard_pages(shard, lost, step, out, only=marks):
+        packs = Packs(partial(_send_pages, out))
+        for number, page, marks in wanted_pages(self._wanted, shard, lost, step, out):
             try:
-                cleaned = self._cleaned(page, marks[number])
+                cleaned = self._cleaned(page, marks)
             except Exception as error:  # noqa: BLE001 - see broken
-                cleaned = broken(page, error)
+                cleaned = broken(page.url, error)
             if isinstance(cleaned, Failure):
                 out.failures.append(cleaned)
             else:
                 text = cleaned.html if self._form == "html" else cleaned.text
-                place = place_of(out.number, number)
-                packs.add(cleaned.site, place, {"url": page.url}, text, len(text or ""))
+                row = (place_of(out.number, number), {"url": page.url}, text)
+                packs.add(cleaned.site, row, len(text or ""))
         packs.send_rest()
 
     def _cleaned(self, page: Page, packed: bytes) -> CleanedPage | Failure:
@@ -344,7 +307,7 @@ class _Writing:
                 rows = zip(batch.column("url").to_pylist(), batch.column("pack").to_pylist(), strict=True)
                 for url, pack in rows:
                     if pack is not None:
-                        texts = iter(marshal.loads(zstandard.decompress(pack)))  # noqa: S302 - our own
+                        texts = iter(unpacked(pack))
                     files.add({"url": url, column: next(texts)})
                     out.counts["cleaned"] += 1
             files.write_rest()

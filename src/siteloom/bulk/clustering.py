@@ -18,18 +18,26 @@ A task of `templates` holds the addresses of a site and at most a hundred pages.
 from __future__ import annotations
 
 import json
-import marshal
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import asdict
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-import zstandard
 
 from siteloom.arrow import load_pyarrow
-from siteloom.bulk.pages import broken, newest, shard_pages, version_cells, version_columns
+from siteloom.bulk.again import all_wanted, want, wanted_column, wanted_pages
+from siteloom.bulk.packs import Packs, packed, unpacked
+from siteloom.bulk.pages import (
+    broken,
+    failed_by_reason,
+    newest,
+    shard_pages,
+    total,
+    version_cells,
+    version_columns,
+)
 from siteloom.bulk.run import place_of, row_schema, shard_and_item
 from siteloom.bulk.text_partitions import PageGroup, send_text_groups
 from siteloom.clustering import (
@@ -68,21 +76,18 @@ CLUSTER_COLUMNS = (
     Column("importance", "number"),
     Column("url_patterns", "texts"),
     Column("pages", "texts"),
+)
+"""What is told of a cluster everywhere; of the pages in no cluster only `size` and `pages`."""
+
+_COLUMNS = (
+    *CLUSTER_COLUMNS,
     Column("mask_pages", "integer"),
     Column("accepted", "texts"),
     Column("template", ListOf(Fields((Column("tags"), Column("text"), Column("support", "integer"))))),
     Column("template_pages", "integer"),
 )
-"""What is told of a cluster; of the pages in no cluster only `size` and `pages`."""
 
 _SITE = "site "
-_SHARD = "shard "
-
-# Pages of a template are packed together, for they are alike; as many as when pages are cleaned.
-_PAGES_OF_A_PACK = 32
-_BYTES_OF_A_PACK = 4_000_000
-_LEVEL = 1  # the fastest: what is packed is read once and thrown away
-_MARSHAL_FORMAT = 4  # the one that Python 3.11 and later versions write
 
 
 def checked_bulk_method(name: str) -> BulkMethod:
@@ -105,9 +110,7 @@ def cluster_in_bulk(
     those that the method as published `plainly` puts into clusters.
     """
     pa = load_pyarrow()
-    schema = row_schema(
-        ("cluster", pa.string()), ("site", pa.string()), ("target", pa.int64()), ("pack", pa.binary())
-    )
+    schema = row_schema(("cluster", pa.string()), wanted_column(), ("pack", pa.binary()))
     if method == "text-max":
         counted = send_text_groups(run, shards, limits)
         found = run.parts("clusters", _NumberingGroups, of="groups", schema=schema)
@@ -115,20 +118,12 @@ def cluster_in_bulk(
         of_pages = row_schema(*version_columns(), ("signature", pa.binary()), ("sketch", pa.binary()))
         counted = run.shards("signatures", partial(_Signing, method, limits), shards, of_pages)
         found = run.parts("clusters", partial(_Clustering, method), of="signatures", schema=schema)
-    run.parts("wanted", _Keeping, of="clusters")
-    again = run.shards("pages", partial(_Parsing, run.kept("wanted"), limits), shards, schema)
-    run.parts("templates", partial(_Describing, limits), of=("clusters", "pages"))
-    counted += [{"failed": counts.get("failed", {})} for counts in again]  # the pages are counted already
-    return run.finish(_total([*counted, *found]))
-
-
-def _total(counted: Iterable[Counts]) -> Counts:
-    total = Counter(pages=0, skipped=0, looked_at=0, clusters=0, unclustered=0, plainly=0)
-    failed: Counter[str] = Counter()
-    for counts in counted:
-        total.update({name: counts.get(name, 0) for name in total})
-        failed.update(counts.get("failed", {}))
-    return {**total, "failed": failed}
+    start = partial(_Parsing, all_wanted(run, "clusters"), limits)
+    counted += found
+    counted += run.shards("pages", start, shards, schema)
+    counted += run.parts("templates", partial(_Describing, limits), of=("clusters", "pages"))
+    names = ("pages", "skipped", "looked_at", "clusters", "unclustered", "plainly")
+    return run.finish(total(counted, *names))
 
 
 class _Signing:
@@ -143,7 +138,7 @@ class _Signing:
             try:
                 found = page_features(page, self._method, limits=self._limits)
             except Exception as error:  # noqa: BLE001 - see broken
-                out.failures.append(broken(page, error))
+                out.failures.append(broken(page.url, error))
                 continue
             if found.failure is not None:
                 out.failures.append(found.failure)
@@ -214,8 +209,7 @@ def _send_cluster(site: str, number: int, group: PageGroup, out: Outbox) -> None
     key = f"{_SITE}{site}"
     out.send(key, place_of(number, 0), cluster=json.dumps(cells, ensure_ascii=False))
     for rank, place in enumerate(describing_members(group.places), 1):
-        shard, _ = shard_and_item(place)
-        out.send(f"{_SHARD}{shard}", place, site=site, target=place_of(number, rank))
+        want(place, json.dumps((site, number, rank)).encode(), out)
 
 
 def _write_unclustered(site: str, urls: list[str], out: Outbox) -> None:
@@ -224,22 +218,7 @@ def _write_unclustered(site: str, urls: list[str], out: Outbox) -> None:
 
 
 def _cluster_table(rows: Iterable[Mapping[str, object]]) -> Any:
-    return arrow_table(arrow_schema(CLUSTER_COLUMNS), rows)
-
-
-class _Keeping:
-    """Keeps for each shard which of its items are wanted, and where they go."""
-
-    def __call__(self, batches: Iterator[Any], out: Outbox) -> None:
-        for key, of_key in cut_by("key", batches):
-            if key.startswith(_SHARD):
-                wanted = {
-                    shard_and_item(row["place"])[1]: (row["site"], row["target"])
-                    for batch in of_key
-                    for row in batch.select(["place", "site", "target"]).to_pylist()
-                }
-                kept = zstandard.compress(marshal.dumps(wanted, _MARSHAL_FORMAT), _LEVEL)
-                out.keep(int(key.removeprefix(_SHARD)), kept)
+    return arrow_table(arrow_schema(_COLUMNS), rows)
 
 
 class _DescribingPage(NamedTuple):
@@ -274,40 +253,28 @@ class _Parsing:
     takes the process down costs no more than itself.
     """
 
-    def __init__(self, kept: Kept, limits: ParseSettings) -> None:
-        self._kept = kept
+    def __init__(self, wanted: Kept, limits: ParseSettings) -> None:
+        self._wanted = wanted
         self._limits = limits
 
     def __call__(self, shard: PageSource, lost: Lost, step: Callable[[int], None], out: Outbox) -> None:
-        kept = self._kept.read(out.number)
-        if kept is None:
-            return
-        wanted: Mapping[int, tuple[str, int]] = marshal.loads(zstandard.decompress(kept))  # noqa: S302 - ours
-        waiting: defaultdict[tuple[str, int], list[_DescribingPage]] = defaultdict(list)
-        sizes: Counter[tuple[str, int]] = Counter()
-        for item, page in shard_pages(shard, lost, step, out, only=wanted):
-            site, target = wanted[item]
-            number, rank = shard_and_item(target)
+        packs = Packs(partial(_send_pack, out))
+        for _, page, cluster in wanted_pages(self._wanted, shard, lost, step, out):
+            site, number, rank = json.loads(cluster)
             try:
                 root = parse(page, self._limits)
                 found = None if isinstance(root, Failure) else page_paths(root)
             except Exception as error:  # noqa: BLE001 - see broken
-                out.failures.append(broken(page, error))
+                out.failures.append(broken(page.url, error))
                 continue
             if found is not None:
-                cluster = site, number
-                waiting[cluster].append(_DescribingPage.of(rank, page, found))
-                sizes[cluster] += len(page.html)
-                if len(waiting[cluster]) >= _PAGES_OF_A_PACK or sizes[cluster] >= _BYTES_OF_A_PACK:
-                    _send_pack(*cluster, waiting.pop(cluster), out)
-                    del sizes[cluster]
-        for cluster, pages in waiting.items():
-            _send_pack(*cluster, pages, out)
+                packs.add((site, number), _DescribingPage.of(rank, page, found), len(page.html))
+        packs.send_rest()
 
 
-def _send_pack(site: str, number: int, pages: list[_DescribingPage], out: Outbox) -> None:
-    pack = zstandard.compress(marshal.dumps([tuple(page) for page in pages], _MARSHAL_FORMAT), _LEVEL)
-    out.send(f"{_SITE}{site}", place_of(number, pages[0].rank), pack=pack)
+def _send_pack(out: Outbox, cluster: tuple[str, int], pages: Sequence[_DescribingPage]) -> None:
+    site, number = cluster
+    out.send(f"{_SITE}{site}", place_of(number, pages[0].rank), pack=packed([tuple(page) for page in pages]))
 
 
 class _Describing:
@@ -321,19 +288,20 @@ class _Describing:
             if key.startswith(_SITE):
                 rows = (row for batch in of_key for row in batch.to_pylist())
                 by_number = groupby(rows, key=lambda row: shard_and_item(row["place"])[0])
-                clusters = [self._described(of_cluster) for _, of_cluster in by_number]
+                clusters = [self._described(of_cluster, out) for _, of_cluster in by_number]
                 out.write(key.removeprefix(_SITE), _cluster_table(clusters))
+        out.counts["failed"] = failed_by_reason(out.failures)
 
-    def _described(self, rows: Iterator[Mapping[str, Any]]) -> dict[str, object]:
+    def _described(self, rows: Iterator[Mapping[str, Any]], out: Outbox) -> dict[str, object]:
         """A cluster, of which the first row tells, by the pages in the others."""
         cells: dict[str, Any] = json.loads(next(rows)["cluster"])
-        pages = sorted(
-            _DescribingPage(*page)
-            for row in rows
-            for page in marshal.loads(zstandard.decompress(row["pack"]))  # noqa: S302 - our own
-        )
+        pages = sorted(_DescribingPage(*page) for row in rows for page in unpacked(row["pack"]))
         roots = (root for page in pages if not isinstance(root := page.root(self._limits), Failure))
-        importance, template = describe([page.path_set for page in pages], roots, cells["size"])
+        try:
+            importance, template = describe([page.path_set for page in pages], roots, cells["size"])
+        except Exception as error:  # noqa: BLE001 - see broken
+            out.failures.append(broken(cells["id"], error))
+            return cells
         return {
             **cells,
             "importance": importance,

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siteloom.arrow import load_pyarrow
+from siteloom.bulk.folder import without_folder
 from siteloom.bulk.run import place_of, row_schema
 from siteloom.engine import cut_by
 from siteloom.extraction import ShardExtraction, add_tally, tally_from, tally_rows
+from siteloom.model import Page
 from siteloom.record_rows import flag_duplicates, record_tables
 from siteloom.urls import site_of
 
@@ -21,10 +23,14 @@ if TYPE_CHECKING:
     from siteloom.config import ParseSettings
     from siteloom.engine import Lost
     from siteloom.extraction import Tally, WrapperText
-    from siteloom.pages import PageSource
+    from siteloom.pages import PageSource, SourceItem
     from siteloom.record_rows import Row
 
 _ROWS_OF_A_FILE = 10_000  # of some kilobytes each
+
+# What is counted of all shards comes to one machine, so it must be small: of the shapes of URLs that no
+# wrapper is for, the most frequent ones tell enough.
+_SHAPES_OF_A_SHARD = 32
 
 
 def extract_in_bulk(
@@ -37,7 +43,7 @@ def extract_in_bulk(
     written = run.parts("records", partial(_Writing, attributes), of="extract")
     total: Tally = Counter()
     for counts in counted:
-        add_tally(total, tally_from(counts["tally"]))
+        add_tally(total, tally_from(json.loads(counts["tally"])))
     return run.finish(
         {"tally": tally_rows(total), "duplicates": sum(counts["duplicates"] for counts in written)}
     )
@@ -50,11 +56,28 @@ class _Extracting:
         self._extract = ShardExtraction(wrappers, limits)
 
     def __call__(self, shard: PageSource, lost: Lost, step: Callable[[int], None], out: Outbox) -> None:
-        found = self._extract(shard, lost, step)
+        found = self._extract(_WithFolders(shard), lost, step)
         for number, line in enumerate(found.lines):
             out.send(line.wrapper, place_of(out.number, number), record=line.content)
         out.failures.extend(found.failures)
-        out.counts["tally"] = tally_rows(found.tally)
+        tally: Tally = Counter()
+        add_tally(tally, Counter(dict(found.tally.most_common())), _SHAPES_OF_A_SHARD)
+        out.counts["tally"] = json.dumps(tally_rows(tally))  # as a text it takes a tenth of the memory
+
+
+class _WithFolders(NamedTuple):
+    """A shard with pages only of sites that results can be written for."""
+
+    shard: PageSource
+
+    def read(self) -> Iterator[SourceItem]:
+        return (
+            (without_folder(item.url) or item) if isinstance(item, Page) else item
+            for item in self.shard.read()
+        )
+
+    def shards(self) -> Sequence[PageSource]:
+        return (self,)
 
 
 class _Writing:

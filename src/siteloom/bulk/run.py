@@ -9,6 +9,7 @@ that is done twice, because its mark was not there yet, gives the same files.
     OUT/_failures/...            Parquet files of what gave no result, and why
     OUT/_run/plan.json           what the run is of; another one is refused
     OUT/_run/STAGE/7.json        the mark of shard 7 of a stage, with what was counted
+    OUT/_run/STAGE/empty         the parts that have no rows, if all are done
     OUT/_run/STAGE/7.parquet     its rows for the next stage, which are gone in the end
 """
 
@@ -21,7 +22,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from siteloom.arrow import load_pyarrow
-from siteloom.bulk.folder import OutputFolder, Rows, as_json, site_folder
+from siteloom.bulk.folder import SUCCESS, OutputFolder, Rows, as_json, site_folder
 from siteloom.errors import OutputError
 from siteloom.model import Failure
 from siteloom.output import Column, arrow_schema, arrow_table
@@ -33,15 +34,15 @@ if TYPE_CHECKING:
 
 _RUN = "_run"
 _PLAN = f"{_RUN}/plan.json"
-_SUCCESS = "_SUCCESS"
 _FAILURES = "_failures"
 _MARK = ".json"
+_EMPTY = "empty"
 
 FAILURE_COLUMNS = (Column("url"), Column("reason"), Column("detail"))
 """What is told of a failure."""
 
-# So the rows of a part are about as many as those of a few shards, and a part fits in memory.
-_SHARDS_OF_A_PART = 16
+# Where shards are enough for many processors, parts are, too. A part for each would be twice as many files.
+_SHARDS_OF_A_PART = 2
 _MOST_PARTS = 4_096
 _KEY_BYTES = 8
 
@@ -134,9 +135,12 @@ class Outbox:
         if self._rows:
             self._rows.sort(key=lambda row: (row["part"], row["key"], row["place"]))
             self._folder.write_rows(f"{name}.parquet", pa.Table.from_pylist(self._rows, schema))
+        told = f"{_FAILURES}/{self._stage}-{self.number:08}.parquet"
         if self.failures:
             table = arrow_table(arrow_schema(FAILURE_COLUMNS), map(asdict, self.failures))
-            self._folder.write_rows(f"{_FAILURES}/{self._stage}-{self.number:08}.parquet", table)
+            self._folder.write_rows(told, table)
+        else:
+            self._folder.remove(told)  # it may be left of another try, that was killed before its mark
         mark = {"rows": len(self._rows), "failures": len(self.failures), "counts": self.counts}
         self._folder.write(f"{name}{_MARK}", as_json(mark))
         return mark
@@ -150,7 +154,10 @@ class Kept(NamedTuple):
 
     def read(self, shard: int) -> bytes | None:
         """What was kept for a shard, if anything was."""
-        return self.folder.read(_kept_name(self.stage, shard))
+        found = self.folder.read(_kept_name(self.stage, shard))
+        if found is None:
+            self.folder.check_unfinished()  # for then it may be removed
+        return found
 
 
 def _kept_name(stage: str, shard: int) -> str:
@@ -218,7 +225,8 @@ class BulkRun:
         self._schemas: dict[str, Any] = {}
         self._done: dict[str, dict[int, Counts]] = {}
         plan = folder.read(_PLAN)
-        if plan is None and folder.names():
+        # Whoever was killed at the very start has left nothing but its folder.
+        if plan is None and (folder.names() not in ([], [_RUN]) or folder.names(_RUN)):
             raise OutputError(f"{folder.shown} holds something else already: give another -o.")
         if plan is None:
             folder.write(_PLAN, as_json({"fingerprint": fingerprint}))
@@ -231,8 +239,11 @@ class BulkRun:
     @property
     def finished(self) -> Counts | None:
         """What was counted, if the run is done."""
-        content = self._folder.read(_SUCCESS)
-        counts: Counts | None = None if content is None else json.loads(content)
+        content = self._folder.read(SUCCESS)
+        if content is None:
+            return None
+        self._clear()  # whoever finished it may have been killed meanwhile
+        counts: Counts = json.loads(content)
         return counts
 
     def shards(
@@ -265,11 +276,17 @@ class BulkRun:
         marks = {(one, number): mark for one in stages for number, mark in sorted(self._marks(one).items())}
         files = [f"{_RUN}/{one}/{number:08}.parquet" for (one, number), mark in marks.items() if mark["rows"]]
         found = self._marks(stage)
-        left = [part for part in range(self._parts) if part not in found]
-        advance = self._on_stage(stage, self._parts, len(found))
+        empty_name = f"{_RUN}/{stage}/{_EMPTY}"
+        known_empty = self._folder.read(empty_name)
+        empty = set() if known_empty is None else set(json.loads(known_empty))
+        left = [part for part in range(self._parts) if part not in found and part not in empty]
+        advance = self._on_stage(stage, self._parts, self._parts - len(left))
         work = partial(_PartWork, self._stage(stage, schema), start)
-        rows = Rows(self._folder, files, self._schemas[stages[0]])
-        found.update(self._engine.regroup(work, rows, left, advance))
+        if left:
+            rows = Rows(self._folder, files, self._schemas[stages[0]])
+            found.update(self._engine.regroup(work, rows, left, advance))
+        if known_empty is None:
+            self._folder.write(empty_name, as_json([part for part in left if part not in found]))
         return [found[part]["counts"] for part in sorted(found)]
 
     def sent(self, stage: str) -> Iterator[Any]:
@@ -293,11 +310,14 @@ class BulkRun:
 
     def finish(self, counts: Counts) -> Counts:
         """Say that the run is done, and what was counted; what stages kept for others is not needed then."""
-        self._folder.write(_SUCCESS, as_json(counts))
+        self._folder.write(SUCCESS, as_json(counts))
+        self._clear()
+        return counts
+
+    def _clear(self) -> None:
         for name in self._folder.names(_RUN):
             if f"{_RUN}/{name}" != _PLAN:
                 self._folder.remove(f"{_RUN}/{name}")
-        return counts
 
     def _stage(self, name: str, schema: Any) -> _Stage:
         self._schemas[name] = schema

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from siteloom.arrow import load_pyarrow
-from siteloom.bulk.pages import broken, newest, shard_pages, version_cells, version_columns
+from siteloom.bulk.pages import (
+    broken,
+    failed_by_reason,
+    newest,
+    shard_pages,
+    version_cells,
+    version_columns,
+)
 from siteloom.bulk.run import place_of, row_schema
 from siteloom.clustering import cluster_by_signatures, most_common
 from siteloom.clustering.text import path_bands, text_clusters
@@ -69,7 +76,7 @@ class PageGroup(NamedTuple):
 
 
 def send_text_groups(run: BulkRun, shards: Sequence[PageSource], limits: ParseSettings) -> list[Counts]:
-    """Do TEXT-MAX in parts, and give what was counted of the shards.
+    """Do TEXT-MAX in parts, and give what was counted.
 
     The stage `groups` sends the clusters to the sites of most of their pages: `group` is a `PageGroup` as
     JSON. Rows with a `url` instead are pages in no cluster.
@@ -79,8 +86,8 @@ def send_text_groups(run: BulkRun, shards: Sequence[PageSource], limits: ParseSe
     counted = run.shards("paths", partial(_Looking, limits), shards, pages)
     run.parts("bands", _Counting, of="paths", schema=pages)
     run.parts("partitions", _Choosing, of=("paths", "bands"), schema=pages)
-    run.parts("groups", _Grouping, of="partitions", schema=row_schema(("url", text), ("group", text)))
-    return counted
+    groups = row_schema(("url", text), ("group", text))
+    return counted + run.parts("groups", _Grouping, of="partitions", schema=groups)
 
 
 def _page_schema() -> Any:
@@ -107,7 +114,7 @@ class _Looking:
             try:
                 self._send(page, place, out)
             except Exception as error:  # noqa: BLE001 - see broken
-                out.failures.append(broken(page, error))
+                out.failures.append(broken(page.url, error))
 
     def _send(self, page: Page, place: int, out: Outbox) -> None:
         found = signature(page.html)
@@ -177,8 +184,14 @@ class _Grouping:
                     out.send(key.removeprefix(_SITE), row["place"], url=row["url"])
                 continue
             while piece := list(islice(rows, _MOST_PAGES)):
-                for site, group in _grouped(piece):
+                try:
+                    groups = list(_grouped(piece))
+                except Exception as error:  # noqa: BLE001 - see broken
+                    out.failures.extend(broken(row["url"], error) for row in piece)
+                    continue
+                for site, group in groups:
                     out.send(site, group.places[0], group=json.dumps(group, ensure_ascii=False))
+        out.counts["failed"] = failed_by_reason(out.failures)
 
 
 def _grouped(rows: list[dict[str, Any]]) -> Iterator[tuple[str, PageGroup]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -87,7 +87,7 @@ def bulk_run(
         raise UsageError(f"--engine {choice.engine} writes a folder of Parquet files: give -o FOLDER.")
     folder = OutputFolder(output if "://" in output else str(Path(output).absolute()))
     opened = [_at_full_path(shell, source) for source in open_sources(sources, shell.settings.pages)]
-    shards = [shard for source in opened for shard in source.shards()]
+    shards = [_insistent(shard) for source in opened for shard in source.shards()]
     files = (file for source in opened for file in source_files(source))
     of = fingerprint(asked, shards, files)
     with _engine(shell, choice) as engine, ExitStack() as shown:
@@ -108,6 +108,13 @@ def _at_full_path(shell: Shell, source: PageSource) -> PageSource:
     if path is None or path.is_absolute():
         return source
     return open_source(path.absolute(), shell.settings.pages)
+
+
+def _insistent(shard: PageSource) -> PageSource:
+    """A shard as a run reads it: what cannot be had now is no result, for the same command goes on."""
+    from siteloom.pages.remote import RemoteFile
+
+    return replace(shard, insistent=True) if isinstance(shard, RemoteFile) else shard
 
 
 def finished(shell: Shell, run: BulkRun, output: str | None) -> Counts | None:

@@ -147,7 +147,11 @@ def _clean_in_bulk(
         why = why_no_page(failed=bool(counts["failed"]), skipped=counts["skipped"])
         raise SourceError(f"No page could be read: {why}.")
     if counts["sites"]:
-        _show(shell, {name: SiteTally(**tally) for name, tally in counts["sites"]}, form)
+        shown = {name: SiteTally(**tally) for name, tally in counts["sites"]}
+        _show(shell, shown, form)
+        others = counts["cleaned"] - sum(tally.pages for tally in shown.values())
+        if others:
+            shell.say(f"These are the largest sites; the others have {plural(others, 'page')}.")
     shell.say(f"{plural(counts['cleaned'], 'page')} cleaned.")
     shell.say(f"They are in {output}, those of each site in a folder of its own.")
 

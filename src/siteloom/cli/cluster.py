@@ -11,21 +11,11 @@ from siteloom.cli.change_words import plural
 from siteloom.cli.shell import OutputOption, Shell
 from siteloom.cli.sources import MethodOption, SourcesArgument, say_unread, stored_pages, why_no_page
 from siteloom.errors import SourceError, UsageError
-from siteloom.output import Column
 
 if TYPE_CHECKING:
     from siteloom.model import Clustering
 
 NAME = "cluster"
-
-_COLUMNS = (
-    Column("id"),
-    Column("signature"),
-    Column("size", "integer"),
-    Column("importance", "number"),
-    Column("url_patterns", "texts"),
-    Column("pages", "texts"),
-)
 
 
 def run(
@@ -50,6 +40,7 @@ def run(
             raise UsageError("With --engine, cluster takes the pages of all sites: leave --site out.")
         _cluster_in_bulk(shell, choice, sources, method, output)
         return
+    from siteloom.bulk.clustering import CLUSTER_COLUMNS
     from siteloom.clustering import checked_method
     from siteloom.pipeline import cluster_store
 
@@ -72,7 +63,7 @@ def run(
         }
         for found in clustering.clusters
     )
-    shell.write(output, _COLUMNS, rows)
+    shell.write(output, CLUSTER_COLUMNS, rows)
     if output is None and clustering.clusters:
         show_clusters(shell, clustering)
     _say_coverage(shell, len(clustering.unclustered), clustering.coverage, clustering.plain_coverage)

@@ -18,9 +18,12 @@ NAME = "doctor"
 
 _COLUMNS = (Column("check"), Column("ok", "flag"), Column("finding"))
 _EXTRAS = {
+    "crawl": "scrapy",
     "embedded": "extruct",
     "parquet": "pyarrow",
     "postgres": "psycopg",
+    "server": "fastapi",
+    "spark": "pyspark",
     "text": "trafilatura",
     "values": "dateparser",
 }

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from siteloom.matching import NamedWrapper
 
 _SHAPES_SHOWN = 10
+_WRAPPERS_SHOWN = 20
 
 
 def load_wrappers(shell: Shell, texts: Iterable[WrapperText]) -> list[NamedWrapper]:
@@ -44,15 +45,18 @@ def show_extracted(shell: Shell, tally: Tally, *, duplicates: int, joined: int |
             *((f"skipped: {reason}", count) for reason, count in counted_by_name(tally, "skipped")),
         ],
     )
-    if records := dict(counted_by_name(tally, "records of")):
+    if records := dict(counted_by_name(tally, "records of")[:_WRAPPERS_SHOWN]):
         shell.show(
             "Values",
             ("wrapper", "records", "attribute", "filled", "withheld"),
             [
                 (wrapper, records[wrapper], attribute, f"{filled / records[wrapper]:.1%}", withheld)
                 for wrapper, attribute, filled, withheld in filled_attributes(tally)
+                if wrapper in records
             ],
         )
+        if others := len(counted_by_name(tally, "records of")) - len(records):
+            shell.say(f"These are the wrappers with most records; there are {others:,} others.")
     for wrapper, count in counted_by_name(tally, "incomplete"):
         lack = "record of {} lacks" if count == 1 else "records of {} lack"
         shell.say(f"{count:,} {lack.format(wrapper)} an attribute that all its examples have.")

@@ -14,9 +14,11 @@ from __future__ import annotations
 import multiprocessing
 import pickle
 import signal
+import tempfile
 import threading
+import time
 import traceback
-from collections import deque
+from collections import defaultdict, deque
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,7 +27,20 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
-from siteloom.engine.work import NO_STEP, Lost, PartWork, Result, RowFiles, Shard, Work
+from siteloom.engine.work import (
+    BYTES_OF_A_BATCH,
+    NO_STEP,
+    ROWS_OF_A_BATCH,
+    SECONDS_BEFORE_OTHER_TRIES,
+    TRANSIENT,
+    Lost,
+    PartWork,
+    Result,
+    RowFiles,
+    Shard,
+    Work,
+    cut_by,
+)
 from siteloom.errors import EngineError
 
 if TYPE_CHECKING:
@@ -36,6 +51,9 @@ _PROCESSES = multiprocessing.get_context("spawn")
 
 # For each process, how many shards may be done before their turn: whoever wants them in order must hold them.
 _AHEAD = 8
+
+# Their rows are in memory at a time, about as many as a part has.
+_FILES_DIVIDED_TOGETHER = 16
 
 _MOST_DEATHS = 20  # of processes in one shard; then it is not the pages that kill them
 _MOST_UNEXPLAINED = 1  # of these, at no step or at one that was left out
@@ -55,7 +73,7 @@ class LocalEngine:
     ) -> list[tuple[int, Result]]:
         """Do shards: see `siteloom.engine.Engine`."""
         results = []
-        with closing(run_shards(start, shards, self.jobs)) as done:
+        with closing(run_shards(partial(_Patient, start), shards, self.jobs)) as done:
             for result in done:
                 results.append(result)
                 on_done(1)
@@ -68,31 +86,132 @@ class LocalEngine:
         parts: Sequence[int],
         on_done: Callable[[int], object] = lambda _: None,
     ) -> list[tuple[int, Result]]:
-        """Do parts: see `siteloom.engine.Engine`. A part is in memory as a whole."""
-        if not rows.files:
-            return []
-        regrouping: Callable[[], _Regrouping[Result]] = partial(_Regrouping, start, rows)
-        found = self.run(regrouping, [(part, part) for part in parts], on_done)
-        return [(part, result) for part, results in found for result in results]
+        """Do parts: see `siteloom.engine.Engine`.
+
+        Each file is read once. Its rows are divided in files of a temporary folder, where those of a part
+        stand together and need not be in memory.
+        """
+        starts = range(0, len(rows.files), _FILES_DIVIDED_TOGETHER)
+        groups = [(start, rows.files[start : start + _FILES_DIVIDED_TOGETHER]) for start in starts]
+        with tempfile.TemporaryDirectory(prefix="siteloom-") as folder:
+            here = LocalEngine(self.jobs if len(groups) > 1 else 1)  # a new process costs more than one group
+            divided = sorted(here.run(partial(_Dividing, rows, frozenset(parts), folder), groups))
+            pieces: dict[int, list[_Piece]] = {part: [] for part in parts}
+            for _, of_parts in divided:
+                for part, piece in of_parts.items():
+                    pieces[part].append(piece)
+            found = {part: of_part for part, of_part in pieces.items() if of_part}
+            on_done(len(parts) - len(found))
+            shards = [(part, (part, of_part)) for part, of_part in found.items()]
+            return self.run(partial(_Regrouping, start), shards, on_done)
+
+
+class _Patient(Generic[Shard, Result]):
+    """Work that is tried again if it fails of what may be gone some moments later."""
+
+    def __init__(self, start: Callable[[], Work[Shard, Result]]) -> None:
+        self._work = start()
+
+    def __call__(self, shard: Shard, lost: Lost, step: Callable[[int], None]) -> Result:
+        for seconds in SECONDS_BEFORE_OTHER_TRIES:
+            try:
+                return self._work(shard, lost, step)
+            except TRANSIENT:
+                time.sleep(seconds)
+        return self._work(shard, lost, step)
+
+
+class _Piece(NamedTuple):
+    """Rows of a part: a stream of Arrow that begins somewhere in a file."""
+
+    file: str
+    start: int
+
+    def read(self) -> Any:
+        import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to load
+
+        with pa.memory_map(self.file) as content:
+            content.seek(self.start)
+            return pa.ipc.open_stream(content).read_all()
+
+
+class _Dividing:
+    """The work of dividing the rows of some files by their parts."""
+
+    def __init__(self, rows: RowFiles, parts: frozenset[int], folder: str) -> None:
+        self._rows = rows
+        self._parts = parts
+        self._folder = folder
+
+    def __call__(
+        self,
+        shard: Sequence[str],
+        lost: Lost,  # noqa: ARG002 - there are no pages
+        step: Callable[[int], None],  # noqa: ARG002
+    ) -> dict[int, _Piece]:
+        """The parts that have rows in these files, and where these are now."""
+        import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to load
+
+        found: defaultdict[int, list[Any]] = defaultdict(list)
+        for file in shard:
+            for part, batches in cut_by("part", self._rows.read(file, self._parts)):
+                found[part].extend(batches)
+        pieces = {}
+        with tempfile.NamedTemporaryFile(dir=self._folder, delete=False) as divided:
+            for part, of_part in found.items():
+                pieces[part] = _Piece(divided.name, divided.tell())
+                table = pa.Table.from_batches(of_part)
+                with pa.ipc.new_stream(divided, self._rows.schema) as stream:
+                    # Many small batches would take longer, and large ones twice the memory.
+                    stream.write_table(table if table.nbytes > BYTES_OF_A_BATCH else table.combine_chunks())
+        return pieces
 
 
 class _Regrouping(Generic[Result]):
-    """The work on a part, which is found in all files."""
+    """The work on a part, of which there are pieces."""
 
-    def __init__(self, start: Callable[[], PartWork[Result]], rows: RowFiles) -> None:
+    def __init__(self, start: Callable[[], PartWork[Result]]) -> None:
         self._work = start()
-        self._rows = rows
 
-    def __call__(self, shard: int, lost: Lost, step: Callable[[int], None]) -> tuple[Result, ...]:  # noqa: ARG002
-        """What comes of the part; nothing if it has no rows."""
-        import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to load
+    def __call__(
+        self,
+        shard: tuple[int, Sequence[_Piece]],
+        lost: Lost,  # noqa: ARG002 - a part has no steps
+        step: Callable[[int], None],  # noqa: ARG002
+    ) -> Result:
+        """What comes of the part."""
+        part, pieces = shard
+        return self._work(part, _in_order([batch for piece in pieces for batch in piece.read().to_batches()]))
 
-        read = (batch for file in self._rows.files for batch in self._rows.read(file, frozenset([shard])))
-        table = pa.Table.from_batches(read, self._rows.schema)
-        if not table.num_rows:
-            return ()
-        in_order = table.sort_by([("key", "ascending"), ("place", "ascending")])
-        return (self._work(shard, iter(in_order.to_batches())),)
+
+def _in_order(batches: Sequence[Any]) -> Iterator[Any]:
+    """Batches with the rows of others by `key` and `place`.
+
+    Only these two columns are brought together: Arrow holds no more than 2 GB of a column in one piece.
+    """
+    import numpy as np  # noqa: PLC0415 - slow to load, and workers may not need it
+    import pyarrow as pa  # noqa: PLC0415 - an extra
+
+    places = pa.Table.from_batches(batches).select(["key", "place"])
+    by = [("key", "ascending"), ("place", "ascending")]
+    order = pa.compute.sort_indices(places, sort_keys=by).to_numpy().astype(np.int64)
+    starts = np.cumsum([0, *(batch.num_rows for batch in batches)])
+
+    def gathered(rows: Any) -> Iterator[Any]:
+        sources = np.searchsorted(starts, rows, side="right") - 1
+        taken = [
+            batches[source].take(pa.array(rows[sources == source] - starts[source]))
+            for source in np.unique(sources)
+        ]
+        if len(rows) > 1 and sum(batch.nbytes for batch in taken) > BYTES_OF_A_BATCH:
+            yield from gathered(rows[: len(rows) // 2])
+            yield from gathered(rows[len(rows) // 2 :])
+        else:
+            together = pa.Table.from_batches(taken).combine_chunks()
+            yield from together.take(np.argsort(np.argsort(sources, kind="stable"))).to_batches()
+
+    for start in range(0, len(order), ROWS_OF_A_BATCH):
+        yield from gathered(order[start : start + ROWS_OF_A_BATCH])
 
 
 def run_shards(

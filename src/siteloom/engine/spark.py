@@ -27,8 +27,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from uuid import uuid4
 
 from siteloom.engine.local import run_shards, sendable
-from siteloom.engine.work import Lost, PartWork, Result, RowFiles, Shard, Work, cut_by
-from siteloom.errors import EngineError, MissingExtra, OutputError
+from siteloom.engine.work import (
+    BYTES_OF_A_BATCH,
+    ROWS_OF_A_BATCH,
+    SECONDS_BEFORE_OTHER_TRIES,
+    TRANSIENT,
+    Lost,
+    PartWork,
+    Result,
+    RowFiles,
+    Shard,
+    Work,
+    cut_by,
+    in_pieces,
+)
+from siteloom.errors import EngineError, MissingExtra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,14 +52,9 @@ _log = logging.getLogger(__name__)
 # Twice what Spark lets a task fail: processes and machines may go, and one of the times is the page's.
 _MOST_FAILURES_OF_A_TASK = 8
 
-# Rows are handed to Python in batches of so many: those with whole pages take some 100 kB each.
-_ROWS_OF_A_BATCH = 500
-
 _SECONDS_BETWEEN_LOOKS = 0.2
 _SECONDS_TO_REACH_A_MASTER = 10
 _SECONDS_UNTIL_A_WORKER_IS_MISSED = 30
-
-_TRIES_OF_DISKS = 3  # and of networks, which may be well again a moment later
 
 _PROCESSES_FOR_ONE = 2  # of which only one is started; with one, a shard would be done in this process
 
@@ -60,7 +68,8 @@ _SETTINGS = {
     "spark.app.name": "siteloom",
     "spark.task.maxFailures": str(_MOST_FAILURES_OF_A_TASK),
     "spark.driver.maxResultSize": "0",  # what a shard has counted is small, but there may be very many
-    "spark.sql.execution.arrow.maxRecordsPerBatch": str(_ROWS_OF_A_BATCH),
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_OF_A_BATCH),
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(BYTES_OF_A_BATCH),
     "spark.sql.adaptive.enabled": "false",  # there is one shuffle, and how it is divided is known
     "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
     "spark.ui.showConsoleProgress": "false",
@@ -274,12 +283,15 @@ class _Task:
     def answer(self, do: Callable[[], Any]) -> tuple[Any, Exception | None]:
         """What comes of the work, or its error: Spark would try it again and again, and print it each time.
 
-        Only what may be the fault of a disk or a network is left to Spark for a while.
+        Only what may be the fault of a disk or a network is left to Spark for a while, which may do it on
+        another machine.
         """
         try:
             return do(), None
         except Exception as error:
-            if isinstance(error, (OSError, OutputError)) and _tries_before() + 1 < _TRIES_OF_DISKS:
+            tries = _tries_before()
+            if isinstance(error, TRANSIENT) and tries < len(SECONDS_BEFORE_OTHER_TRIES):
+                time.sleep(SECONDS_BEFORE_OTHER_TRIES[tries])
                 raise
             return None, sendable(error, "In a task of Spark")
 
@@ -334,8 +346,7 @@ class _RowReading:
         for batch in numbers:
             for number in batch.column(0).to_pylist():
                 for found in rows.read(rows.files[number], parts):
-                    starts = range(0, found.num_rows, _ROWS_OF_A_BATCH)
-                    yield from (found.slice(start, _ROWS_OF_A_BATCH) for start in starts)
+                    yield from in_pieces(found)
 
 
 def _forgiving(master: str) -> str:

@@ -6,6 +6,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
+from siteloom.errors import OutputError, SourceError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -15,6 +17,16 @@ Shard = TypeVar("Shard")
 Result = TypeVar("Result")
 
 NO_STEP = -1
+
+# Rows are handed over in batches of so many, or fewer if they are large: those with whole pages take some
+# 100 kB each, but a page may have many megabytes.
+ROWS_OF_A_BATCH = 500
+BYTES_OF_A_BATCH = 64_000_000
+
+# What may be the fault of a disk or a network, which may be well again some moments later: then the same is
+# tried again after so many seconds.
+TRANSIENT = (OSError, OutputError, SourceError)
+SECONDS_BEFORE_OTHER_TRIES = (0.5, 5.0)
 
 
 class Lost(NamedTuple):
@@ -72,8 +84,8 @@ class Engine(Protocol):
 class RowFiles(Protocol):
     """Files of rows that were written by the work on shards. They have the columns `part`, `key` and `place`.
 
-    `part` (int32) follows from `key` (text). `place` (int64) is where a row stands among all rows of a key;
-    no two of them have the same, or their order would be another on each engine.
+    `part` (int32) follows from `key` (text). `place` (int64) is where a row stands among all rows of a key.
+    Of rows with the same key and place the order may be another each time: whoever sends them must not mind.
     """
 
     @property
@@ -103,6 +115,16 @@ def cut_by(column: str, batches: Iterator[Any]) -> Iterator[tuple[Any, Iterator[
     )
     for value, found in groupby(pieces, key=itemgetter(0)):
         yield value, (batch for _, batch in found)
+
+
+def in_pieces(batch: Any) -> Iterator[Any]:
+    """A batch in pieces that are small enough to be handed over."""
+    if batch.num_rows > ROWS_OF_A_BATCH or (batch.num_rows > 1 and batch.nbytes > BYTES_OF_A_BATCH):
+        half = batch.num_rows // 2
+        yield from in_pieces(batch.slice(0, half))
+        yield from in_pieces(batch.slice(half))
+    else:
+        yield batch
 
 
 def _runs(values: Sequence[Any]) -> Iterator[tuple[Any, int, int]]:

@@ -92,13 +92,16 @@ class Listed(NamedTuple):
 class RemoteFile:
     """A WARC, Parquet or JSON Lines file elsewhere.
 
-    `state` changes when the content of the file does, as far as its filesystem tells.
+    `state` changes when the content of the file does, as far as its filesystem tells. What is read with
+    insistence is an error if it cannot be had now, unless it is not there at all: whoever reads it can try
+    again later.
     """
 
     url: str
     settings: PagesSettings
     with_resources: bool = False
     state: str = ""
+    insistent: bool = False
 
     @classmethod
     def open(
@@ -124,6 +127,8 @@ class RemoteFile:
         with tempfile.TemporaryDirectory(prefix="siteloom-") as folder:
             copy = Path(folder, f"pages{archive_suffix(without_query(self.url))}")
             failure = fetch(self.url, copy)
+            if failure is not None and self.insistent and failure.reason != "missing file":
+                raise SourceError(f"{_error(failure)} The same command goes on where it was.")
             if failure is not None:
                 yield failure
                 return
