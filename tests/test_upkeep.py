@@ -15,7 +15,6 @@ import pytest
 from sqlalchemy import event
 
 from siteloom import Page, Wrapper
-from siteloom.builtin import Layout
 from siteloom.clustering import cluster, footprint
 from siteloom.config import ParseSettings, StoreSettings
 from siteloom.errors import Overtaken, StoreError
@@ -51,12 +50,6 @@ from .store.helpers import put
 
 SITE = "larkmoor-guide.example"
 NAME = f"{SITE}/restaurants"
-COUNT = 26  # 20 of them become bellwethers, and a few do not
-
-
-def restaurant_pages(layout: Layout = "original") -> list[Page]:
-    """As many as it takes: each mending tries its wrappers on all of them."""
-    return guide.pages(layout)[:COUNT]
 
 
 def workspace(folder: Path) -> Store:
@@ -75,7 +68,7 @@ def watched_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace whose wrapper has extracted once and is watched."""
     folder = tmp_path_factory.mktemp("watched") / "workspace"
     with closing(workspace(folder)) as store:
-        put(store, *restaurant_pages())
+        put(store, *guide.pages())
         store.save_wrapper(NAME, SITE, guide.wrapper().to_json(), "learn")
         extract(store)
         (found,) = watch_wrappers(store)
@@ -128,7 +121,7 @@ def test_a_mild_change_is_noticed_and_mended_and_all_of_it_is_kept(watched: Stor
     (well,) = check_watches(watched)
     assert well.checkup.changes == ()
     assert mend_wrappers(watched) == []
-    put(watched, *restaurant_pages("mild-change"))
+    put(watched, *guide.pages("mild-change"))
     (ill,) = check_watches(watched)
     assert [(one.test, one.attributes) for one in ill.checkup.changes] == [("null", ("phone",))]
     assert [one.name for one in changed_wrappers(watched)] == [NAME]
@@ -167,7 +160,7 @@ def test_a_mild_change_is_noticed_and_mended_and_all_of_it_is_kept(watched: Stor
 
 
 def test_what_was_seen_is_kept_with_the_check(watched: Store) -> None:
-    put(watched, *restaurant_pages("mild-change"))
+    put(watched, *guide.pages("mild-change"))
     check_watches(watched)
     (check,) = watched.checks(NAME)
     assert (check.kind, check.version, check.is_healthy) == ("bellwethers", 1, False)
@@ -191,7 +184,7 @@ def test_where_nothing_was_noticed_a_wrapper_that_is_named_is_left_as_it_is(watc
 
 
 def test_vanished_values_are_queued_for_annotation(watched: Store) -> None:
-    put(watched, *map(guide.without_phone, restaurant_pages()))
+    put(watched, *map(guide.without_phone, guide.pages()))
     check_watches(watched)
     mended = only(mend_wrappers(watched))
     assert (mended.state, mended.version_after) == ("annotation", None)
@@ -203,7 +196,7 @@ def test_vanished_values_are_queued_for_annotation(watched: Store) -> None:
 
 
 def test_what_still_waits_is_kept_once(watched: Store) -> None:
-    put(watched, *map(guide.without_phone, restaurant_pages()))
+    put(watched, *map(guide.without_phone, guide.pages()))
     for _ in range(3):
         check_watches(watched)
         assert only(mend_wrappers(watched)).state == "annotation"
@@ -211,7 +204,7 @@ def test_what_still_waits_is_kept_once(watched: Store) -> None:
 
 
 def test_what_changes_meanwhile_is_not_undone(watched: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    put(watched, *restaurant_pages("mild-change"))
+    put(watched, *guide.pages("mild-change"))
 
     def slow(*given: Any) -> Relearned:
         watched.save_wrapper(NAME, SITE, guide.wrapper().to_json(), "learn", "by a person")
@@ -236,7 +229,7 @@ def test_some_pages_that_look_different_need_no_new_version(watched: Store) -> N
 
 
 def test_a_wrapper_can_go_on_without_what_its_site_has_no_more(watched: Store) -> None:
-    put(watched, *map(guide.without_phone, restaurant_pages()))
+    put(watched, *map(guide.without_phone, guide.pages()))
     check_watches(watched)
     mend_wrappers(watched)
     (repair,) = watched.repairs(NAME)
@@ -251,7 +244,7 @@ def test_a_wrapper_can_go_on_without_what_its_site_has_no_more(watched: Store) -
     (again,) = check_watches(watched)
     assert again.verdict == "healthy"
     assert mend_wrappers(watched) == []
-    put(watched, *restaurant_pages("mild-change"))  # the phone is on the pages again, elsewhere
+    put(watched, *guide.pages("mild-change"))  # the phone is on the pages again, elsewhere
     check_watches(watched)
     assert mend_wrappers(watched) == []
     with pytest.raises(Overtaken, match="waits no more: look again"):
@@ -261,7 +254,7 @@ def test_a_wrapper_can_go_on_without_what_its_site_has_no_more(watched: Store) -
 
 
 def test_what_is_left_out_is_left_out_of_earlier_layouts(watched: Store) -> None:
-    put(watched, *restaurant_pages("mild-change"))
+    put(watched, *guide.pages("mild-change"))
     mend_wrappers(watched, [NAME])
     found = wrapper(watched)
     assert found.earlier
@@ -300,7 +293,7 @@ def review_folder(watched_folder: Path, tmp_path_factory: pytest.TempPathFactory
     folder = tmp_path_factory.mktemp("review") / "workspace"
     shutil.copytree(watched_folder, folder)
     with closing(workspace(folder)) as store:
-        put(store, *restaurant_pages("mild-change"))
+        put(store, *guide.pages("mild-change"))
         mended = only(mend_wrappers(store, [NAME], accept=0.999))
         assert (mended.state, mended.version_after) == ("review", None)
         assert repair_states(store) == [("repaired", "review", None)]
@@ -431,7 +424,7 @@ def test_another_try_puts_an_end_to_the_one_that_waits(in_review: Store) -> None
 
 def test_a_version_before_can_be_put_in_force_again(watched: Store) -> None:
     before = watched.wrapper(NAME).text
-    put(watched, *restaurant_pages("mild-change"))
+    put(watched, *guide.pages("mild-change"))
     mend_wrappers(watched, [NAME])
     assert roll_back(watched, NAME) == (1, 3)
     assert origins(watched) == [(1, "learn"), (2, "repaired"), (3, "rollback")]
@@ -461,7 +454,7 @@ def test_there_must_be_something_to_go_back_to(watched: Store) -> None:
 
 
 def test_the_last_good_records_are_those_from_before_the_change(watched: Store) -> None:
-    put(watched, *restaurant_pages("mild-change"))
+    put(watched, *guide.pages("mild-change"))
     tally = extract(watched)  # a run that nobody has looked at, without phones
     assert tally["filled", NAME, "phone"] == 0
     check_watches(watched)
@@ -473,11 +466,11 @@ def test_the_last_good_records_are_those_from_before_the_change(watched: Store) 
 
 
 def test_without_a_watch_the_last_output_that_was_well_counts(store: Store) -> None:
-    put(store, *restaurant_pages())
+    put(store, *guide.pages())
     store.save_wrapper(NAME, SITE, guide.wrapper().to_json(), "learn")
     named = [one.loaded() for one in wrapper_texts_of_store(store)]
     for layout in ("original", "mild-change", "mild-change"):
-        put(store, *restaurant_pages(layout))
+        put(store, *guide.pages(layout))
         before = output_before(store)
         tally = extract(store)
         changes = output_changes(tally, {one.name: one.wrapper for one in named}, before)
@@ -493,17 +486,17 @@ def test_without_a_watch_the_last_output_that_was_well_counts(store: Store) -> N
 
 
 def test_where_only_bellwethers_are_known_they_are_enough(store: Store) -> None:
-    put(store, *restaurant_pages())
+    put(store, *guide.pages())
     store.save_wrapper(NAME, SITE, guide.wrapper().to_json(), "learn")
     watch_wrappers(store)
-    put(store, *restaurant_pages("mild-change"))
+    put(store, *guide.pages("mild-change"))
     mended = only(mend_wrappers(store, [NAME], accept=0))
     assert mended.relearned.attributes["phone"].state == "repaired"
     assert guide.mistakes(wrapper(store), guide.restaurants("mild-change")) == []
 
 
 def test_where_nothing_is_known_nothing_can_be_mended(store: Store) -> None:
-    put(store, *restaurant_pages())
+    put(store, *guide.pages())
     store.save_wrapper(NAME, SITE, guide.wrapper().to_json(), "learn")
     with pytest.raises(StoreError, match="Nothing is known of the pages of"):
         mend_wrappers(store, [NAME])
@@ -512,7 +505,7 @@ def test_where_nothing_is_known_nothing_can_be_mended(store: Store) -> None:
 def test_a_wrapper_of_which_nothing_is_known_does_not_stop_the_others(watched: Store) -> None:
     unknown = f"{SITE}/aa"
     watched.save_wrapper(unknown, SITE, guide.wrapper().to_json(), "learn")
-    put(watched, *restaurant_pages("mild-change"))
+    put(watched, *guide.pages("mild-change"))
     with watched.recording("extract", {}) as run:
         for name in (unknown, NAME):
             watched.save_check(run.id, name, 1, "output", False, {"changes": []})
@@ -554,7 +547,7 @@ def test_records_of_a_version_that_was_rolled_back_do_not_count(watched: Store) 
 
 
 def test_without_a_watch_the_output_of_a_version_that_was_rolled_back_does_not_count(store: Store) -> None:
-    put(store, *restaurant_pages())
+    put(store, *guide.pages())
     for number, text in enumerate((guide.wrapper().to_json(), misled()), 1):
         store.save_wrapper(NAME, SITE, text, "learn" if number == 1 else "repaired")
         extract(store)
@@ -565,9 +558,7 @@ def test_without_a_watch_the_output_of_a_version_that_was_rolled_back_does_not_c
 
 
 def test_what_bellwethers_have_shown_since_is_newer_than_records(watched: Store) -> None:
-    renumbered = [
-        guide.changed(page, r"<dd>0\d{3}&nbsp;496", "<dd>0199&nbsp;496") for page in restaurant_pages()
-    ]
+    renumbered = [guide.changed(page, r"<dd>0\d{3}&nbsp;496", "<dd>0199&nbsp;496") for page in guide.pages()]
     kept = watched.watch(NAME)
     assert kept is not None
     found = watch_from_json(kept.text)
@@ -591,7 +582,7 @@ def wall(page: Page) -> Page:
 
 
 def test_a_mended_wrapper_is_not_for_pages_that_are_gone(watched: Store) -> None:
-    pages = restaurant_pages("mild-change")
+    pages = guide.pages("mild-change")
     put(watched, *pages[:28], *map(wall, pages[28:]))
     check_watches(watched)
     assert only(mend_wrappers(watched)).state == "applied"
@@ -605,7 +596,7 @@ def test_a_mended_wrapper_is_not_for_pages_that_are_gone(watched: Store) -> None
 
 def test_pages_given_are_compared_and_nothing_is_kept(watched: Store) -> None:
     text = watched.watches()[0].text
-    (found,) = check_watches(watched, fresh=iter(restaurant_pages("mild-change")))
+    (found,) = check_watches(watched, fresh=iter(guide.pages("mild-change")))
     assert [one.attributes for one in found.checkup.changes] == [("phone",)]
     assert watched.checks() == []
     assert watched.watches()[0].text == text
@@ -628,15 +619,15 @@ def test_pages_that_are_gone_are_replaced_by_others(watched: Store) -> None:
 
 def test_a_night_of_walls_says_nothing(watched: Store) -> None:
     text = watched.watches()[0].text
-    put(watched, *map(wall, restaurant_pages()))
+    put(watched, *map(wall, guide.pages()))
     (found,) = check_watches(watched)
     assert (len(found.checkup.gone), found.checkup.changes, found.is_telling) == (20, (), False)
     assert watched.watches()[0].text == text
     assert watched.checks() == []
-    put(watched, *restaurant_pages("mild-change"))
+    put(watched, *guide.pages("mild-change"))
     (found,) = check_watches(watched)
     assert (len(found.checkup.changes), found.is_telling) == (1, True)
-    put(watched, *(guide.changed(wall(page), "log in", "sign in") for page in restaurant_pages()))
+    put(watched, *(guide.changed(wall(page), "log in", "sign in") for page in guide.pages()))
     check_watches(watched)
     assert health(watched) == [False]
     assert [one.name for one in changed_wrappers(watched)] == [NAME]
@@ -644,10 +635,10 @@ def test_a_night_of_walls_says_nothing(watched: Store) -> None:
 
 def test_a_watch_of_another_version_is_renewed_and_its_checks_do_not_count(watched: Store) -> None:
     watch_wrappers(watched, k=7)
-    put(watched, *restaurant_pages("mild-change"))
+    put(watched, *guide.pages("mild-change"))
     check_watches(watched)
     assert len(changed_wrappers(watched)) == 1
-    fixed = relearn(guide.wrapper(), guide.records(), restaurant_pages("mild-change")).wrapper
+    fixed = relearn(guide.wrapper(), guide.records(), guide.pages("mild-change")).wrapper
     watched.save_wrapper(NAME, SITE, fixed.to_json(), "learn")
     assert changed_wrappers(watched) == []
     (found,) = check_watches(watched)
@@ -673,7 +664,7 @@ def test_pages_are_chosen_anew_once_after_learning(watched: Store) -> None:
 def test_who_watches_a_wrapper_that_does_not_fit_is_told_on_how_many_pages(watched: Store) -> None:
     (well,) = watch_wrappers(watched)
     assert (well.pages, well.fruitless, well.warning) == (40, 0, "")
-    put(watched, *map(wall, restaurant_pages()[:25]))
+    put(watched, *map(wall, guide.pages()[:25]))
     (ill,) = watch_wrappers(watched)
     assert ill.watch is not None
     assert (ill.pages, ill.fruitless) == (40, 25)
@@ -682,7 +673,7 @@ def test_who_watches_a_wrapper_that_does_not_fit_is_told_on_how_many_pages(watch
 
 def test_a_mended_wrapper_is_watched_as_it_was(watched: Store) -> None:
     watch_wrappers(watched, k=5)
-    put(watched, *restaurant_pages("mild-change"))
+    put(watched, *guide.pages("mild-change"))
     mend_wrappers(watched, [NAME])
     kept = watched.watch(NAME)
     assert kept is not None
@@ -690,10 +681,10 @@ def test_a_mended_wrapper_is_watched_as_it_was(watched: Store) -> None:
 
 
 def test_a_wrapper_that_is_not_watched_is_not_watched_when_it_is_mended(store: Store) -> None:
-    put(store, *restaurant_pages())
+    put(store, *guide.pages())
     store.save_wrapper(NAME, SITE, guide.wrapper().to_json(), "learn")
     extract(store)
-    put(store, *restaurant_pages("mild-change"))
+    put(store, *guide.pages("mild-change"))
     assert only(mend_wrappers(store, [NAME])).state == "applied"
     assert store.watches() == []
 
@@ -838,7 +829,7 @@ def test_each_page_still_has_its_own_wrapper_afterwards(two_templates: Store) ->
 def test_records_of_runs_between_a_change_and_its_repair_do_not_count(watched: Store) -> None:
     assert [one.checkup.changes for one in check_watches(watched)] == [()]
     good = known_phones(watched)
-    put(watched, *restaurant_pages("mild-change"))
+    put(watched, *guide.pages("mild-change"))
     assert extract(watched)["filled", NAME, "phone"] < len(good)  # phones are lost in this run
     assert check_watches(watched)[0].checkup.changes
     assert [one.state for one in mend_wrappers(watched)] == ["applied"]

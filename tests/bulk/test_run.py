@@ -86,6 +86,11 @@ def finish(run: BulkRun, done: list[int], written: list[str]) -> Counts:
     )
 
 
+def test_a_run_without_pages_is_not_done(tmp_path: Path) -> None:
+    assert begin(tmp_path).finish({"pages": 0}) == {"pages": 0}
+    assert begin(tmp_path).finished is None
+
+
 def test_rows_of_a_key_meet_in_the_order_of_places(tmp_path: Path) -> None:
     done: list[int] = []
     run = begin(tmp_path)

@@ -34,8 +34,8 @@ from .test_learn import within
 
 RESTAURANTS = of_kind(guide(), "restaurant")
 FEW = [*RESTAURANTS[:20], *of_kind(guide(), "event")[:5], *of_kind(guide(), "list")[:2]]
-COPIES = 4
-SHARDS = 4  # 256 files each
+COPIES = 6
+SHARDS = 6  # 256 files each
 PAGES = COPIES * len(RESTAURANTS) + 1
 
 
@@ -47,7 +47,7 @@ def copy_of(page: BuiltinPage, number: int) -> str:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with wrappers and pages: `few.jsonl`, and four shards in the folder `many`."""
+    """A folder with wrappers and pages: `few.jsonl`, and six shards in the folder `many`."""
     folder = tmp_path_factory.mktemp("extract")
     (folder / "food.json").write_text(restaurants().to_json(), encoding="utf-8")
     (folder / "lists.json").write_text(lists().to_json(), encoding="utf-8")

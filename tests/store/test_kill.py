@@ -158,7 +158,7 @@ def test_kill_9_while_the_workspace_is_made_leaves_one_that_opens_or_none(
 # Packs do not matter to PostgreSQL, whose own disk is not full: once is enough.
 @pytest.mark.parametrize(
     ("store_settings", "room"),
-    [("sqlite", 20_000), ("sqlite", 400_000), ("postgres", 400_000)],
+    [("sqlite", 20_000), ("sqlite", 150_000), ("postgres", 150_000)],
     indirect=["store_settings"],
 )
 def test_a_full_disk_ends_the_run_with_a_sentence_and_spoils_nothing(

@@ -45,7 +45,11 @@ def extract_in_bulk(
     for counts in counted:
         add_tally(total, tally_from(json.loads(counts["tally"])))
     return run.finish(
-        {"tally": tally_rows(total), "duplicates": sum(counts["duplicates"] for counts in written)}
+        {
+            "pages": total["pages",],
+            "tally": tally_rows(total),
+            "duplicates": sum(counts["duplicates"] for counts in written),
+        }
     )
 
 

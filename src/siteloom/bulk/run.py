@@ -309,7 +309,12 @@ class BulkRun:
                 yield Failure(**row)
 
     def finish(self, counts: Counts) -> Counts:
-        """Say that the run is done, and what was counted; what stages kept for others is not needed then."""
+        """Say that the run is done, and what was counted; what stages kept for others is not needed then.
+
+        A run that counts no `pages` is never done: its files may have been empty by mistake.
+        """
+        if counts.get("pages") == 0:
+            return counts
         self._folder.write(SUCCESS, as_json(counts))
         self._clear()
         return counts

@@ -85,6 +85,8 @@ def bulk_run(
         raise UsageError(f"--engine {choice.engine} works on files: name them as SOURCE.")
     if output is None or output == STANDARD_OUTPUT or output.lower().endswith(_FILE_SUFFIXES):
         raise UsageError(f"--engine {choice.engine} writes a folder of Parquet files: give -o FOLDER.")
+    if Path(output).is_file():
+        raise UsageError(f"{output} is a file: --engine {choice.engine} writes a folder, give another -o.")
     folder = OutputFolder(output if "://" in output else str(Path(output).absolute()))
     opened = [_at_full_path(shell, source) for source in open_sources(sources, shell.settings.pages)]
     shards = [_insistent(shard) for source in opened for shard in source.shards()]
@@ -94,6 +96,7 @@ def bulk_run(
 
         def on_stage(stage: str, steps: int, done: int) -> Callable[[int], object]:
             shown.close()
+            shell.say(f"Stage {stage}: {done:,} of {steps:,} done.")  # for those who look at a log
             return shown.enter_context(shell.stepping(stage.capitalize(), steps, done))
 
         yield BulkRun(engine, folder, of, part_count(len(shards)), on_stage), shards
@@ -133,7 +136,7 @@ def _engine(shell: Shell, choice: EngineChoice) -> AbstractContextManager[Engine
     from siteloom.engine.spark import SparkEngine
 
     settings = dict(_pair(text) for text in choice.conf or ())
-    return SparkEngine(choice.master, settings)
+    return SparkEngine(choice.master, settings, shell.warn)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -81,13 +81,18 @@ _LOCAL_SETTINGS = {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1"
 class SparkEngine:
     """A session of Spark, to be used in a `with` block. Its workers need Siteloom installed, too."""
 
-    def __init__(self, master: str | None = None, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        master: str | None = None,
+        settings: Mapping[str, str] | None = None,
+        warn: Callable[[str], object] = _log.warning,
+    ) -> None:
         try:
             from pyspark import SparkConf  # noqa: PLC0415 - an extra, and slow to load
         except ImportError as error:
             raise MissingExtra("The engine spark", "spark") from error
-        if not os.environ.get("JAVA_HOME") and shutil.which("java") is None:
-            raise EngineError("The engine spark needs Java: install version 17 or newer, or set JAVA_HOME.")
+        _check_java()
+        self._warn = warn
         conf = SparkConf(loadDefaults=False).setAll(list(_SETTINGS.items()))
         if master is not None:
             _check_reachable(master)
@@ -202,16 +207,13 @@ class SparkEngine:
         return 0 if last is None else last.numCompletedTasks
 
     def _look_for_workers(self, missing_since: float | None) -> float | None:
-        """Tell once if Spark gives no worker for long; returns since when there is none that was not told."""
+        """Warn once if Spark gives no worker for long; returns since when there is none that was not told."""
         if missing_since is None or time.monotonic() < missing_since + _SECONDS_UNTIL_A_WORKER_IS_MISSED:
             return missing_since
         tracker = self._context._jsc.sc().statusTracker()  # noqa: SLF001 - Python's own knows no executors
-        if len(tracker.getExecutorInfos()) == 1 and not self._context.master.startswith(
-            "local"
-        ):  # the driver
-            _log.warning(
-                "Spark gives no worker yet: see whether some are free, and have the memory asked for."
-            )
+        is_driver_alone = len(tracker.getExecutorInfos()) == 1
+        if is_driver_alone and not self._context.master.startswith("local"):
+            self._warn("Spark gives no worker yet: see whether some are free, and have the memory asked for.")
         return None
 
 
@@ -236,6 +238,14 @@ def _started(conf: Any, master: str | None) -> Any:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, on_interrupt)  # Spark's own would ask Java in the midst of a question
     return session
+
+
+def _check_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    if home and shutil.which("java", path=str(Path(home, "bin"))) is None:
+        raise EngineError(f"There is no Java at {home}, which JAVA_HOME names: correct it, or unset it.")
+    if not home and shutil.which("java") is None:
+        raise EngineError("The engine spark needs Java: install version 17 or newer, or set JAVA_HOME.")
 
 
 def _check_reachable(master: str) -> None:
