@@ -332,7 +332,7 @@ def test_shapes_of_urls_are_told_apart_up_to_a_number(monkeypatch: pytest.Monkey
     expected = {"b.example/x/": 2, "b.example/xx/": 2, "b.example/xxx/": 1, "other URLs": 2}
     assert {key[1]: count for key, count in tally.items() if key[0] == "unmatched"} == expected
     total = Counter({("unmatched", "b.example/x/"): 5, ("unmatched", "b.example/"): 1, ("pages",): 6})
-    add_tally(total, tally)
+    add_tally(total, tally, most_shapes=3)
     assert {key[1]: count for key, count in total.items() if key[0] == "unmatched"} == {
         "b.example/x/": 7,
         "b.example/": 1,
