@@ -27,6 +27,7 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
+from siteloom.arrow import load_pyarrow
 from siteloom.engine.work import (
     BYTES_OF_A_BATCH,
     NO_STEP,
@@ -128,7 +129,7 @@ class _Piece(NamedTuple):
     start: int
 
     def read(self) -> Any:
-        import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to load
+        pa = load_pyarrow()
 
         with pa.memory_map(self.file) as content:
             content.seek(self.start)
@@ -150,7 +151,7 @@ class _Dividing:
         step: Callable[[int], None],  # noqa: ARG002
     ) -> dict[int, _Piece]:
         """The parts that have rows in these files, and where these are now."""
-        import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to load
+        pa = load_pyarrow()
 
         found: defaultdict[int, list[Any]] = defaultdict(list)
         for file in shard:
@@ -190,7 +191,7 @@ def _in_order(batches: Sequence[Any]) -> Iterator[Any]:
     Only these two columns are brought together: Arrow holds no more than 2 GB of a column in one piece.
     """
     import numpy as np  # noqa: PLC0415 - slow to load, and workers may not need it
-    import pyarrow as pa  # noqa: PLC0415 - an extra
+    pa = load_pyarrow()
 
     places = pa.Table.from_batches(batches).select(["key", "place"])
     by = [("key", "ascending"), ("place", "ascending")]
