@@ -191,6 +191,7 @@ def _in_order(batches: Sequence[Any]) -> Iterator[Any]:
     Only these two columns are brought together: Arrow holds no more than 2 GB of a column in one piece.
     """
     import numpy as np  # noqa: PLC0415 - slow to load, and workers may not need it
+
     pa = load_pyarrow()
 
     places = pa.Table.from_batches(batches).select(["key", "place"])
