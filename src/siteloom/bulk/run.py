@@ -250,20 +250,19 @@ class BulkRun:
         self,
         stage: str,
         start: Callable[[], ShardStage[Shard]],
-        shards: Sequence[Shard] | dict[int, Shard],
+        shards: Sequence[Shard],
         schema: Any = None,
     ) -> list[Counts]:
         """Do a stage on all shards, and give what each has counted, in their order.
 
         The rows that it sends have the schema.
         """
-        numbered = shards if isinstance(shards, dict) else dict(enumerate(shards))
         found = self._marks(stage)
-        left = [(number, (number, shard)) for number, shard in numbered.items() if number not in found]
-        advance = self._on_stage(stage, len(numbered), len(found))
+        left = [(number, (number, shard)) for number, shard in enumerate(shards) if number not in found]
+        advance = self._on_stage(stage, len(shards), len(found))
         work = partial(_ShardWork, self._stage(stage, schema), start)
         found.update(self._engine.run(work, left, advance))
-        return [found[number]["counts"] for number in sorted(numbered)]
+        return [found[number]["counts"] for number in range(len(shards))]
 
     def parts(
         self, stage: str, start: Callable[[], PartStage], *, of: str | Sequence[str], schema: Any = None
@@ -288,15 +287,6 @@ class BulkRun:
         if known_empty is None:
             self._folder.write(empty_name, as_json([part for part in left if part not in found]))
         return [found[part]["counts"] for part in sorted(found)]
-
-    def sent(self, stage: str) -> Iterator[Any]:
-        """The rows that a stage has sent, as tables: for what is small enough to be looked at here."""
-        marks = self._marks(stage)
-        return (
-            self._folder.read_rows(f"{_RUN}/{stage}/{number:08}.parquet")
-            for number in sorted(marks)
-            if marks[number]["rows"]
-        )
 
     def kept(self, stage: str) -> Kept:
         """What a stage has kept for shards."""
