@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from shutil import copytree
 from typing import Any
 
 import pytest
@@ -19,7 +18,7 @@ from siteloom.server import create_app
 from siteloom.server.adding.upload_folder import new_upload
 from siteloom.server.work.ingesting import ingest_upload
 from siteloom.server.work.wrapping import learn
-from siteloom.store import Store, open_store
+from siteloom.store import Store
 from siteloom.upkeep import watch_wrappers
 
 from ..builtin.sites import guide, of_kind
@@ -38,11 +37,9 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def store(settings: Settings, empty_workspace: Path) -> Iterator[Store]:
-    copytree(empty_workspace, settings.store.workspace)
-    opened = open_store(settings.store)
-    yield opened
-    opened.close()
+def store(sqlite_store: Store) -> Store:
+    """The store that is where the settings say."""
+    return sqlite_store
 
 
 def uploaded(store: Store, files: Mapping[str, bytes]) -> str:

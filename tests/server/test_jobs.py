@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from shutil import copytree
 from typing import Any
 
 import httpx
@@ -27,7 +26,7 @@ from siteloom.server.jobs import runner as job_runner
 from siteloom.server.jobs.runner import JobRunner
 from siteloom.server.streaming import Changes
 from siteloom.server.work import KINDS, JobKind, checked_arguments, form_arguments
-from siteloom.store import Job, JobEnd, Store, open_store
+from siteloom.store import Job, JobEnd, Store
 from siteloom.wrapper import Wrapper
 
 from ..store.helpers import put
@@ -44,11 +43,9 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def store(settings: Settings, empty_workspace: Path) -> Iterator[Store]:
-    copytree(empty_workspace, settings.store.workspace)
-    opened = open_store(settings.store)
-    yield opened
-    opened.close()
+def store(sqlite_store: Store) -> Store:
+    """The store that is where the settings say."""
+    return sqlite_store
 
 
 @pytest.fixture
