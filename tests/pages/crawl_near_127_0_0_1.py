@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from typing import Any
 
-from siteloom.pages.crawl import __main__, spider
+from siteloom.pages.crawl import __main__, resolving
 
 NAMES = {
     "inside.example": ["127.0.0.2"],
@@ -24,6 +24,6 @@ def getaddrinfo(host: str, *rest: Any) -> list[Any]:
 
 
 if __name__ == "__main__":
-    spider.is_public = is_public  # type: ignore[attr-defined]
+    resolving.is_public = is_public  # type: ignore[attr-defined]
     socket.getaddrinfo = getaddrinfo  # type: ignore[assignment]
     __main__.main()

@@ -19,6 +19,10 @@ _TRIES_PER_PAGE = 5
 _KNOWN_PER_PAGE = 200
 
 
+FOUND = "siteloom_found"
+"""Under which name a request tells what it is for."""
+
+
 class Found(NamedTuple):
     """An address that was found, and how many links away from those that were asked for; 0 for these."""
 
