@@ -194,7 +194,8 @@ def test_accepted_columns_make_a_wrapper_of_the_workspace(workspace: Path) -> No
 
 
 def test_accepted_columns_join_what_is_annotated(workspace: Path) -> None:
-    annotated = [one for one in RESTAURANTS if one.page.url in {row["url"] for row in table_rows()}][:3]
+    in_the_table = {row["url"] for row in rows("discover", "--cluster", DETAILS)}
+    annotated = [one for one in RESTAURANTS if one.page.url in in_the_table][:3]
     write_lines(
         workspace / "examples.jsonl",
         [{"url": one.page.url, "values": {"name": list(one.truth["name"]), "fax": []}} for one in annotated],
@@ -217,10 +218,6 @@ def test_accepted_columns_join_what_is_annotated(workspace: Path) -> None:
         if one.page.url in found
     ]
     assert sum(right) >= 0.9 * len(right) > 10
-
-
-def table_rows() -> list[dict[str, Any]]:
-    return rows("discover", "--cluster", DETAILS)
 
 
 def attributes() -> set[str]:
