@@ -78,7 +78,7 @@ $(DEMO)/.installed: pyproject.toml
 $(DEV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(DEV)
 	$(DEV)/bin/pip install --quiet --upgrade pip
-	$(DEV)/bin/pip install --quiet --editable '.[parquet,postgres,embedded,text,server,crawl,spark]' --group dev
+	$(DEV)/bin/pip install --quiet --editable '.[parquet,postgres,embedded,text,server,crawl,render,spark,web-poet]' --group dev
 	@touch $@
 
 $(DEV)/.eval-installed: $(DEV)/.installed

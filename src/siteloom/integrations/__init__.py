@@ -1,0 +1,1 @@
+"""Siteloom inside other people's programs, one package or module for each."""
