@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from siteloom.monitoring import Watch, monitor, watch
     from siteloom.pages import read_pages
+    from siteloom.record_rows import read_records
     from siteloom.redundancy import Bootstrapped, bootstrap
     from siteloom.relearning import Relearned, relearn
     from siteloom.sampling import sample
@@ -69,6 +70,7 @@ __all__ = [
     "learn",
     "monitor",
     "read_pages",
+    "read_records",
     "relearn",
     "sample",
     "watch",
@@ -107,6 +109,7 @@ _HOME = {
     "learn": "siteloom.learning",
     "monitor": "siteloom.monitoring",
     "read_pages": "siteloom.pages",
+    "read_records": "siteloom.record_rows",
     "relearn": "siteloom.relearning",
     "sample": "siteloom.sampling",
     "watch": "siteloom.monitoring",

@@ -1,0 +1,219 @@
+"""Samples of Portia: pages with what people pointed at on them.
+
+Early ones have the page with `data-scrapy-annotate` at each element that was pointed at, later ones a
+selector for each. A spider may hold its samples, as `templates`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from siteloom.dom import parse
+from siteloom.model import Failure, Page
+from siteloom.peer_files.model import (
+    PeerExample,
+    PeerModel,
+    Sample,
+    best_example,
+    each_once,
+    shown,
+)
+from siteloom.peer_files.selectors import Field, SelectorLayout, why_not_css
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from siteloom.dom import Element
+
+TOOL = "Portia"
+
+_PLUGIN = "annotations-plugin"
+_MARK = "data-scrapy-annotate"
+_TEXTS = ("content", "text-content")
+_CONTAINER = "#portia-content"  # what stands for an element that only has others inside
+_FOLDERS_ABOVE = 4  # of a sample: its spider, the spiders, the project, and one to spare
+
+
+def is_portia(found: Mapping[str, Any]) -> bool:
+    """Whether an object of JSON is a sample, or a spider with its samples."""
+    return isinstance(found.get("templates"), list) or (
+        isinstance(found.get("url"), str)
+        and bool({"annotated_body", "plugins", "original_body"} & set(found))
+    )
+
+
+def read_portia(found: Mapping[str, Any], file: Path) -> PeerModel:
+    """The samples of a file, or of a spider."""
+    left_out: list[str] = []
+    names = _field_names(file)
+    samples = []
+    for number, sample in enumerate(found.get("templates") or [found], 1):
+        if not isinstance(sample, dict) or not isinstance(sample.get("url"), str):
+            left_out.append(f"Sample {number} has no url.")
+            continue
+        read = _sample(sample, file, names, left_out)
+        if read is not None:
+            samples.append(read)
+    return PeerModel(TOOL, (), tuple(samples), tuple(dict.fromkeys(left_out)))
+
+
+def _sample(
+    sample: Mapping[str, Any], file: Path, names: Mapping[str, str], left_out: list[str]
+) -> Sample | None:
+    url = sample["url"]
+    body = _body(sample, file, str(sample.get("body") or "original_body"), "original_body")
+    if not body:
+        left_out.append(f"The sample of {url} has no page: give it with its folder, as Portia keeps it.")
+        return None
+    page = Page.from_text(url, body)
+    root = parse(page)
+    if isinstance(root, Failure):
+        left_out.append(f"The page of {url} cannot be read: {root.reason}.")
+        return None
+    extracts = _extracts(sample)
+    annotated = "" if extracts else _body(sample, file, "annotated_body")
+    example = (
+        _from_selectors(extracts, root, names, left_out)
+        if extracts
+        else _from_marks(annotated, url, sample.get("extractors") or {}, names, left_out)
+    )
+    if example is None or not example.attributes:
+        left_out.append(f"The sample of {url} has no values that can be taken over.")
+        return None
+    return Sample(page, example)
+
+
+def _extracts(sample: Mapping[str, Any]) -> list[dict[str, Any]]:
+    plugins = sample.get("plugins")
+    found = plugins.get(_PLUGIN, {}).get("extracts") if isinstance(plugins, dict) else None
+    return [each for each in found or () if isinstance(each, dict)]
+
+
+def _body(sample: Mapping[str, Any], file: Path, *keys: str) -> str:
+    """A page of a sample: in the file itself, or in the folder of its name."""
+    for key in keys:
+        if isinstance(text := sample.get(key), str) and text.strip():
+            return text
+        beside = file.with_suffix("") / f"{key}.html"
+        if beside.is_file():
+            return beside.read_bytes().decode("utf-8", "replace")
+    return ""
+
+
+def _field_names(file: Path) -> dict[str, str]:
+    """The names of fields by their ids, from the items.json of the project; early ones have no ids."""
+    for folder in file.absolute().parents[:_FOLDERS_ABOVE]:
+        try:
+            items = json.loads((folder / "items.json").read_bytes())
+        except (OSError, ValueError):
+            continue
+        schemas = items.values() if isinstance(items, dict) else ()
+        fields = [each.get("fields") for each in schemas if isinstance(each, dict)]
+        return {
+            key: str(field["name"])
+            for schema in fields
+            if isinstance(schema, dict)
+            for key, field in schema.items()
+            if isinstance(field, dict) and field.get("name")
+        }
+    return {}
+
+
+def _from_selectors(
+    extracts: list[dict[str, Any]], root: Element, names: Mapping[str, str], left_out: list[str]
+) -> PeerExample | None:
+    containers = {str(each.get("id")): each for each in extracts if each.get("item_container")}
+    fields: dict[str, list[Field]] = {}  # by the repeated container, and under "" those of the page
+    for extract in extracts:
+        if extract.get("item_container") or not (extract.get("data") or extract.get("annotations")):
+            continue
+        selector = str(extract.get("selector") or "")
+        for attribute, name in _annotated(extract, names, left_out):
+            if why := why_not_css(selector):
+                left_out.append(f"{name} has a selector that cannot be read, {selector!r}: {why}.")
+                continue
+            field = Field(name, selector, _html_attribute(attribute), extract.get("repeated") is True)
+            fields.setdefault(_repeated_around(extract, containers), []).append(field)
+    layouts = []
+    for place, some in fields.items():
+        container = containers.get(place, {})
+        scope = str(container.get("selector") or "")
+        if place and (container.get("siblings") or why_not_css(scope)):
+            left_out.append(
+                f"The records at {scope!r} are of several elements each, and cannot be taken over."
+            )
+            continue
+        layouts.append(SelectorLayout(tuple(some), scope, is_list=bool(place)))
+    if len(layouts) > 1 and any(layout.is_list for layout in layouts):
+        beside = [name for layout in layouts if not layout.is_list for name in layout.attributes]
+        left_out.extend(f"{name} stands beside a list, whose records are taken over." for name in beside)
+        layouts = [layout for layout in layouts if layout.is_list]
+    best = best_example(layouts, root)
+    return None if best is None else best[1]
+
+
+def _repeated_around(extract: Mapping[str, Any], containers: Mapping[str, Mapping[str, Any]]) -> str:
+    """The nearest container of a field of which there are several; empty if there is none."""
+    passed: set[str] = set()
+    name = str(extract.get("container_id"))
+    while name in containers and name not in passed:
+        if containers[name].get("repeated"):
+            return name
+        passed.add(name)
+        name = str(containers[name].get("container_id"))
+    return ""
+
+
+def _annotated(
+    extract: Mapping[str, Any], names: Mapping[str, str], left_out: list[str]
+) -> Iterator[tuple[str, str]]:
+    """What was pointed at of an element, an HTML attribute or its content, and what it was called."""
+    data = extract.get("data")
+    if isinstance(data, dict):
+        for each in data.values():
+            name = names.get(str(each.get("field")), str(each.get("field")))
+            if each.get("extractors") or each.get("pre_text") or each.get("post_text"):
+                left_out.append(f"{name} is part of a text, by a pattern that is not taken over.")
+            else:
+                yield str(each.get("attribute")), name
+        return
+    for attribute, field in (extract.get("annotations") or {}).items():
+        if attribute != _CONTAINER and isinstance(field, str):
+            yield attribute, names.get(field, field)
+
+
+def _html_attribute(attribute: str) -> str:
+    return "" if attribute in _TEXTS else attribute
+
+
+def _from_marks(
+    body: str,
+    url: str,
+    extractors: Mapping[str, Any],
+    names: Mapping[str, str],
+    left_out: list[str],
+) -> PeerExample | None:
+    root = parse(Page.from_text(url, body)) if body.strip() else None
+    if root is None or isinstance(root, Failure):
+        return None
+    values: dict[str, list[str]] = {}
+    for element in root.iter("{*}*"):
+        mark = element.get(_MARK)
+        if mark is None:
+            continue
+        try:
+            told = json.loads(unquote(mark))
+        except ValueError:
+            left_out.append(f"A mark on the sample of {url} cannot be read: {mark[:60]!r}.")
+            continue
+        for attribute, name in _annotated(told, names, left_out):
+            if told.get("variant"):
+                left_out.append(f"{name} belongs to a variant, of which examples know nothing.")
+            elif extractors.get(name):
+                left_out.append(f"{name} is part of a text, by a pattern that is not taken over.")
+            else:
+                values.setdefault(name, []).append(shown(element, _html_attribute(attribute)))
+    return PeerExample({name: found for name, texts in values.items() if (found := each_once(texts))})
