@@ -10,17 +10,19 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pyarrow.parquet as pq
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from siteloom.errors import OutputError, UsageError
+from siteloom.errors import MissingExtra, OutputError, UsageError
 from siteloom.output import LIST_SEPARATOR, Column, Fields, ListOf, check_destination, open_output
 
 COLUMNS = (
@@ -216,7 +218,7 @@ class Interrupted(Exception):
     """Something goes wrong while rows are written."""
 
 
-def write_and_raise(path: Path, error: type[BaseException]) -> None:
+def write_and_raise(path: Path | str, error: type[BaseException]) -> None:
     with open_output(str(path), COLUMNS) as writer:
         writer.write(ROW)
         raise error
@@ -370,3 +372,94 @@ def test_a_name_too_long_is_one_clear_sentence(tmp_path: Path) -> None:
         open_output(str(tmp_path / ("x" * 300 + ".csv")), COLUMNS),
     ):
         pytest.fail("nothing should be written")
+
+
+# Elsewhere
+
+
+@pytest.fixture
+def memory() -> Iterator[Any]:
+    """A filesystem like those of other machines."""
+    files = fsspec.filesystem("memory")
+    files.store.clear()
+    yield files
+    files.store.clear()
+    files.pseudo_dirs[:] = [""]
+
+
+@every_suffix
+def test_a_file_elsewhere_has_what_one_here_has(memory: Any, suffix: str) -> None:
+    destination = f"memory://bucket/new/out{suffix}"
+    check_destination(destination)
+    with open_output(destination, COLUMNS) as writer:
+        writer.write(ROW)
+        assert memory.find("/") == []
+    assert memory.cat_file(f"/bucket/new/out{suffix}") == written(suffix, [ROW])
+    with open_output(destination, COLUMNS):
+        pass
+    assert memory.cat_file(f"/bucket/new/out{suffix}") == written(suffix, [])
+
+
+@every_suffix
+def test_after_an_error_a_file_elsewhere_is_as_it_was(memory: Any, suffix: str) -> None:
+    memory.pipe_file(f"/out{suffix}", b"old")
+    with pytest.raises(Interrupted):
+        write_and_raise(f"memory://out{suffix}", Interrupted)
+    assert memory.cat_file(f"/out{suffix}") == b"old"
+
+
+@pytest.mark.parametrize("scheme", ["file://", "file://localhost", "local://"])
+def test_files_of_this_machine_have_addresses_too(tmp_path: Path, scheme: str) -> None:
+    with open_output(f"{scheme}{tmp_path}/out.csv", COLUMNS) as writer:
+        writer.write(ROW)
+    assert [one.name for one in tmp_path.iterdir()] == ["out.csv"]
+    assert (tmp_path / "out.csv").read_bytes() == written(".csv", [ROW])
+
+
+def test_what_is_copied_in_pieces_is_renamed_when_it_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "out.csv").write_bytes(b"old")
+
+    def cut_off(_: object, source: str, target: str) -> None:
+        Path(target).write_bytes(Path(source).read_bytes()[:3])
+        raise ConnectionError("it is gone")
+
+    monkeypatch.setattr(LocalFileSystem, "put_file", cut_off)
+    with (
+        pytest.raises(OutputError, match=r"out\.csv cannot be reached: it is gone\.$"),
+        open_output(f"local://{tmp_path}/out.csv", COLUMNS),
+    ):
+        pass
+    assert (tmp_path / "out.csv").read_bytes() == b"old"
+
+
+@pytest.mark.parametrize(
+    ("destination", "message"),
+    [
+        (
+            "https://a.example/out.csv?sig=s3cret",
+            "https://a.example/out.csv is on the web, where nothing",
+        ),
+        ("memory://out.txt", "Cannot tell the format of memory://out.txt: the name must end in .jsonl, .csv"),
+        ("nowhere://a/out.csv", "nowhere://a/out.csv cannot be written: Protocol not known: nowhere."),
+        ("s3://key:s3cret@bucket/out.csv", "s3://key:***@bucket/out.csv needs s3fs: pip install s3fs."),
+        ("memory://folder.csv", "memory://folder.csv is a folder: give the name of a file in it."),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_told_before_the_work(
+    memory: Any, monkeypatch: pytest.MonkeyPatch, destination: str, message: str
+) -> None:
+    memory.pipe_file("/folder.csv/out.csv", b"")
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    with pytest.raises((OutputError, UsageError)) as told:
+        check_destination(destination)
+    assert str(told.value).startswith(message)
+    assert "s3cret" not in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+def test_without_fsspec_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(MissingExtra, match="needs the extra 'parquet'"):
+        check_destination("s3://bucket/out.csv")

@@ -552,3 +552,25 @@ def _written(file: Path, count: int) -> str:
             else:
                 out.writelines(json.dumps({"name": name, "text": text}) + "\n" for name, text in rows)
     return str(file)
+
+
+def test_files_elsewhere_are_read_as_those_here(tmp_path: Path) -> None:
+    files = pytest.importorskip("fsspec").filesystem("memory")
+    content = b"name\nOak\nElm\nA,B\n"
+    files.pipe_file("/known/inns.csv", content)
+    (tmp_path / "inns.csv").write_bytes(content)
+    try:
+        for location in ("memory://known/inns.csv", f"file://{tmp_path}/inns.csv"):
+            problems: list[Failure | Skipped] = []
+            seeds = list(read_seeds(location, on_problem=problems.append))
+            assert [(seed.values["name"], seed.source) for seed in seeds] == [
+                (("Oak",), "inns"),
+                (("Elm",), "inns"),
+            ]
+            assert [one.url for one in problems] == [f"{location.removeprefix('file://')}:4"]
+        with pytest.raises(
+            SourceError, match=r"There is no file memory://known/none\.csv: check the address"
+        ):
+            read_seeds("memory://known/none.csv")
+    finally:
+        files.store.clear()

@@ -53,6 +53,9 @@ class PagesSettings:
     """What is taken in from sources."""
 
     max_bytes: int = _setting(50_000_000, "largest page that is taken in, in bytes", at_least=1)
+    warcs: str = _setting(
+        "", "folder or address that the WARC files of CDX indexes are in, such as s3://commoncrawl"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from siteloom.errors import ExampleError
+from siteloom.filesystems import read_file, shown
 from siteloom.model import Example
 
 if TYPE_CHECKING:
@@ -35,11 +35,12 @@ class ExampleLine:
 def read_examples(file: str) -> list[ExampleLine]:
     """All examples of a file, or a sentence on the first line that is none."""
     try:
-        lines = Path(file).read_bytes().splitlines()
+        lines = read_file(file).splitlines()
     except OSError as error:
         raise ExampleError(f"The examples {file} cannot be read: {error.strerror}.") from error
+    name = shown(file)
     return [
-        _example(line, f"Line {number} of {file}") for number, line in enumerate(lines, 1) if line.strip()
+        _example(line, f"Line {number} of {name}") for number, line in enumerate(lines, 1) if line.strip()
     ]
 
 

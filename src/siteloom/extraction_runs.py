@@ -37,9 +37,9 @@ from siteloom.extraction import (
     tally_from,
     tally_rows,
 )
+from siteloom.filesystems import fetch_needed, has_scheme, shown
 from siteloom.model import Failure
 from siteloom.pages.folder import HTML_SUFFIXES, INDEX_FILE, Folder
-from siteloom.pages.remote import fetch_list, has_scheme, shown
 from siteloom.pages.source import place_on_disk
 from siteloom.store import ExtractedRow
 from siteloom.store.interrupts import held_back_interrupt
@@ -428,7 +428,7 @@ def _of_file(file: str) -> _FoundWrapper:
     if has_scheme(file):
         with tempfile.TemporaryDirectory(prefix="siteloom-") as folder:
             copy = Path(folder, file.rpartition("/")[2])
-            fetch_list(file, copy)
+            fetch_needed(file, copy)
             found = _of_file(str(copy))
         return found._replace(path=shown(file))
     try:

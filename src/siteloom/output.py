@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from siteloom.errors import MissingExtra, OutputError, UsageError
+from siteloom.filesystems import check_writable, local_path, put, shown, without_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -62,23 +63,36 @@ class RowWriter(Protocol):
 
 def check_destination(destination: str) -> None:
     """Raise now what would be wrong with a destination once the work for it is done."""
-    path = Path(destination)
     if destination == STANDARD_OUTPUT:
         return
-    if path.suffix.lower() not in _FORMATS:
+    suffix = suffix_of(destination)
+    if suffix not in _FORMATS:
         raise UsageError(
-            f"Cannot tell the format of {destination}: the name must end in {', '.join(_FORMATS)}, "
+            f"Cannot tell the format of {shown(destination)}: the name must end in {', '.join(_FORMATS)}, "
             f"or be {STANDARD_OUTPUT} for standard output."
         )
-    if not path.parent.is_dir():
-        raise OutputError(f"There is no folder {path.parent} to write {path.name} to: make it first.")
-    if path.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
+    check_place(destination)
+    if suffix == ".parquet" and find_spec("pyarrow") is None:
         raise MissingExtra("Parquet", "parquet")
+
+
+def check_place(destination: str) -> None:
+    """Raise now what would keep a file from being written where it is to be."""
+    path = local_path(destination)
+    if path is None:
+        check_writable(destination)
+    elif not (folder := Path(path).parent).is_dir():
+        raise OutputError(f"There is no folder {folder} to write {Path(path).name} to: make it first.")
+
+
+def suffix_of(destination: str) -> str:
+    """What the name of a destination ends in, by which its format is told."""
+    return Path(without_query(destination)).suffix.lower()
 
 
 def flat_for(destination: str, row: Mapping[str, object], deep: Collection[str]) -> dict[str, object]:
     """A row as a format can hold it: what is deep is JSON as text, except in JSON Lines."""
-    if destination == STANDARD_OUTPUT or Path(destination).suffix.lower() == ".jsonl":
+    if destination == STANDARD_OUTPUT or suffix_of(destination) == ".jsonl":
         return dict(row)
     return {
         name: json.dumps(value, ensure_ascii=False, default=str) if name in deep else value
@@ -88,32 +102,53 @@ def flat_for(destination: str, row: Mapping[str, object], deep: Collection[str])
 
 @contextmanager
 def open_output(destination: str, columns: Sequence[Column]) -> Iterator[RowWriter]:
-    """A writer to a file, its format told by the suffix, or to standard output for `-`.
+    """A writer to a file, here or elsewhere, its format told by the suffix, or to standard output for `-`.
 
     The file appears complete when the block ends well; otherwise what was
     there before stays as it was.
     """
     if destination == STANDARD_OUTPUT:
         yield _Checked(_JsonLinesWriter(sys.stdout.buffer, columns), "Standard output")
-        with _output_errors("Standard output"):
+        with output_errors("Standard output"):
             sys.stdout.buffer.flush()
         return
     check_destination(destination)
-    path = Path(destination)
-    with _output_errors(destination):
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    file = os.fdopen(handle, "wb")
-    try:
-        with _output_errors(destination):
-            writer = _FORMATS[path.suffix.lower()](file, columns)
+    with whole_file(destination) as file:
+        with output_errors(destination):
+            writer = _FORMATS[suffix_of(destination)](file, columns)
         with _discarded_on_error(writer):
             yield _Checked(writer, destination)
-            with _output_errors(destination):
+            with output_errors(destination):
                 writer.finish()
-                file.flush()
-                os.fsync(file.fileno())
-                Path(temporary).chmod(0o666 & ~_umask())
-                Path(temporary).replace(path)
+
+
+@contextmanager
+def whole_file(destination: str) -> Iterator[IO[bytes]]:
+    """A file to write to, here or elsewhere, that appears when the block ends well.
+
+    Otherwise what was there before stays as it was. What goes elsewhere waits on this machine till then.
+    """
+    path = local_path(destination)
+    if path is None:
+        with tempfile.TemporaryDirectory(prefix="siteloom-") as folder:
+            copy = Path(folder, "output")
+            with copy.open("wb") as file:
+                yield file
+                with output_errors(destination):
+                    file.flush()
+            put(copy, destination)
+        return
+    target = Path(path)
+    with output_errors(destination):
+        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    file = os.fdopen(handle, "wb")
+    try:
+        yield file
+        with output_errors(destination):
+            file.flush()
+            os.fsync(file.fileno())
+            Path(temporary).chmod(0o666 & ~_umask())
+            Path(temporary).replace(target)
     finally:
         with suppress(OSError):  # all that matters is on the disk by now, or thrown away
             file.close()
@@ -153,13 +188,14 @@ def _discarded_on_error(writer: _Writer) -> Iterator[None]:
 
 
 @contextmanager
-def _output_errors(destination: str) -> Iterator[None]:
+def output_errors(destination: str) -> Iterator[None]:
+    """Say what could not be written where."""
     try:
         yield
     except BrokenPipeError:
         raise  # the reader has seen enough, which is no error
     except OSError as error:
-        raise OutputError(f"{destination} cannot be written: {error.strerror or error}.") from error
+        raise OutputError(f"{shown(destination)} cannot be written: {error.strerror or error}.") from error
 
 
 class _Checked(NamedTuple):
@@ -169,7 +205,7 @@ class _Checked(NamedTuple):
     destination: str
 
     def write(self, row: Mapping[str, object]) -> None:
-        with _output_errors(self.destination):
+        with output_errors(self.destination):
             self.writer.write(row)
 
 

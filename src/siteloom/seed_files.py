@@ -17,12 +17,14 @@ from decimal import Decimal
 from itertools import chain
 from numbers import Real
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siteloom.arrow import in_microseconds, load_pyarrow
 from siteloom.config import without_passwords
 from siteloom.errors import MissingExtra, SourceError, UsageError
+from siteloom.filesystems import fetch_needed, has_scheme, local_path, look_up, shown, source_error
 from siteloom.model import LONGEST_SOURCE, Failure, Seed, Skipped
 from siteloom.spacing import some_names
 
@@ -172,6 +174,9 @@ def _opened(location: str) -> _Rows:
         raise SourceError(f"{location} cannot be opened: {error}.") from error
     if not is_file and location.startswith(("http://", "https://")):
         raise SourceError(f"{location} is on the web: save it first, and name the file.")
+    if not is_file and has_scheme(location) and is_table(location):
+        local = local_path(location)
+        return _elsewhere(location) if local is None else _opened(local)
     if not is_file and "://" in location:
         return _sql_table(location)
     name = path.name.lower()
@@ -187,6 +192,26 @@ def _opened(location: str) -> _Rows:
         f"Cannot tell what {location} is: known records are a file named .csv, .tsv, .jsonl or .parquet, "
         "or a table such as sqlite:///file.db#table."
     )
+
+
+def _elsewhere(location: str) -> _Rows:
+    """The rows of a file elsewhere, of which there is a copy while they are read."""
+    found = look_up(location)
+    if isinstance(found, Failure):
+        raise source_error(found)
+    name = location.rpartition("/")[2]
+
+    def rows() -> Iterator[tuple[int, Mapping[str, object] | _Bad]]:
+        with TemporaryDirectory(prefix="siteloom-") as folder:
+            copy = Path(folder, name)
+            fetch_needed(location, copy)
+            try:
+                yield from _opened(str(copy)).rows
+            except SourceError as error:
+                raise SourceError(str(error).replace(str(copy), shown(location))) from error
+
+    of_row = ", row " if name.lower().endswith(_PARQUET_SUFFIX) else ":"
+    return _Rows(rows(), f"{shown(location)}{of_row}", Path(name).stem)
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object] | _Bad]]:

@@ -21,9 +21,10 @@ from hypothesis import strategies as st
 from siteloom.config import PagesSettings, ParseSettings
 from siteloom.errors import MissingExtra, SourceError
 from siteloom.extraction_runs import Plan, shards_of, source_files
+from siteloom.filesystems import shown
 from siteloom.model import Failure, Skipped
 from siteloom.pages import PageSource, open_source, open_sources, read_pages
-from siteloom.pages.remote import RemoteFile, shown
+from siteloom.pages.remote import RemoteFile
 
 from .reading import failures, pages
 from .warc_records import http, page_record, record
@@ -199,19 +200,22 @@ def test_without_fsspec_its_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_
         ("nowhere://a/b.warc", "nowhere://a/b.warc cannot be read: Protocol not known: nowhere."),
         ("memory://a.txt", "Cannot tell what memory://a.txt is: elsewhere, sources are files named .warc, "),
         ("memory://a.html", "Cannot tell what memory://a.html is: elsewhere, "),
-        ("https://u:pw@a.example/", "https://u:***@a.example/ is on the web: save it first, and name the "),
-        ("https://a.example/x.html?a=.warc", "https://a.example/x.html is on the web: save it first"),
-        ("https://a.example/*", "https://a.example/* is on the web: save it first"),
-        ("memory://none/", "No WARC, Parquet or JSON Lines file is in memory://none/: check it, "),
+        ("https://u:pw@a.example/", "https://u:***@a.example/ is on the web: siteloom crawl fetches "),
+        (
+            "https://a.example/x.html?a=.warc",
+            "https://a.example/x.html is on the web: siteloom crawl fetches",
+        ),
+        ("https://a.example/*", "https://a.example/* is on the web: siteloom crawl fetches"),
+        ("memory://none/", "No WARC, WACZ, Parquet or JSON Lines file is in memory://none/: check it, "),
         (
             "memory://none/*.warc",
-            "No WARC, Parquet or JSON Lines file matches memory://none/*.warc: check it",
+            "No WARC, WACZ, Parquet or JSON Lines file matches memory://none/*.warc: check it",
         ),
         (
             "none*.warc",
-            "No WARC, Parquet or JSON Lines file matches none*.warc: check it, and name a folder ",
+            "No WARC, WACZ, Parquet or JSON Lines file matches none*.warc: check it, and name a folder ",
         ),
-        ("a\0/*.warc", "No WARC, Parquet or JSON Lines file matches a\0/*.warc"),
+        ("a\0/*.warc", "No WARC, WACZ, Parquet or JSON Lines file matches a\0/*.warc"),
         ("@none.txt", "The list none.txt cannot be read: No such file or directory."),
         ("@memory://none.txt", "There is no file memory://none.txt: check the address."),
         ("@a\0", "The list a\0 cannot be read: embedded null byte."),

@@ -292,7 +292,7 @@ def test_what_is_no_file_of_sqlite_is_wrong_use(wrong: str) -> None:
 
 def test_another_kind_of_database_is_wrong_use() -> None:
     with pytest.raises(
-        UsageError, match=r"^Siteloom cannot write to mysql://: .*sqlite:///file\.db or postgres"
+        UsageError, match=r"^Siteloom cannot write to mysql\+pymysql://me:\*\*\*@host/name: .*sqlite:///file"
     ):
         check_destination("mysql+pymysql://me:s3cret@host/name")
 

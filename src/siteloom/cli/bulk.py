@@ -76,15 +76,22 @@ def bulk_run(
     shell: Shell, choice: EngineChoice, sources: list[str] | None, output: str | None, asked: object
 ) -> Iterator[tuple[BulkRun, list[PageSource]]]:
     """A run of a verb into the folder `-o`, and the shards of all sources; `asked` is all that decides it."""
+    from siteloom import filesystems
     from siteloom.bulk.folder import OutputFolder
     from siteloom.bulk.run import BulkRun, part_count
     from siteloom.extraction_runs import fingerprint, source_files
     from siteloom.pages import open_sources
+    from siteloom.record_rows import is_database
 
     if not sources:
         raise UsageError(f"--engine {choice.engine} works on files: name them as SOURCE.")
     if output is None or output == STANDARD_OUTPUT or output.lower().endswith(_FILE_SUFFIXES):
         raise UsageError(f"--engine {choice.engine} writes a folder of Parquet files: give -o FOLDER.")
+    if is_database(output) or output.startswith(filesystems.WEB):
+        raise UsageError(
+            f"--engine {choice.engine} writes a folder of Parquet files, which {filesystems.shown(output)} "
+            "cannot be: give -o FOLDER."
+        )
     if Path(output).is_file():
         raise UsageError(f"{output} is a file: --engine {choice.engine} writes a folder, give another -o.")
     folder = OutputFolder(output if "://" in output else str(Path(output).absolute()))
@@ -115,9 +122,10 @@ def _at_full_path(shell: Shell, source: PageSource) -> PageSource:
 
 def _insistent(shard: PageSource) -> PageSource:
     """A shard as a run reads it: what cannot be had now is no result, for the same command goes on."""
+    from siteloom.pages.cdx import CdxPart
     from siteloom.pages.remote import RemoteFile
 
-    return replace(shard, insistent=True) if isinstance(shard, RemoteFile) else shard
+    return replace(shard, insistent=True) if isinstance(shard, RemoteFile | CdxPart) else shard
 
 
 def finished(shell: Shell, run: BulkRun, output: str | None) -> Counts | None:

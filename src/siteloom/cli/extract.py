@@ -46,7 +46,8 @@ def run(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write the records: .jsonl, .csv, .parquet, sqlite:///FILE, postgresql://..., or - for "
+            help="Write the records: .jsonl, .csv or .parquet, here or at s3://... and the like, "
+            "sqlite:///FILE, postgresql://.../NAME, or .../NAME/TABLE for a table of your own, or - for "
             "standard output.",
         ),
     ] = None,
@@ -80,10 +81,12 @@ def run(
 
     A page finds its wrapper by its URL and its signature; one that is for no wrapper is a failure with a
     reason, and so is one that gives no record. If this is stopped or killed, the same command goes on where
-    it was; what goes from a SOURCE to standard output or PostgreSQL begins anew. Without a SOURCE the pages
-    are those of the workspace, which keeps records and failures, too. In the end all is held against what
-    is usual: that far fewer records have a value, or that values are odd, is told as a change.
+    it was; what goes from a SOURCE to standard output, PostgreSQL or a file elsewhere begins anew. Without
+    a SOURCE the pages are those of the workspace, which keeps records and failures, too. In the end all is
+    held against what is usual: that far fewer records have a value, or that values are odd, is told as a
+    change.
     """
+    from siteloom.filesystems import shown
     from siteloom.record_rows import check_destination, parse_key
 
     choice = EngineChoice(engine, master, spark_conf)
@@ -116,7 +119,7 @@ def run(
         elif output is None:
             shell.say("To have the records as data, give -o FILE.")
         elif output != STANDARD_OUTPUT:
-            shell.say(f"The records are in {output}.")
+            shell.say(f"The records are in {shown(output)}.")
     health.tell()
     _check_pages(tally)
 
@@ -138,7 +141,15 @@ def _check_outputs(output: str | None, failures: str | None) -> None:
 
 
 def _written(outputs: Iterable[str | None]) -> list[Path]:
-    return [Path(file).resolve() for file in outputs if file not in (None, STANDARD_OUTPUT)]
+    return [_place(file) for file in outputs if file is not None and file != STANDARD_OUTPUT]
+
+
+def _place(location: str) -> Path:
+    """What is the same for two names of one file."""
+    from siteloom.filesystems import local_path
+
+    path = local_path(location)
+    return Path(location) if path is None else Path(path).resolve()
 
 
 def _opened(shell: Shell, locations: Sequence[str], outputs: Iterable[str | None]) -> list[PageSource]:
@@ -149,7 +160,7 @@ def _opened(shell: Shell, locations: Sequence[str], outputs: Iterable[str | None
 
     written = _written(outputs)
     for location in locations:
-        if Path(location.removeprefix(LIST_MARK)).resolve() in written:
+        if _place(location.removeprefix(LIST_MARK)) in written:
             raise UsageError(f"{location} would be overwritten, but the pages are read from it.")
     opened = open_sources(locations, shell.settings.pages)
     for source in opened:
@@ -201,15 +212,25 @@ def _journal(
 
 
 def _file_of(output: str | None) -> str | None:
-    """The file that an output is, if it is one."""
+    """The file of this machine that an output is, if it is one."""
+    from siteloom.filesystems import local_path
+    from siteloom.record_rows import is_database
+
     if output is None or output == STANDARD_OUTPUT:
         return None
-    if "://" not in output:
-        return output
+    if not is_database(output):
+        return local_path(output)
     from sqlalchemy import make_url
 
     url = make_url(output)
     return url.database if url.get_backend_name() == "sqlite" else None
+
+
+def _is_new_file(output: str) -> bool:
+    from siteloom.record_rows import is_database
+
+    file = _file_of(output)
+    return file is not None and not is_database(output) and not Path(file).exists()
 
 
 def _extract_in_bulk(
@@ -247,6 +268,8 @@ class _Outlet:
     def __init__(
         self, shell: Shell, plan: Plan, key: JoinKey | None, output: str | None, failures: str | None
     ) -> None:
+        from siteloom.record_rows import common_schema
+
         self._shell = shell
         self._plan = plan
         self._key = key
@@ -258,6 +281,16 @@ class _Outlet:
         _check_footprints(shell, self.wrappers)
         wrappers = [named.wrapper for named in self.wrappers]
         self._attributes = list(dict.fromkeys(name for one in wrappers for name in one.attributes))
+        self._schema = common_schema(
+            {name: found.attribute for name, found in layout.attributes.items()}
+            for one in wrappers
+            for layout in one.layouts
+        )
+        self._lists = frozenset(
+            named.name
+            for named in self.wrappers
+            if any(layout.record_rule is not None for layout in named.wrapper.layouts)
+        )
         if key is not None and key.attribute is not None and key.attribute not in self._attributes:
             known = ", ".join(self._attributes)
             raise UsageError(
@@ -293,7 +326,7 @@ class _Outlet:
     def _write_what_is_there(self, journal: Journal) -> None:
         """Give what is done so far, but never in the place of what is there already."""
         file = self._output
-        if not journal.done or file is None or _file_of(file) != file or Path(file).exists():
+        if not journal.done or file is None or not _is_new_file(file):
             self._shell.say("The same command goes on where this one was stopped.")
             return
         self._write_journal(journal)
@@ -336,7 +369,13 @@ class _Outlet:
         opened = (
             nullcontext(_Nowhere())
             if self._output is None
-            else open_records(self._output, self._attributes, with_pages=self._key is not None)
+            else open_records(
+                self._output,
+                self._attributes,
+                with_pages=self._key is not None,
+                schema=self._schema,
+                lists=self._lists,
+            )
         )
         with opened as records:
             for row in flag_duplicates(rows):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from siteloom.cli.change_words import say_wrapped
+from siteloom.cli.files import check_text_file, write_text
 from siteloom.cli.schema_file import SchemaOption, read_schema
 from siteloom.cli.shell import Shell
 from siteloom.cli.sources import SourcesArgument, stored_pages
-from siteloom.errors import ExampleError, OutputError, UsageError
+from siteloom.errors import ExampleError, UsageError
 from siteloom.examples_file import read_examples
 from siteloom.output import STANDARD_OUTPUT
 
@@ -67,7 +67,7 @@ def run(
     known = read_schema(schema)
     chosen = _checked_method(method)
     if output is not None:
-        _check_output(output)
+        check_text_file(output, "A wrapper is", ".json")
     if not sources:
         if from_embedded:
             _learn_workspace_from_embedded(shell, known, cluster, chosen, output)
@@ -90,7 +90,7 @@ def run(
             else [placed_example(store, line)[1] for line in lines]
         )
         learned = learn_together(store, known_pages, known, chosen)
-    _write(output, learned.wrapper.to_json())
+    write_text(output, learned.wrapper.to_json())
     show_learned(shell, learned)
     if output != STANDARD_OUTPUT:
         shell.say(f"The wrapper is in {output}.")
@@ -161,7 +161,7 @@ def _learn_template(
     new = learn_template(store, template, known, method)
     _show_new(shell, store, template, new)
     if output is not None:
-        _write(output, store.wrapper(new.name).text)
+        write_text(output, store.wrapper(new.name).text)
         shell.say(f"The wrapper is in {output}, too.")
 
 
@@ -287,20 +287,3 @@ def _checked_method(name: str) -> Method:
         if method == name:
             return method
     raise UsageError(f"No method {name!r} to learn by: use one of {', '.join(METHODS)}.")
-
-
-def _check_output(output: str) -> None:
-    if Path(output).suffix.lower() in (".csv", ".jsonl", ".parquet"):
-        raise UsageError(f"A wrapper is written as JSON: give -o a name such as {Path(output).stem}.json.")
-    if output != STANDARD_OUTPUT and not Path(output).parent.is_dir():
-        raise OutputError(f"There is no folder {Path(output).parent} to write to: make it first.")
-
-
-def _write(output: str, text: str) -> None:
-    if output == STANDARD_OUTPUT:
-        typer.echo(text)
-        return
-    try:
-        Path(output).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise OutputError(f"The wrapper cannot be written to {output}: {error.strerror}.") from error

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from siteloom.errors import UsageError
+from siteloom.filesystems import read_file, shown
 
 if TYPE_CHECKING:
     from siteloom.model import Record
@@ -17,7 +17,7 @@ def read_records(file: str) -> list[Record]:
     from siteloom.model import Record
 
     try:
-        lines = Path(file).read_bytes().splitlines()
+        lines = read_file(file).splitlines()
     except OSError as error:
         raise UsageError(f"The records {file} cannot be read: {error.strerror}.") from error
     records = []
@@ -30,11 +30,11 @@ def read_records(file: str) -> list[Record]:
             records.append(Record(_text(row["url"]), values, {}, {}))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise UsageError(
-                f"Line {number} of {file} is no record: it must be a JSON object with url and values, as "
-                "extract -o FILE.jsonl writes them."
+                f"Line {number} of {shown(file)} is no record: it must be a JSON object with url and values, "
+                "as extract -o FILE.jsonl writes them."
             ) from error
     if not records:
-        raise UsageError(f"There is no record in {file}: extract writes them with -o FILE.jsonl.")
+        raise UsageError(f"There is no record in {shown(file)}: extract writes them with -o FILE.jsonl.")
     return records
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from siteloom.errors import UsageError
+from siteloom.filesystems import read_file
 
 SchemaOption = Annotated[
     str | None,
@@ -25,7 +25,7 @@ def read_schema(file: str | None) -> dict[str, dict[str, Any]] | None:
     if file is None:
         return None
     try:
-        schema = json.loads(Path(file).read_bytes())
+        schema = json.loads(read_file(file))
     except OSError as error:
         raise UsageError(f"The schema {file} cannot be read: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:

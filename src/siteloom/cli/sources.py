@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from siteloom.store import PageAddress, Store
 
 SOURCE_HELP = (
-    "Folder of HTML files, or a WARC, Parquet, JSON Lines or HTML file; s3://... and the like for files "
-    "elsewhere, a pattern such as '*.warc.gz', or @FILE for a list of sources"
+    "Folder of HTML files, or a WARC, WACZ, Parquet, JSON Lines or HTML file, or a CDX index of WARC files; "
+    "s3://... and the like for files elsewhere, a pattern such as '*.warc.gz', or @FILE for a list of sources"
 )
 
 SourcesArgument = Annotated[
@@ -83,8 +83,8 @@ def stored_pages(shell: Shell, sources: list[str] | None) -> Iterator[Store]:
             yield store
         return
     from siteloom.config import StoreSettings
+    from siteloom.filesystems import shown
     from siteloom.pages import open_sources
-    from siteloom.pages.remote import shown
     from siteloom.pipeline import ingest
     from siteloom.store import open_store
 

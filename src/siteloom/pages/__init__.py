@@ -1,4 +1,4 @@
-"""Pages in: folders of HTML, WARC, Parquet and JSON Lines, here or elsewhere, each read as a stream."""
+"""Pages in: folders of HTML, WARC, WACZ, Parquet and JSON Lines, here or elsewhere, each read as a stream."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 def read_pages(*sources: str | Path, on_failure: Callable[[Failure], object] | None = None) -> Iterator[Page]:
-    """Stream the pages of folders, WARC, Parquet and JSON Lines files, one source after the other.
+    """Stream the pages of folders, WARC, WACZ, Parquet and JSON Lines files, one source after the other.
 
     What cannot be read goes to `on_failure`, or else to the log as a warning;
     the rest goes on. A source that does not exist raises `SourceError` at once. A text may also stand

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Literal
 
+from siteloom.pages.cdx import Cdx
 from siteloom.pages.folder import HTML_SUFFIXES, HtmlFile
 from siteloom.pages.jsonl import JsonLines
 from siteloom.pages.parquet import Parquet
+from siteloom.pages.wacz import SUFFIX as WACZ_SUFFIX
+from siteloom.pages.wacz import Wacz
 from siteloom.pages.warc import Warc
 
 if TYPE_CHECKING:
@@ -14,19 +18,23 @@ if TYPE_CHECKING:
 
     from siteloom.config import PagesSettings
 
-FileFormat = Literal["WARC", "JSON Lines", "Parquet", "HTML"]
+FileFormat = Literal["WARC", "WACZ", "JSON Lines", "Parquet", "HTML"]
 
 _JSON_LINES_SUFFIXES = (".jsonl", ".ndjson", ".jl")
 _COMPRESSION_SUFFIXES = (".gz", ".zst", ".bz2", ".xz")
 
 ARCHIVE_SUFFIXES = (
     ".parquet",
+    WACZ_SUFFIX,
     *(name + packed for name in (".warc", *_JSON_LINES_SUFFIXES) for packed in ("", *_COMPRESSION_SUFFIXES)),
 )
-"""What the names of files of many pages end in: WARC, Parquet and JSON Lines."""
+"""What the names of files of many pages end in: WARC, WACZ, Parquet and JSON Lines."""
 
 FILE_SUFFIXES = (*HTML_SUFFIXES, *ARCHIVE_SUFFIXES)
-"""What the names of files that are sources end in."""
+"""What the names of files of pages end in."""
+
+_INDEX_NAME = re.compile(r"(?:.*\.cdxj?|.*(?<![^/])cdx-\d+)(?:\.(?:gz|zst|bz2|xz))?", re.DOTALL)
+"""What indexes of WARC files are called: also as Common Crawl calls its own, such as cdx-00017.gz."""
 
 
 def file_format(file_name: str) -> FileFormat | None:
@@ -35,6 +43,8 @@ def file_format(file_name: str) -> FileFormat | None:
     bare_name = name.removesuffix(_ending(name, _COMPRESSION_SUFFIXES))
     if bare_name.endswith(".warc"):
         return "WARC"
+    if name.endswith(WACZ_SUFFIX):
+        return "WACZ"
     if bare_name.endswith(_JSON_LINES_SUFFIXES):
         return "JSON Lines"
     if name.endswith(".parquet"):
@@ -47,13 +57,30 @@ def archive_suffix(file_name: str) -> str:
     return _ending(file_name.lower(), ARCHIVE_SUFFIXES)
 
 
+def is_index(file_name: str) -> bool:
+    """Whether a file is an index, which has no pages but says where they are."""
+    return _INDEX_NAME.fullmatch(file_name.lower()) is not None
+
+
+def is_found_by(pattern: str, file_name: str) -> bool:
+    """Whether a pattern, or a folder, stands for a file among others.
+
+    For an index only if the pattern is one of indexes: the pages it names are often those of files beside it.
+    """
+    return bool(archive_suffix(file_name)) or (is_index(pattern) and is_index(file_name))
+
+
 def open_file(
     path: Path, settings: PagesSettings, *, with_resources: bool
-) -> Warc | JsonLines | Parquet | HtmlFile | None:
+) -> Warc | Wacz | JsonLines | Parquet | HtmlFile | Cdx | None:
     """The reader of a file that is there; None of a file that is no source."""
+    if is_index(path.name):
+        return Cdx(str(path), settings, with_resources)
     match file_format(path.name):
         case "WARC":
             return Warc(path, settings, with_resources)
+        case "WACZ":
+            return Wacz(path, settings, with_resources)
         case "JSON Lines":
             return JsonLines(path, settings)
         case "Parquet":

@@ -11,21 +11,11 @@ from typing import TYPE_CHECKING
 
 from siteloom.config import PagesSettings
 from siteloom.errors import SourceError
+from siteloom.filesystems import fetch_needed, has_scheme, local_path, look_up, shown, without_query
 from siteloom.model import Failure
 from siteloom.pages.compressed import DECOMPRESSION_ERRORS, open_compressed
-from siteloom.pages.formats import archive_suffix
-from siteloom.pages.remote import (
-    Listed,
-    RemoteFile,
-    fetch_list,
-    has_scheme,
-    local_path,
-    look_up,
-    no_match,
-    remote_files,
-    shown,
-    without_query,
-)
+from siteloom.pages.formats import is_found_by, is_index
+from siteloom.pages.remote import Listed, RemoteFile, no_match, remote_files
 from siteloom.pages.source import open_source
 
 if TYPE_CHECKING:
@@ -56,6 +46,8 @@ def open_sources(
     """
 
     def opened(found: str | Path | Listed) -> PageSource:
+        if isinstance(found, Listed) and is_index(without_query(found.url)):
+            return open_source(found.url, settings, with_resources=with_resources)
         if isinstance(found, Listed):
             return RemoteFile.open(found.url, settings, with_resources=with_resources, state=found.state)
         return open_source(found, settings, with_resources=with_resources)
@@ -89,12 +81,12 @@ def _matching(location: str | Path) -> Iterable[str | Path | Listed]:
 
 
 def _local_files(pattern: str) -> list[Path]:
-    """The WARC, Parquet and JSON Lines files that match a pattern, in the order of their names."""
+    """The WARC, WACZ, Parquet and JSON Lines files that match a pattern, in the order of their names."""
     try:
         names = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - keeps names as they are written
     except (OSError, ValueError):
         return []
-    return [Path(name) for name in names if archive_suffix(name) and os.path.isfile(name)]  # noqa: PTH113
+    return [Path(name) for name in names if is_found_by(pattern, name) and os.path.isfile(name)]  # noqa: PTH113
 
 
 def _listed(file: str) -> list[str]:
@@ -119,7 +111,7 @@ def _text(file: str) -> str:
         path = local_path(file)
         if path is None:
             copy = Path(folder, f"list{Path(without_query(file)).suffix}")
-            fetch_list(file, copy)
+            fetch_needed(file, copy)
         try:
             with open_compressed(Path(path) if path is not None else copy) as content:
                 return content.read().decode("utf-8-sig")

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from siteloom.config import PagesSettings
 from siteloom.errors import SourceError
+from siteloom.filesystems import has_scheme, local_path, without_query
 from siteloom.model import Failure, Page, Resource, Skipped
+from siteloom.pages.cdx import Cdx
 from siteloom.pages.folder import Folder, HtmlFile
-from siteloom.pages.formats import open_file
+from siteloom.pages.formats import is_index, open_file
 from siteloom.pages.jsonl import JsonLines
 from siteloom.pages.parquet import Parquet
-from siteloom.pages.remote import RemoteFile, has_scheme, local_path
+from siteloom.pages.remote import RemoteFile
+from siteloom.pages.wacz import Wacz
 from siteloom.pages.warc import Warc
 
 if TYPE_CHECKING:
@@ -42,6 +45,8 @@ def open_source(
     """
     if isinstance(location, str) and has_scheme(location):
         local = local_path(location)
+        if local is None and is_index(without_query(location)):
+            return Cdx.open(location, settings, with_resources=with_resources)
         if local is None:
             return RemoteFile.open(location, settings, with_resources=with_resources)
         location = local
@@ -59,13 +64,17 @@ def open_source(
         return reader
     raise SourceError(
         f"Cannot tell what {location!s} is: a source is a folder of HTML files, or a file named "
-        ".html, .warc, .parquet or .jsonl (.warc and .jsonl also compressed, such as .warc.gz)."
+        ".html, .warc, .wacz, .parquet, .jsonl or .cdxj (.warc, .jsonl and .cdxj also compressed, such as "
+        ".warc.gz)."
     )
 
 
 def place_on_disk(source: PageSource) -> Path | None:
     """The file or folder that a source is, if it is one of this machine."""
-    return source.path if isinstance(source, Folder | HtmlFile | JsonLines | Parquet | Warc) else None
+    if isinstance(source, Cdx):
+        path = local_path(source.location)
+        return Path(path) if path is not None else None
+    return source.path if isinstance(source, Folder | HtmlFile | JsonLines | Parquet | Wacz | Warc) else None
 
 
 def read_sources(sources: Iterable[PageSource]) -> Iterator[SourceItem]:

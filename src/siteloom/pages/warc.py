@@ -117,7 +117,7 @@ class Warc:
                     if is_plain and not _is_as_long_as_it_says(archive, last_record):
                         in_damage = False
                         raise OSError("its content is not as long as it says")  # noqa: TRY301 - as the reader does
-                    item = self._item(record, place)
+                    item = self.item_of(record, place)
                     in_damage = isinstance(item, Failure)
                     if item is not None:
                         yield item
@@ -136,7 +136,8 @@ class Warc:
                 elif not ends_whole:
                     yield Failure(str(self.path), "truncated archive", "its last record is cut off")
 
-    def _item(self, record: WarcRecord, place: str) -> Page | Resource | Failure | Skipped | None:
+    def item_of(self, record: WarcRecord, place: str) -> Page | Resource | Failure | Skipped | None:
+        """What comes of a record; None if it is none of a response."""
         if record.record_type in _RECORDS_WITH_CONTENT:
             return Skipped(place, f"{record.headers.get('WARC-Type')} record")
         if record.record_type != WarcRecordType.response:

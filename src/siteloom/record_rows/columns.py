@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from siteloom.model import Attribute
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from siteloom.record_rows.rows import Row
 
@@ -32,3 +34,16 @@ def column_names(
 def lowest_confidence(row: Row) -> float | None:
     """The confidence of the least sure value; None if there is no value."""
     return min((value for values in row["confidence"].values() for value in values), default=None)
+
+
+def common_schema(schemas: Iterable[Mapping[str, Attribute]]) -> dict[str, Attribute]:
+    """What holds of attributes of one name in several schemas: where their types differ, they are text."""
+    common: dict[str, Attribute] = {}
+    for schema in schemas:
+        for name, one in schema.items():
+            other = common.get(name, one)
+            is_one_type = (one.type or "text") == (other.type or "text")
+            common[name] = Attribute(
+                multi=bool(one.multi or other.multi), type=one.type if is_one_type else "text"
+            )
+    return common

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 _TABLE = "records"
 _FIXED = ("url", "wrapper", "version", "confidence", "duplicate_of", "record")
-_OF_POSTGRES = ("tableoid", "xmin", "cmin", "xmax", "cmax", "ctid")  # columns that every table has there
+OF_POSTGRES = ("tableoid", "xmin", "cmin", "xmax", "cmax", "ctid")
+"""Columns that every table of PostgreSQL has."""
 _LONGEST_NAME = 63  # bytes, of which PostgreSQL would cut off the rest
 _ROWS_AT_ONCE = 500
 
@@ -43,7 +44,7 @@ def check_database(address: str) -> None:
     """Raise now what would keep records from being written to a database."""
     url = _database_url(address)
     if not _is_new(url):
-        with _transaction(url) as connection, _table_errors(url):
+        with connection_to(url) as connection, table_errors(url, _TABLE):
             _columns_to_replace(connection)
 
 
@@ -59,12 +60,12 @@ def open_table(address: str, attributes: Sequence[str]) -> Iterator[RowWriter]:
     is_new = _is_new(url)
     table = _table(attributes)
     try:
-        with _transaction(url) as connection:
-            with _table_errors(url):
+        with connection_to(url) as connection:
+            with table_errors(url, _TABLE):
                 _make_empty(connection, table)
             writer = _TableWriter(connection, table, attributes)
             yield writer
-            with _table_errors(url):
+            with table_errors(url, _TABLE):
                 writer.flush()
                 connection.commit()
     except BaseException:
@@ -83,7 +84,7 @@ class _TableWriter:
     def write(self, row: Mapping[str, Any]) -> None:
         self._rows.append(self._cells(dict(row)))
         if len(self._rows) >= _ROWS_AT_ONCE:
-            with _table_errors(self._connection.engine.url):
+            with table_errors(self._connection.engine.url, _TABLE):
                 self.flush()
 
     def flush(self) -> None:
@@ -100,17 +101,18 @@ class _TableWriter:
             **{key: _cell(row["values"].get(attribute, [])) for attribute, key in self._keys.items()},
             "confidence": lowest_confidence(row),
             "duplicate_of": duplicate_of and storable(duplicate_of),
-            "record": _json(row),
+            "record": json_text(row),
         }
 
 
 def _cell(texts: list[str]) -> str | None:
     if len(texts) > 1:
-        return _json(texts)
+        return json_text(texts)
     return storable(texts[0]) if texts else None
 
 
-def _json(value: object) -> str:
+def json_text(value: object) -> str:
+    """A value as JSON that databases take."""
     text = json.dumps(value, ensure_ascii=False)
     # JSON may say NUL in other words, but PostgreSQL's own JSON refuses those too.
     is_fine = "\\u0000" not in text and is_storable(text)
@@ -128,7 +130,7 @@ def _all_storable(value: object) -> object:
 
 
 def _table(attributes: Sequence[str]) -> Table:
-    names = column_names(attributes, (*_FIXED, *_OF_POSTGRES), _fitted)
+    names = column_names(attributes, (*_FIXED, *OF_POSTGRES), fitted)
     return Table(
         _TABLE,
         MetaData(),
@@ -147,7 +149,7 @@ def _key(number: int) -> str:
     return f"attribute_{number}"
 
 
-def _fitted(name: str) -> str:
+def fitted(name: str) -> str:
     """A name that databases take; the end of one that is too long becomes a digest of it."""
     name = storable(name)
     content = name.encode()
@@ -184,14 +186,8 @@ def _columns_to_replace(connection: Connection) -> list[str]:
 
 
 def _database_url(address: str) -> URL:
-    scheme = address.partition(":")[0].partition("+")[0]
-    if scheme in ("postgresql", "postgres"):
+    if not address.startswith("sqlite"):
         return postgres_url(address)
-    if scheme != "sqlite":
-        raise UsageError(
-            f"Siteloom cannot write to {scheme}://: give the name of a file, or the address of a database "
-            "like sqlite:///file.db or postgresql://user@host/name."
-        )
     wanted = "it must look like sqlite:///file.db"
     try:
         url = sqlalchemy.make_url(address)
@@ -211,26 +207,27 @@ def _is_new(url: URL) -> bool:
 
 
 @contextmanager
-def _transaction(url: URL) -> Iterator[Connection]:
+def connection_to(url: URL, table: str = _TABLE) -> Iterator[Connection]:
     """A connection with a transaction that comes to nothing unless it is committed."""
     try:
         engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)
     except (ImportError, NoSuchModuleError) as error:
         raise MissingExtra("PostgreSQL", "postgres") from error
-    with _table_errors(url):
+    with table_errors(url, table):
         connection = engine.connect()
     with connection:
         if engine.dialect.name == "sqlite":
-            with _table_errors(url):
+            with table_errors(url, table):
                 # Python would begin it only with the first row, after the table was dropped.
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
         yield connection
 
 
 @contextmanager
-def _table_errors(url: URL) -> Iterator[None]:
+def table_errors(url: URL, table: str) -> Iterator[None]:
+    """Say which table could not be written, and why."""
     try:
         yield
     except DBAPIError as error:
         reason = str(error.orig).strip().partition("\n")[0]
-        raise OutputError(f"The table {_TABLE} of {url!r} cannot be written: {reason}.") from error.orig
+        raise OutputError(f"The table {table} of {url!r} cannot be written: {reason}.") from error.orig

@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import contextmanager
-from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siteloom import output
-from siteloom.output import Column, Fields, ListOf, arrow_schema, arrow_table, open_output, stream_output
+from siteloom.errors import UsageError
+from siteloom.filesystems import has_scheme, shown
+from siteloom.model import Attribute
+from siteloom.output import (
+    Column,
+    Fields,
+    ListOf,
+    arrow_schema,
+    arrow_table,
+    open_output,
+    stream_output,
+    suffix_of,
+)
 from siteloom.record_rows.columns import column_names, lowest_confidence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from siteloom.output import Kind, RowWriter
     from siteloom.record_rows.rows import Row
+
+_DATABASE = re.compile(r"(?:sqlite|postgres|postgresql)(?:\+\w+)?:")
+_NO_SCHEMA: Mapping[str, Attribute] = MappingProxyType({})
 
 _PAGES = "pages"
 _PARTS = ("values", "typed", "confidence", "provenance", "withheld")
@@ -23,17 +40,32 @@ _PARTS = ("values", "typed", "confidence", "provenance", "withheld")
 
 def check_destination(destination: str) -> None:
     """Raise now what would be wrong with a destination of records once the work for it is done."""
-    if _is_address(destination):
-        from siteloom.record_rows.database import check_database  # noqa: PLC0415 - slow to load
+    if not is_database(destination):
+        if has_scheme(destination) and suffix_of(destination) not in (".jsonl", *_SHAPES):
+            raise UsageError(
+                f"Siteloom cannot write to {shown(destination)}: give the name of a file that ends in "
+                ".jsonl, .csv or .parquet, or a database like sqlite:///file.db or postgresql://user@host/name."
+            )
+        output.check_destination(destination)
+        return
+    from siteloom.record_rows.database import check_database  # noqa: PLC0415 - slow to load
+    from siteloom.record_rows.own_table import check_own_table, own_table  # noqa: PLC0415
 
+    table = own_table(destination)
+    if table is None:
         check_database(destination)
     else:
-        output.check_destination(destination)
+        check_own_table(table)
 
 
 @contextmanager
 def open_records(
-    destination: str, attributes: Sequence[str], *, with_pages: bool = False
+    destination: str,
+    attributes: Sequence[str],
+    *,
+    with_pages: bool = False,
+    schema: Mapping[str, Attribute] = _NO_SCHEMA,
+    lists: Collection[str] = (),
 ) -> Iterator[RowWriter]:
     """A writer of record rows, all of them or none; `with_pages` if they were joined.
 
@@ -46,14 +78,15 @@ def open_records(
       values are texts, and JSON if they are more than a text.
     - The address of a database, such as `sqlite:///file.db` or `postgresql://user@host/name`,
       stands for its table `records`, which is replaced: see `siteloom.record_rows.database`.
+    - `postgresql://user@host/name/table` stands for a table of the user's own, whose rows are replaced by
+      URL: see `siteloom.record_rows.own_table`. Its columns have the types that `schema` says, and
+      `lists` names the wrappers whose pages have several records.
     """
-    if _is_address(destination):
-        from siteloom.record_rows.database import open_table  # noqa: PLC0415 - slow to load
-
-        with open_table(destination, attributes) as table:
+    if is_database(destination):
+        with _open_database(destination, attributes, schema, lists) as table:
             yield table
         return
-    shape = _SHAPES.get(Path(destination).suffix.lower(), _as_it_is)
+    shape = _SHAPES.get(suffix_of(destination), _as_it_is)
     columns, shaped = shape(attributes, with_pages)
     with open_output(destination, columns) as writer:
         yield _ShapingWriter(writer, shaped)
@@ -72,8 +105,22 @@ def record_tables(attributes: Sequence[str]) -> Callable[[Iterable[Row]], Any]:
     return lambda rows: arrow_table(schema, map(shaped, rows))
 
 
-def _is_address(destination: str) -> bool:
-    return "://" in destination
+def is_database(destination: str) -> bool:
+    """Whether a destination is the address of a database, and no file."""
+    return _DATABASE.match(destination) is not None
+
+
+def _open_database(
+    address: str, attributes: Sequence[str], schema: Mapping[str, Attribute], lists: Collection[str]
+) -> AbstractContextManager[RowWriter]:
+    from siteloom.record_rows.database import open_table  # noqa: PLC0415 - slow to load
+    from siteloom.record_rows.own_table import open_own_table, own_table  # noqa: PLC0415
+
+    table = own_table(address)
+    if table is None:
+        return open_table(address, attributes)
+    known = {name: schema.get(name, Attribute()) for name in attributes}
+    return open_own_table(table, known, lists)
 
 
 class _ShapingWriter(NamedTuple):
