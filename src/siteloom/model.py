@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,18 +13,27 @@ if TYPE_CHECKING:
 ValueType = Literal["text", "number", "price", "date", "url", "image", "rating"]
 
 
+class Validators(NamedTuple):
+    """What a server said by which to ask it whether a page has changed (RFC 9110); empty if it did not."""
+
+    etag: str = ""
+    last_modified: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """One HTML document as it was fetched.
 
     `charset` is what the HTTP header said, if it said anything; what the
-    document itself says is found out when it is parsed.
+    document itself says is found out when it is parsed. `validators` are not
+    a part of what the page is: two that differ in nothing else are equal.
     """
 
     url: str
     html: bytes
     fetched_at: datetime | None = None
     charset: str | None = None
+    validators: Validators | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         html: object = self.html  # callers that are not type-checked pass text

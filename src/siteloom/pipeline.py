@@ -85,17 +85,22 @@ def ingest(
     jobs: int = 1,
     names: Iterable[str] = (),
     on_item: Callable[[SourceItem], object] = lambda _: None,
+    on_commit: Callable[[], object] | None = None,
 ) -> IngestReport:
     """Put the pages of sources into the store; those it has already are not stored again.
 
     Each page goes to the site of its URL, or to the one named. `names` are the
     sources as the user wrote them, for the record of runs; `on_item` is called
-    for all that is read, for showing progress.
+    for all that is read, for showing progress. With `on_commit`, others can write
+    to the store while pages are waited for, and it is called each time that all
+    which was read before is in the store for good.
     """
     skipped: Counter[str] = Counter()
     size = 0
     _log.info("ingest begins: %s", ", ".join(names))
-    with store.ingesting({"sources": list(names), "site": site}, jobs) as (run, writer):
+    arguments = {"sources": list(names), "site": site}
+    opened = store.collecting(arguments, jobs, on_commit) if on_commit else store.ingesting(arguments, jobs)
+    with opened as (run, writer):
         run.counts.update(dict.fromkeys(_OUTCOMES, 0))
         for item in read_sources(sources):
             match item:

@@ -21,9 +21,10 @@ from hypothesis import strategies as st
 
 from siteloom.config import CrawlSettings, PagesSettings
 from siteloom.errors import MissingExtra, UsageError
-from siteloom.model import Failure, Page, Skipped
-from siteloom.pages.crawl import Crawl, checked_url, is_public, source
-from siteloom.pages.crawl.frontier import Found, Frontier, template_shape
+from siteloom.model import Failure, Page, Resource, Skipped
+from siteloom.pages.crawl import Crawl, UrlPatterns, checked_url, is_public, source
+from siteloom.pages.crawl.frontier import Frontier, template_shape
+from siteloom.pages.crawl.progress import Done, Found, Links
 
 from .web_site import A_LIST, GUIDE, LARGE, WebSite, served_site
 
@@ -38,7 +39,7 @@ def site() -> Iterator[WebSite]:
 
 
 def fetch(crawl: Crawl) -> dict[str, Page | Failure | Skipped]:
-    items = list(crawl.read())
+    items = [item for item in crawl.read() if not isinstance(item, Resource)]
     by_url = {item.url: item for item in items}
     assert len(by_url) == len(items)
     return by_url
@@ -160,8 +161,8 @@ def test_redirects_and_names_do_not_lead_into_private_networks(
     assert away == Failure(
         site.address + "/away",
         "private address",
-        "127.0.0.2 is within a private network: to allow this, set private = true under [crawl] in "
-        "siteloom.toml, or SITELOOM_CRAWL_PRIVATE=true, and start Siteloom again; "
+        "127.0.0.2 is within a private network: to allow this, crawl with --private, or set private = true "
+        "under [crawl] in siteloom.toml, or SITELOOM_CRAWL_PRIVATE=true, and start Siteloom again; "
         f"redirected to http://127.0.0.2:{site.port}/",
     )
     assert reason(inside) == "private address"
@@ -220,7 +221,10 @@ def test_the_process_ends_in_peace_while_its_input_is_open(site: WebSite) -> Non
         assert process.stderr is not None
         pickle.dump(Crawl((site.address + A_LIST,), 1, settings=HERE), process.stdin)
         process.stdin.flush()
+        url = site.address + A_LIST
+        assert pickle.load(process.stdout) == Links((Found(url, 0),))
         assert isinstance(pickle.load(process.stdout), Page)
+        assert pickle.load(process.stdout) == Done(url, url, is_kept=True)
         assert pickle.load(process.stdout) == source.Ended()
         assert (process.wait(20), process.stderr.read()) == (0, b"")
 
@@ -303,6 +307,7 @@ def test_an_address_is_taken_as_a_person_writes_it(written: str, url: str) -> No
             "mailto:a@b.example",
             "http://a..b/",
             "http://x\n/",
+            "http://x.example/\ud800",
         ),
         *("http://ann:secret@x.example/", "http://ann@x.example/"),
     ],
@@ -317,17 +322,17 @@ def test_what_is_no_address_is_told_in_a_sentence(written: str) -> None:
 def drain(frontier: Frontier) -> Iterator[Found]:
     while (found := frontier.next()) is not None:
         yield found
-        frontier.ended(is_page=True)
+        frontier.ended(is_kept=True)
 
 
 def test_shapes_take_turns_and_what_was_asked_for_comes_first() -> None:
     frontier = Frontier(9)
     for number in range(20):
-        frontier.add(f"http://x.example/shop/{number}.html", 1)
+        frontier.add(Found(f"http://x.example/shop/{number}.html", 1))
     for number in range(3):
-        frontier.add(f"http://x.example/news/{number}.html", 1)
-    assert not frontier.add("http://x.example/shop/3.html#top", 1)
-    frontier.add("http://x.example/", 0)
+        frontier.add(Found(f"http://x.example/news/{number}.html", 1))
+    assert not frontier.add(Found("http://x.example/shop/3.html#top", 1))
+    frontier.add(Found("http://x.example/", 0))
     first, *rest = [found.url for found in drain(frontier)]
     assert first == "http://x.example/"
     assert [url.split("/")[3] for url in rest] == ["shop", "news"] * 3 + ["shop"] * 2
@@ -350,7 +355,7 @@ def test_never_more_pages_than_wanted_and_none_twice(
 ) -> None:
     frontier = Frontier(most_pages)
     for number, clicks in links:
-        frontier.add(f"http://x.example/{'abc'[number % 3]}/{number}", clicks)
+        frontier.add(Found(f"http://x.example/{'abc'[number % 3]}/{number}", clicks))
     taken: list[str] = []
     under_way = pages = 0
     while (found := frontier.next()) is not None or under_way:
@@ -359,7 +364,7 @@ def test_never_more_pages_than_wanted_and_none_twice(
             under_way += 1
         if found is None or under_way == 3:
             is_page = outcomes.pop() if outcomes else True
-            frontier.ended(is_page=is_page)
+            frontier.ended(is_kept=is_page)
             pages += is_page
             under_way -= 1
     assert pages <= most_pages
@@ -371,29 +376,94 @@ def test_never_more_pages_than_wanted_and_none_twice(
 def test_a_site_whose_links_are_dead_is_given_up() -> None:
     frontier = Frontier(2)
     for number in range(1_000):
-        frontier.add(f"http://x.example/a/{number}", 1)
+        frontier.add(Found(f"http://x.example/a/{number}", 1))
     tried = 0
     while frontier.next() is not None:
-        frontier.ended(is_page=False)
+        frontier.ended(is_kept=False)
         tried += 1
     assert tried == 10
     assert not frontier.has_more
 
 
 def test_an_address_that_is_too_long_is_no_link() -> None:
-    assert not Frontier(1).add("http://x.example/" + "a" * 3_000, 1)
+    assert not Frontier(1).add(Found("http://x.example/" + "a" * 3_000, 1))
 
 
 def test_a_site_that_makes_up_links_does_not_fill_the_memory() -> None:
     frontier = Frontier(2)
-    taken = [frontier.add(f"http://x.example/a/{number}", 1) for number in range(1_000)]
-    assert taken == [True] * 400 + [False] * 600
-    assert frontier.add("http://x.example/asked-for", 0)
+    taken = [frontier.add(Found(f"http://x.example/a{number:030b}/{number}", 1)) for number in range(1_000)]
+    assert taken == [True] * 10 + [False] * 990  # of one shape, as many as would be tried
+    shapes = [f"http://x.example/{'a' * number}/1" for number in range(1_000)]
+    assert [frontier.add(Found(url, 1)) for url in shapes] == [True] * 390 + [False] * 610
+    assert frontier.add(Found("http://x.example/asked-for", 0))
     assert frontier.next() == Found("http://x.example/asked-for", 0)
 
 
 def test_an_address_is_known_in_whatever_way_it_is_written() -> None:
     frontier = Frontier(9)
-    assert frontier.add("http://x.example/a?b=1&a=2", 1)
+    assert frontier.add(Found("http://x.example/a?b=1&a=2", 1))
     for same in ("http://x.example/a?b=1&a=2", "http://x.example/a?a=2&b=1", "http://X.example/a?a=2&b=1#c"):
-        assert not frontier.add(same, 1)
+        assert not frontier.add(Found(same, 1))
+
+
+def walked(most_pages: int, patterns: UrlPatterns = UrlPatterns()) -> tuple[Counter[str], list[str]]:
+    """How many pages of each kind are fetched of a made-up site, and all of them.
+
+    It has a list of 60 pages with 10 items each, an endless calendar, and an endless nest.
+    """
+    frontier = Frontier(most_pages, patterns)
+    frontier.add(Found("http://x.example/", 0))
+    fetched: list[str] = []
+    while (found := frontier.next()) is not None:
+        path = found.url.removeprefix("http://x.example")
+        fetched.append(path)
+        match path.strip("/").replace("?page=", "/").split("/"):
+            case ["list", "all", page]:
+                items = [f"/item/{int(page) * 10 + number}" for number in range(10)]
+                links = [
+                    "/",
+                    "/about",
+                    *items,
+                    *([f"/list/all?page={int(page) + 1}"] if page != "60" else ()),
+                ]
+            case ["calendar", year, month]:
+                at = int(year) * 12 + int(month)
+                links = ["/", f"/calendar/{at // 12}/{at % 12 + 1}", f"/calendar/{int(year) + 1}/1"]
+            case ["nest", *_]:
+                links = [path + "deeper/"]
+            case _:
+                links = ["/list/all?page=1", "/calendar/2026/1", "/about", "/nest/"]
+        frontier.add_links([f"http://x.example{link}" for link in links], found)
+        frontier.ended(is_kept=patterns.keeps(found.url))
+    return Counter(path.split("/")[1] for path in fetched), fetched
+
+
+def test_long_lists_are_followed_and_an_endless_calendar_takes_little() -> None:
+    few, _ = walked(40)
+    assert min(few[kind] for kind in ("list", "item", "calendar", "nest", "about")) >= 1
+    assert few["calendar"] <= 6
+    some, _ = walked(300)
+    assert some["list"] == 60
+    assert some["calendar"] <= 30
+    all_there_is, fetched = walked(10_000)
+    assert all_there_is["item"] == 600
+    assert all_there_is["calendar"] < 300  # though there would be no end of it
+    assert max(path.count("deeper") for path in fetched) == 2
+
+
+def test_pages_that_are_not_kept_are_walked_until_enough_are_known() -> None:
+    counts, fetched = walked(50, UrlPatterns(include=("/item/*",), exclude=("/item/*7", "/nest/*")))
+    assert counts["item"] == 50
+    assert counts["list"] <= 12
+    assert counts["nest"] == 0
+    assert not any(path.endswith("7") for path in fetched if path.startswith("/item/"))
+    nothing, _ = walked(50, UrlPatterns(include=("/nowhere/*",)))
+    assert nothing.total() == 50 * 5 + 200  # there may be many such pages behind the next one
+
+
+def test_a_slash_in_the_end_makes_no_shape_of_its_own_for_each_page() -> None:
+    assert template_shape("http://x.example/posts/a-post/") == template_shape("http://x.example/posts/b/")
+    assert template_shape("http://x.example/posts/a/") != template_shape("http://x.example/tags/a/")
+    assert template_shape("http://x.example/a/") == template_shape("http://x.example/b/") == "x.example/*/"
+    assert template_shape("http://x.example") == template_shape("http://x.example/") == "x.example/"
+    assert template_shape("http://x.example/?q=1") == "x.example/?q"

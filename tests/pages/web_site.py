@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -30,6 +32,10 @@ class WebSite:
 
     address: str
     asked: list[tuple[str, float, str]] = field(default_factory=list)
+    robots: bytes = ROBOTS
+    robots_status: int = 200
+    also: Mapping[str, bytes] = field(default_factory=dict)
+    """Paths besides, and what is there: XML, text, or HTML."""
 
     @property
     def paths(self) -> list[str]:
@@ -40,11 +46,37 @@ class WebSite:
         return urlsplit(self.address).port or 0
 
 
+def shop(lists: int, items_of_a_list: int) -> dict[str, bytes]:
+    """A shop whose items stand in a list of many pages, each of which says in its head what is next."""
+    pages = {"/shop": b'<a href="/shop/list?page=1">all</a><a href="/calendar/2026/1">news</a>'}
+    for page in range(1, lists + 1):
+        items = range((page - 1) * items_of_a_list, page * items_of_a_list)
+        links = "".join(f'<p><a href="/shop/item/{item}.html">{item}</a>' for item in items)
+        following = f'<link rel="next" href="/shop/list?page={page + 1}">' if page < lists else ""
+        pages[f"/shop/list?page={page}"] = f"<head>{following}</head>{links}".encode()
+        pages |= {f"/shop/item/{item}.html": f"<h1>Item {item}</h1>".encode() for item in items}
+    return pages
+
+
 @contextmanager
-def served_site() -> Iterator[WebSite]:
+def served_site(
+    robots: bytes = ROBOTS,
+    robots_status: int = 200,
+    also: Mapping[str, bytes] | None = None,
+    *,
+    host: str = "127.0.0.1",
+    certificate: Path | None = None,
+) -> Iterator[WebSite]:
     """The site on 127.0.0.1; other addresses of loopback lead to it, too."""
     server = _Server(("0.0.0.0", 0), _Answers)
-    server.site = WebSite(f"http://127.0.0.1:{server.server_port}")
+    scheme = "http"
+    if certificate is not None:
+        scheme = "https"
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    address = f"{scheme}://{host}:{server.server_port}"
+    server.site = WebSite(address, [], robots, robots_status, also or {})
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:
@@ -73,7 +105,11 @@ class _Answers(BaseHTTPRequestHandler):
         site.asked.append((self.path, time.monotonic(), self.headers["User-Agent"]))
         match self.path.strip("/").split("/"):
             case ["robots.txt"]:
-                self.answer(ROBOTS, "text/plain")
+                self.answer(site.robots, "text/plain", site.robots_status)
+            case _ if self.path in site.also:
+                body = site.also[self.path]
+                is_xml = body.startswith((b"<?xml", b"\x1f\x8b"))
+                self.answer(body, "application/xml" if is_xml else "text/html; charset=utf-8")
             case [""]:
                 self.links(*START)
             case ["calendar", year, month]:

@@ -7,6 +7,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from sqlalchemy import Engine, event, insert, inspect, select, text
 
 from siteloom.config import StoreSettings
 from siteloom.errors import StoreBusy, StoreError
-from siteloom.model import Cluster, Example, Seed, Template
+from siteloom.model import Cluster, Example, Seed, Template, Validators
 from siteloom.searching import update_index
 from siteloom.store import ExtractedRow, LinkedEntity, PageAddress, PageWriter, Store, open_store, schema
 from siteloom.store.changes import save_watch
@@ -223,6 +224,24 @@ def test_a_workspace_that_was_served_is_upgraded_to_keep_entities(
     with closing(open_store(old_workspace)) as store:
         assert store.backup is None
         assert [one.number for one in store.entities.all()] == [1]
+        assert_sound(store)
+
+
+def test_a_workspace_with_entities_is_upgraded_to_keep_what_servers_say_of_pages(
+    old_workspace: StoreSettings, engine: Engine
+) -> None:
+    upgrade(engine, "0011")
+    known = replace(OLD_PAGES[3], fetched_at=day(1), validators=Validators('"3"'))
+    with closing(open_store(old_workspace)) as store:
+        step, versions, names = state_in_backup(store)
+        assert (step, versions) == ("0011", len(OLD_PAGES))
+        assert "entities" in names
+        assert "validators" not in names
+        assert put(store, known).unchanged == 1
+    with closing(open_store(old_workspace)) as store:
+        assert store.backup is None
+        addresses = [PageAddress("a.example", old.url) for old in OLD_PAGES]
+        assert store.validators(addresses) == {known.url: Validators('"3"')}
         assert_sound(store)
 
 

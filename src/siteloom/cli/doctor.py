@@ -22,6 +22,7 @@ _EXTRAS = {
     "embedded": "extruct",
     "parquet": "pyarrow",
     "postgres": "psycopg",
+    "render": "playwright",
     "server": "fastapi",
     "spark": "pyspark",
     "text": "trafilatura",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +10,7 @@ from siteloom.cli.change_words import named, plural, raise_alarm, say_wrapped, s
 from siteloom.cli.shell import OutputOption, Shell
 from siteloom.cli.sources import SourcesArgument, pages_of
 from siteloom.errors import SourceError, UsageError, WatchError
+from siteloom.filesystems import read_file
 from siteloom.output import check_destination
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from siteloom.monitoring import Watch
     from siteloom.store import Store
-    from siteloom.upkeep import Checked
+    from siteloom.upkeep import Checked, Fetched
 
 NAME = "monitor"
 
@@ -47,29 +47,51 @@ def run(
             help="What stands on more than this share of the pages is a change [30].",
         ),
     ] = None,
+    fetch: Annotated[
+        bool, typer.Option("--fetch", help="Fetch the watched pages again from the web, instead of a SOURCE.")
+    ] = False,
+    render: Annotated[
+        bool, typer.Option("--render", help="Open what is fetched in Chromium, for pages that scripts make.")
+    ] = False,
     output: OutputOption = None,
 ) -> None:
     """Compare pages with how they were when they were chosen to be watched, and tell what changed.
 
-    Without a SOURCE the newest versions in the workspace are compared, and what came of it is kept there.
-    With one its pages are, and nothing is kept. A change is no failure: the exit status is 0.
+    Without a SOURCE the newest versions in the workspace are compared, and what came of it is kept there;
+    with --fetch, they are fetched first. With a SOURCE its pages are compared, and nothing is kept. A change
+    is no failure: the exit status is 0. A site of which no page can be fetched is one.
     """
     share = _share(shell, threshold)
     if output is not None:
         check_destination(output)
     names = wrapper or []
+    if fetch and sources:
+        raise UsageError("--fetch takes the pages from the web: leave the SOURCE out.")
+    if render and not fetch:
+        raise UsageError("--render is for pages from the web: give --fetch, too.")
+    if watch is not None and not sources and not fetch:
+        raise UsageError(
+            "--watch FILE is for the pages of a SOURCE, or of the web: give one, or --fetch, or leave it out."
+        )
+    fetched = None
     if watch is not None:
-        if not sources:
-            raise UsageError("--watch FILE is for the pages of a SOURCE: give one, or leave it out.")
-        checked = _check_file(shell, sources, _read_watches(watch, names), share)
+        watches = _read_watches(watch, names)
+        if fetch:
+            checked, fetched = _fetch_and_check_file(shell, watches, share, renders=render)
+        else:
+            checked = _check_file(shell, sources or [], watches, share)
     else:
         with shell.store() as store:
-            checked = _check_store(shell, store, sources, names, share)
+            if fetch:
+                fetched = _fetch(shell, store, names, renders=render)
+            checked = _check_store(shell, store, sources, names, share, fetched)
             _tell_outdated(shell, store, checked)
     changes = [change for one in checked for change in one.checkup.changes]
     write_changes(shell, output, changes)
-    _show(shell, checked, is_kept=not sources)
+    _show(shell, checked, is_kept=not sources and watch is None)
     raise_alarm(shell, changes)
+    if fetched is not None:
+        _check_reached(fetched)
 
 
 def _share(shell: Shell, threshold: int | None) -> float:
@@ -79,15 +101,61 @@ def _share(shell: Shell, threshold: int | None) -> float:
     return percent / 100
 
 
+def _fetch(shell: Shell, store: Store, names: Collection[str], *, renders: bool) -> Fetched:
+    from siteloom.upkeep import fetch_watched
+
+    with shell.counting("Fetching") as advance:
+        fetched = fetch_watched(store, names, shell.settings, renders=renders, on_page=advance)
+    _tell_fetched(shell, fetched)
+    return fetched
+
+
+def _fetch_and_check_file(
+    shell: Shell, watches: Sequence[Watch], share: float, *, renders: bool
+) -> tuple[list[Checked], Fetched]:
+    from siteloom.monitoring import check
+    from siteloom.upkeep import Checked, fetch_pages
+
+    with shell.counting("Fetching") as advance:
+        pages, fetched = fetch_pages(watches, shell.settings, renders=renders, on_page=advance)
+    _tell_fetched(shell, fetched)
+    return [Checked(watch.name, check(watch, pages, share, fetched.gone)) for watch in watches], fetched
+
+
+def _tell_fetched(shell: Shell, fetched: Fetched) -> None:
+    """Show what came of fetching; an error if nothing did, for then there is nothing to compare."""
+    shell.show("Pages from the web", ("", "count"), list(fetched.counts().items()))
+    if not fetched.seen and not fetched.gone:
+        _check_reached(fetched)
+
+
+def _check_reached(fetched: Fetched) -> None:
+    """Refuse to end well if nothing can be said of a site."""
+    if unreachable := fetched.unreachable():
+        told = [
+            f"{site} ({', '.join(f'{reason}: {count}' for reason, count in reasons.most_common())})"
+            for site, reasons in unreachable.items()
+        ]
+        raise SourceError(
+            f"No watched page could be fetched of {named(told)}: whether anything has changed there "
+            "cannot be told, so try again later."
+        )
+
+
 def _check_store(
-    shell: Shell, store: Store, sources: list[str] | None, names: Collection[str], share: float
+    shell: Shell,
+    store: Store,
+    sources: list[str] | None,
+    names: Collection[str],
+    share: float,
+    fetched: Fetched | None,
 ) -> list[Checked]:
     from siteloom.upkeep import check_watches
 
     if not sources:
         count = len(names) or len(store.watched())
         with shell.measuring("Comparing", count) as advance:
-            return check_watches(store, names, threshold=share, on_wrapper=advance)
+            return check_watches(store, names, threshold=share, on_wrapper=advance, fetched=fetched)
     checked = check_watches(store, names, pages_of(shell, sources, "Reading"), share)
     _check_compared(checked)
     return checked
@@ -118,7 +186,7 @@ def _read_watches(file: str, names: Collection[str]) -> list[Watch]:
     from siteloom.monitoring.watch_format import watch_from_json
 
     try:
-        lines = Path(file).read_bytes().splitlines()
+        lines = read_file(file).splitlines()
     except OSError as error:
         raise WatchError(f"The watch {file} cannot be read: {error.strerror}.") from error
     watches = []

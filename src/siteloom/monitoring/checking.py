@@ -23,7 +23,7 @@ from siteloom.monitoring.gone import Visit, gone_pages
 from siteloom.wrapper.contract import breach
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from siteloom.model import ChangeTest
     from siteloom.monitoring.bellwethers import Bellwether
@@ -80,8 +80,16 @@ def monitor(watch: Watch, fresh_pages: Iterable[Page], threshold: float = THRESH
     return list(check(watch, fresh_pages, threshold).changes)
 
 
-def check(watch: Watch, fresh_pages: Iterable[Page], threshold: float = THRESHOLD) -> Checkup:
-    """The same, with what else was seen and what to compare with the next time."""
+def check(
+    watch: Watch,
+    fresh_pages: Iterable[Page],
+    threshold: float = THRESHOLD,
+    removed: Collection[str] = (),
+) -> Checkup:
+    """The same, with what else was seen and what to compare with the next time.
+
+    `removed` are the URLs of pages that are gone by the word of their server.
+    """
     fresh = _wanted(watch, fresh_pages)
     matcher = Matcher([NamedWrapper(watch.name, None, watch.wrapper)])
     looks: list[_Look] = []
@@ -94,6 +102,7 @@ def check(watch: Watch, fresh_pages: Iterable[Page], threshold: float = THRESHOL
             else:
                 looks.append(look)
     gone = gone_pages([look.visit for look in looks])
+    gone |= {one.page.url for one in watch.bellwethers if one.page.url in removed}
     live = [look for look in looks if look.url not in gone]
     seen = [pair for look in live for pair in look.pairs]
     tests = _Tests(watch, seen, threshold)
@@ -106,7 +115,11 @@ def check(watch: Watch, fresh_pages: Iterable[Page], threshold: float = THRESHOL
         tuple(look.url for look in live),
         tuple(sorted(gone)),
         tuple(unread),
-        tuple(one.page.url for one in watch.bellwethers if one.page.url not in fresh),
+        tuple(
+            one.page.url
+            for one in watch.bellwethers
+            if one.page.url not in fresh and one.page.url not in gone
+        ),
         tuple(look.url for look in uncovered if look.url not in failing),
     )
 

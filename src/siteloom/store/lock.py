@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _LOCK_FILE = "lock"
 _SERVER_LOCK_FILE = "server-lock"
+_CRAWL_LOCK_FILE = "crawl-lock"
 _POSTGRES_LOCK = int.from_bytes(b"siteloom")  # any number that no other program is likely to lock
 
 # Whoever asks whether a workspace is being written holds its lock for a moment, far shorter than this.
@@ -72,6 +73,16 @@ def server_lock(workspace: Path) -> AbstractContextManager[None]:
         workspace,
         _SERVER_LOCK_FILE,
         "Another server (process {}) has this workspace already: use that one, or stop it first.",
+    )
+
+
+def crawl_lock(workspace: Path) -> AbstractContextManager[None]:
+    """Be the one crawl into a workspace, or raise StoreBusy at once; others may write to it meanwhile."""
+    return _lock(
+        workspace,
+        _CRAWL_LOCK_FILE,
+        "Another crawl (process {}) into this workspace is under way: try again when it ends, "
+        "or crawl several sites at once by naming them all.",
     )
 
 

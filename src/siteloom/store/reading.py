@@ -196,7 +196,12 @@ def select_places() -> Select[*tuple[Any, ...]]:
 
 def select_newest_pages() -> Select[*tuple[Any, ...]]:
     """Where the newest version of each page stands."""
-    return select_places().where(schema.versions.c.media_type == HTML, _is_newest())
+    return select_places().where(is_newest_page())
+
+
+def is_newest_page() -> ColumnElement[bool]:
+    """True of a version that is the newest of its page."""
+    return and_(schema.versions.c.media_type == HTML, _is_newest())
 
 
 def is_page() -> ColumnElement[bool]:

@@ -100,6 +100,15 @@ versions = Table(
     Index("ix_versions_url_id_content_hash", "url_id", "content_hash", unique=True),
 )
 
+# What the server said when it sent a version, of those that it said anything of.
+validators = Table(
+    "validators",
+    metadata,
+    Column("version_id", RowId, ForeignKey("versions.id"), primary_key=True, autoincrement=False),
+    Column("etag", Text, nullable=False),
+    Column("last_modified", Text, nullable=False),
+)
+
 runs = Table(
     "runs",
     metadata,

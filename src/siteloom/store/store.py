@@ -52,7 +52,7 @@ from siteloom.store.entities import Entities
 from siteloom.store.growth import GrownSite, accept_grown_site, grown_sites, save_grown_site
 from siteloom.store.jobs import Jobs
 from siteloom.store.keys import content_hash
-from siteloom.store.lock import is_locked, write_lock
+from siteloom.store.lock import crawl_lock, is_locked, write_lock
 from siteloom.store.packs import Document, Pack
 from siteloom.store.page_index import PageIndex
 from siteloom.store.page_urls import PageUrls
@@ -89,6 +89,7 @@ from siteloom.store.runs import RunRecorder, recorded_run
 from siteloom.store.search_index import SearchIndex
 from siteloom.store.seeds import add_seeds, seed_sources, stored_seeds, withdraw_seeds
 from siteloom.store.segments import add_segments, counted_segments, uncounted_versions
+from siteloom.store.validators import newest_validators
 from siteloom.store.wrappers import (
     is_in_force,
     newest_wrappers,
@@ -100,12 +101,13 @@ from siteloom.store.writer import HTML, PageWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from datetime import datetime
     from pathlib import Path
 
     from sqlalchemy import Connection, Engine, Select
 
-    from siteloom.model import Attribute, Cluster, Page, Seed, Template
+    from siteloom.model import Attribute, Cluster, Page, Seed, Template, Validators
     from siteloom.store.annotations import Annotation
     from siteloom.store.changes import PastCheck, StoredCheck, StoredRepair, StoredWatch
     from siteloom.store.cluster_summaries import ClusterSummary
@@ -181,6 +183,37 @@ class Store:
             recorded_run(self.engine, self.clock, "ingest", arguments) as run,
             PageWriter(
                 self.engine, self.packs_folder, now=self.clock(), counts=run.counts, jobs=jobs
+            ) as writer,
+        ):
+            yield run, writer
+
+    @contextmanager
+    def collecting(
+        self, arguments: Mapping[str, object], jobs: int, on_commit: Callable[[], object]
+    ) -> Iterator[tuple[RunRecorder, PageWriter]]:
+        """The same for pages that come slowly, from the web: others can write meanwhile, but for moments.
+
+        `on_commit` is called each time that all which was added, and all failures, are in the store for good.
+        """
+
+        def commit() -> None:
+            run.flush()
+            on_commit()
+
+        def lock(waits: bool) -> AbstractContextManager[None]:
+            return write_lock(self.folder, self.on_busy or (lambda: None) if waits else None)
+
+        with (
+            crawl_lock(self.folder),
+            recorded_run(self.engine, self.clock, "crawl", arguments) as run,
+            PageWriter(
+                self.engine,
+                self.packs_folder,
+                now=self.clock(),
+                counts=run.counts,
+                jobs=jobs,
+                lock=lock,
+                on_commit=commit,
             ) as writer,
         ):
             yield run, writer
@@ -713,6 +746,10 @@ class Store:
         """All versions of a page, the newest last; in the site of its URL unless another is named."""
         query = select_places_of(url, site).where(schema.versions.c.media_type == HTML)
         return tuple(map(as_page, self._documents(query)))
+
+    def validators(self, addresses: Iterable[PageAddress]) -> dict[str, Validators]:
+        """What to ask by whether pages have changed since their newest versions, by URL."""
+        return newest_validators(self.engine, addresses)
 
     def resource(self, url: str, site: str | None = None) -> Resource | None:
         """The newest stylesheet or image of a URL; in the site of its URL unless another is named."""

@@ -10,12 +10,14 @@ from __future__ import annotations
 import time
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, delete, insert, select, update
 
+from siteloom.errors import StoreBusy
 from siteloom.model import Failure, Page, Resource
 from siteloom.store import schema
 from siteloom.store.database import writing
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sqlalchemy import Connection, Engine
+
+    from siteloom.model import Validators
 
 HTML = "text/html"
 
@@ -64,6 +68,7 @@ class _Incoming:
     key: bytes
     content: bytes
     seen_at: datetime
+    validators: Validators | None
 
 
 @dataclass(slots=True)
@@ -109,6 +114,10 @@ class PageWriter:
     ones, `changed` ones (another version of a known URL) and `unchanged` ones.
     Those that come without a time were fetched from `now` on, each a
     microsecond after the one before, so that the last one is the newest.
+
+    Whoever makes a writer holds the lock of the workspace, or says how to get it, and whether to wait for it:
+    then it is held for the moments only in which all that has come is committed. `on_commit` is called each
+    time that this was done.
     """
 
     def __init__(
@@ -120,6 +129,8 @@ class PageWriter:
         counts: Counter[str],
         jobs: int,
         seconds: Callable[[], float] = time.monotonic,
+        lock: Callable[[bool], AbstractContextManager[None]] | None = None,
+        on_commit: Callable[[], object] = lambda: None,
     ) -> None:
         self._engine = engine
         self._packs_folder = packs_folder
@@ -134,6 +145,8 @@ class PageWriter:
         self._seconds = seconds
         self._looked_at = seconds()  # when it was last asked whether the source is slow
         self._added_since = 0
+        self._lock = lock
+        self._on_commit = on_commit
 
     def __enter__(self) -> Self:
         return self
@@ -162,8 +175,12 @@ class PageWriter:
                 url_key(site, document.url),
                 content_hash(document.media_type, document.body),
                 document.fetched_at or self._now,
+                item.validators if isinstance(item, Page) else None,
             )
         )
+        if self._lock is not None:
+            self._flush_now_and_then()
+            return None
         if self._arrived.is_full(_PAGES_LOOKED_UP, _BYTES_LOOKED_UP):
             with held_back_interrupt():
                 self._sort_in()
@@ -174,17 +191,30 @@ class PageWriter:
             self._looked_at, self._added_since = self._seconds(), 0
         return None
 
-    def flush(self) -> None:
-        """Commit everything that was added."""
-        with held_back_interrupt():
+    def flush(self, *, waits: bool = True) -> None:
+        """Commit everything that was added; a StoreBusy if another process writes that is not waited for."""
+        with self._lock(waits) if self._lock else nullcontext(), held_back_interrupt():
             self._sort_in()
             for site in list(self._blocks):
                 self._compress(site)
             self._commit_all_but(0)
+            self._on_commit()
+
+    def _flush_now_and_then(self) -> None:
+        """Commit when a block is full, or after some time; never a part, for others may write in between.
+
+        While another process writes, pages go on coming: to keep what fetches them waiting would cost some.
+        """
+        is_late = self._seconds() - self._looked_at >= _SECONDS_WAITING
+        if is_late or self._arrived.is_full(_PAGES_OF_A_BLOCK, _BYTES_OF_A_BLOCK):
+            with suppress(StoreBusy):
+                self.flush(waits=self._arrived.is_full(_PAGES_OF_A_COMMIT, _BYTES_WAITING))
+                self._looked_at = self._seconds()
 
     def _sort_in(self) -> None:
         """Set apart what is known already, and put the rest into blocks."""
         seen_again: dict[int, datetime] = {}
+        validators: dict[int, Validators] = {}
         arrived, self._arrived = self._arrived, _Batch()
         with writing(self._engine) as connection:
             known = _known_versions(connection, arrived.items)
@@ -195,13 +225,18 @@ class PageWriter:
                     self._counts["unchanged"] += 1
                     if item.seen_at > seen_again.get(version.id, version.last_seen_at):
                         seen_again[version.id] = item.seen_at
+                        if item.validators:
+                            validators[version.id] = item.validators
                 elif waiting is not None:
                     self._counts["unchanged"] += 1
-                    waiting.seen_at = max(waiting.seen_at, item.seen_at)
+                    if item.seen_at > waiting.seen_at:
+                        waiting.seen_at = item.seen_at
+                        waiting.validators = item.validators or waiting.validators
                 else:
                     self._uncommitted[item.key, item.content] = item
                     self._blocks.setdefault(item.site, _Batch()).add(item)
             _mark_seen(connection, seen_again)
+            _keep_validators(connection, validators)
         for site in [s for s, b in self._blocks.items() if b.is_full(_PAGES_OF_A_BLOCK, _BYTES_OF_A_BLOCK)]:
             self._compress(site)
         self._make_room()
@@ -261,6 +296,10 @@ class PageWriter:
                     for slot, item in enumerate(block.items)
                 ],
             )
+            if told := [(item, item.validators) for item in items if item.validators]:
+                added = _known_versions(connection, [item for item, _ in told])
+                by_version = {added[item.key, item.content].id: found for item, found in told}
+                _keep_validators(connection, by_version)
         for item in items:
             del self._uncommitted[item.key, item.content]
             self._counts["changed" if item.key in known else "new"] += 1
@@ -325,6 +364,15 @@ def _mark_seen(connection: Connection, seen_again: dict[int, datetime]) -> None:
         version = update(schema.versions).where(schema.versions.c.id == bindparam("version"))
         rows = [{"version": version_id, "time": time} for version_id, time in seen_again.items()]
         connection.execute(version.values(last_seen_at=bindparam("time")), rows)
+
+
+def _keep_validators(connection: Connection, by_version: dict[int, Validators]) -> None:
+    """In the place of those that the versions had: the same content may come from another server."""
+    if by_version:
+        table = schema.validators
+        connection.execute(delete(table).where(table.c.version_id.in_(list(by_version))))
+        rows = [{"version_id": version, **found._asdict()} for version, found in by_version.items()]
+        connection.execute(insert(table), rows)
 
 
 def _site_ids(connection: Connection, names: list[str]) -> dict[str, int]:

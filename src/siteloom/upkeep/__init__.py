@@ -1,5 +1,6 @@
 """Upkeep: the wrappers of a workspace are watched, checked, reused and repaired, and every step is kept."""
 
+from siteloom.upkeep.fetching import Fetched, fetch_pages, fetch_watched
 from siteloom.upkeep.mending import (
     ACCEPTED_FROM,
     Mended,
@@ -27,6 +28,7 @@ from siteloom.upkeep.watching import (
 __all__ = [
     "ACCEPTED_FROM",
     "Checked",
+    "Fetched",
     "Mended",
     "UsualOutput",
     "Verdict",
@@ -35,6 +37,8 @@ __all__ = [
     "changed_wrappers",
     "check_watches",
     "checkup_row",
+    "fetch_pages",
+    "fetch_watched",
     "is_acceptable",
     "keep_output_checks",
     "leave_out",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from siteloom.model import Change, Page
     from siteloom.monitoring import Checkup, Watch
     from siteloom.store import RunRecorder, Store, StoredWatch, StoredWrapper
+    from siteloom.upkeep.fetching import Fetched
     from siteloom.upkeep.stored import PagesByWrapper
 
 # Of so many pages all versions are looked at, to see which values change.
@@ -136,26 +137,24 @@ def check_watches(
     fresh: Iterable[Page] | None = None,
     threshold: float = THRESHOLD,
     on_wrapper: Callable[[int], object] = lambda _: None,
+    fetched: Fetched | None = None,
 ) -> list[Checked]:
     """Hold the bellwethers of wrappers against their pages as they are now, and keep what came of it.
 
-    With `fresh` pages given they are compared instead of the stored ones, and nothing is kept. `on_wrapper`
+    With `fresh` pages given they are compared instead of the stored ones, and nothing is kept. If they were
+    `fetched` into the store, no others are compared: of those it is not known how they are now. `on_wrapper`
     is called when a wrapper is done, with the number of pages that were compared.
     """
-    watched = store.watched()
-    if unknown := sorted(set(names) - watched.keys()):
-        raise StoreError(f"No page of the wrapper {unknown[0]} is watched: run siteloom watch first.")
-    if not watched:
-        raise StoreError("No pages are watched yet: run siteloom watch first.")
-    chosen = [name for name in watched if not names or name in names]
+    chosen = chosen_watches(store, names)
     if fresh is not None:
-        wanted = {one.page.url for name in chosen for one in _watch_of(store, name).bellwethers}
+        watches = {name: stored_watch(store, name).watch for name in chosen}
+        wanted = {one.page.url for watch in watches.values() for one in watch.bellwethers}
         pages = [page for page in fresh if page.url in wanted]
-        return [Checked(name, check(_watch_of(store, name), pages, threshold)) for name in chosen]
+        return [Checked(name, check(watch, pages, threshold)) for name, watch in watches.items()]
     checked: list[Checked] = []
     with store.recording("monitor", {"wrappers": chosen}) as run:
         for name in chosen:
-            one = _checked(store, run, name, threshold)
+            one = _checked(store, run, name, threshold, fetched)
             checked.append(one)
             on_wrapper(len(one.checkup.compared))
             run.counts.update(
@@ -167,14 +166,28 @@ def check_watches(
     return checked
 
 
-def _checked(store: Store, run: RunRecorder, name: str, threshold: float) -> Checked:
+def chosen_watches(store: Store, names: Collection[str]) -> list[str]:
+    """The wrappers that are watched, of all unless some are named; a StoreError if there are none."""
+    watched = store.watched()
+    if unknown := sorted(set(names) - watched.keys()):
+        raise StoreError(f"No page of the wrapper {unknown[0]} is watched: run siteloom watch first.")
+    if not watched:
+        raise StoreError("No pages are watched yet: run siteloom watch first.")
+    return [name for name in watched if not names or name in names]
+
+
+def _checked(store: Store, run: RunRecorder, name: str, threshold: float, fetched: Fetched | None) -> Checked:
     again = renew_watch(store, name)
     if again is not None and again.watch is not None:
         return Checked(name, check(again.watch, ()), is_renewed=True)
-    stored = _stored_watch(store, name)
+    stored = _kept_watch(store, name)
     found = watch_from_json(stored.text)
-    pages = list(newest_pages(store, stored.site, [one.page.url for one in found.bellwethers]))
-    checkup = check(found, pages, threshold)
+    urls = [one.page.url for one in found.bellwethers]
+    if fetched is None:
+        checkup = check(found, newest_pages(store, stored.site, urls), threshold)
+    else:
+        seen = fetched.seen.intersection(urls)
+        checkup = check(found, newest_pages(store, stored.site, seen), threshold, fetched.gone)
     checked = Checked(name, checkup)
     if not checked.is_telling:
         return Checked(name, replace(checkup, changes=()))
@@ -186,11 +199,20 @@ def _checked(store: Store, run: RunRecorder, name: str, threshold: float) -> Che
     return checked
 
 
-def _watch_of(store: Store, name: str) -> Watch:
-    return watch_from_json(_stored_watch(store, name).text)
+class SiteWatch(NamedTuple):
+    """What is watched of a wrapper's pages, and the site that they are kept under."""
+
+    site: str
+    watch: Watch
 
 
-def _stored_watch(store: Store, name: str) -> StoredWatch:
+def stored_watch(store: Store, name: str) -> SiteWatch:
+    """What is watched of the pages of a wrapper, which must be watched."""
+    kept = _kept_watch(store, name)
+    return SiteWatch(kept.site, watch_from_json(kept.text))
+
+
+def _kept_watch(store: Store, name: str) -> StoredWatch:
     found = store.watch(name)
     assert found is not None, name
     return found
@@ -237,7 +259,7 @@ def renew_watch(store: Store, name: str) -> Watched | None:
         return None
     stored = store.wrapper(name)
     of_site = pages_by_wrapper(store, stored.site)
-    return _watched(store, stored, of_site, len(_watch_of(store, name).bellwethers))
+    return _watched(store, stored, of_site, len(stored_watch(store, name).watch.bellwethers))
 
 
 def _is_watch_outdated(store: Store, name: str) -> bool:

@@ -1,6 +1,23 @@
 """Pages from the web: those of a list of addresses, or of a site from a start page on."""
 
 from siteloom.pages.crawl.addresses import checked_url, is_public
-from siteloom.pages.crawl.source import Crawl
+from siteloom.pages.crawl.journal import Journal
+from siteloom.pages.crawl.patterns import UrlPatterns, checked_pattern
+from siteloom.pages.crawl.progress import Done, Found, Links, Progress
+from siteloom.pages.crawl.source import NOT_MODIFIED, Crawl, Ended, check_extra
 
-__all__ = ["Crawl", "checked_url", "is_public"]
+__all__ = [
+    "NOT_MODIFIED",
+    "Crawl",
+    "Done",
+    "Ended",
+    "Found",
+    "Journal",
+    "Links",
+    "Progress",
+    "UrlPatterns",
+    "check_extra",
+    "checked_pattern",
+    "checked_url",
+    "is_public",
+]

@@ -12,7 +12,8 @@ from siteloom.pages.crawl.source import Crawl, Ended
 from siteloom.pages.crawl.spider import run_crawl
 
 if TYPE_CHECKING:
-    from siteloom.model import Failure, Page, Skipped
+    from siteloom.model import Failure, Page, Resource, Skipped
+    from siteloom.pages.crawl.progress import Done, Links
 
 
 def main() -> None:
@@ -23,7 +24,7 @@ def main() -> None:
     assert isinstance(crawl, Crawl)
     threading.Thread(target=_end_with_input, daemon=True).start()
 
-    def tell(what: Page | Failure | Skipped | Ended) -> None:
+    def tell(what: Page | Resource | Failure | Skipped | Links | Done | Ended) -> None:
         try:
             pickle.dump(what, output)
             output.flush()

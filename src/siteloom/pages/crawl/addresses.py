@@ -22,6 +22,7 @@ def checked_url(text: str) -> str:
         parts = urlsplit(url)
         host = parts.hostname or ""
         host.encode("idna")
+        url.encode()
         is_page = parts.scheme.lower() in ("http", "https") and host != "" and parts.port != 0
     except ValueError:  # an encoding error is one, too
         is_page = False

@@ -8,28 +8,32 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import urlsplit
 
+from protego import Protego
+from scrapy import Request, signals
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.downloadermiddlewares.redirect import MetaRefreshMiddleware, RedirectMiddleware
 from scrapy.downloadermiddlewares.retry import RetryMiddleware
-from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import CannotResolveHostError, DownloadCancelledError
+from scrapy.http.request import NO_CALLBACK
 
 from siteloom.pages.crawl.frontier import FOUND
-from siteloom.pages.crawl.problems import Problem, Refused, ignored_as
+from siteloom.pages.crawl.problems import Problem, Refused, host_problem, ignored_as, problem_of
 from siteloom.pages.crawl.resolving import resolver
 from siteloom.urls import site_of
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
     from siteloom.pages.crawl.spider import PageSpider
+
+CONDITIONS = ("If-None-Match", "If-Modified-Since")
+"""What makes a server answer that a page is as it was."""
 
 # More than any sound page takes; browsers take 20.
 MOST_REDIRECTS = 10
@@ -37,10 +41,17 @@ MOST_REDIRECTS = 10
 _SHORTEST_WAIT = 1.0
 LONGEST_WAIT = 60.0
 _HAS_ENOUGH = (429, 503)
+# How the rules of robots.txt call this program.
+_OWN_NAME = "Siteloom"
+# As much of robots.txt is read as Google reads; RFC 9309 asks for no less.
+_MOST_ROBOTS_BYTES = 512_000
 _WITHIN = (
-    "is within a private network: to allow this, set private = true under [crawl] in siteloom.toml, "
-    "or SITELOOM_CRAWL_PRIVATE=true, and start Siteloom again"
+    "is within a private network: to allow this, crawl with --private, or set private = true under [crawl] "
+    "in siteloom.toml, or SITELOOM_CRAWL_PRIVATE=true, and start Siteloom again"
 )
+
+SITEMAP = "siteloom_sitemap"
+"""Under which name a request tells that it is for a sitemap, and how many others led to it."""
 
 
 class Gate:
@@ -60,30 +71,98 @@ class Gate:
         if not isinstance(resolver(), self._crawler.settings["TWISTED_DNS_RESOLVER"]):
             raise TypeError("any address could be reached")
         site = site_of(request.url)
-        if FOUND in request.meta and request.meta[FOUND].clicks > 0 and site not in spider.sites:
+        is_of_link = FOUND in request.meta and request.meta[FOUND].clicks > 0
+        if (is_of_link or SITEMAP in request.meta) and site not in spider.sites:
             raise Refused(Problem("redirected to another site", is_expected=True))
+        if is_of_link and spider.patterns.excludes(request.url):
+            raise Refused(Problem("redirected to what is excluded", is_expected=True))
         request.meta["download_slot"] = site
 
 
-class Robots(RobotsTxtMiddleware):
-    """Obeys robots.txt.
+class _Rules(NamedTuple):
+    """What a host wants: the rules of its robots.txt, or why it is left alone."""
 
-    Requests to a host are looked at one by one: of several that wait for its robots.txt at the same time,
-    Scrapy 2.19 lets all but two through without a look.
+    rules: Protego
+    problem: Problem | None = None
+
+
+class Robots:
+    """Obeys robots.txt as RFC 9309 has it: a host that has none allows all, one that cannot say so nothing.
+
+    Scrapy's own would take a page that says "not found" for rules, and a host that is out of order for one
+    that allows all; and of several requests that wait for its robots.txt at the same time, Scrapy 2.19 lets
+    all but two through without a look.
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        super().__init__(crawler)
+        self._crawler = crawler
+        self._rules: dict[str, _Rules] = {}
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._delays: dict[str, float] = {}
+        # Later than what slows down for slow sites, which gets back to its own least delay.
+        crawler.signals.connect(self._keep_distance, signal=signals.response_downloaded)
 
-    async def process_request(self, request: Request) -> None:  # type: ignore[override]
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """As Scrapy makes it."""
+        return cls(crawler)
+
+    async def process_request(self, request: Request) -> None:
         """Refuse what the host does not want to be fetched."""
         if request.meta.get("dont_obey_robotstxt"):  # it is robots.txt
             return
-        forbidden = Refused(Problem("forbidden by robots.txt", is_expected=True))
-        async with self._turns[urlsplit(request.url).netloc]:
-            with ignored_as(forbidden):
-                await super().process_request(request)
+        parts = urlsplit(request.url)
+        origin = f"{parts.scheme}://{parts.netloc}"
+        async with self._turns[origin]:
+            if origin not in self._rules:
+                self._rules[origin] = await self._ask(origin)
+                self._note(origin, request)
+        rules, problem = self._rules[origin]
+        if problem is not None:
+            raise Refused(problem)
+        if not rules.can_fetch(request.url, _OWN_NAME):
+            raise Refused(Problem("forbidden by robots.txt", is_expected=True))
+
+    async def _ask(self, origin: str) -> _Rules:
+        request = Request(f"{origin}/robots.txt", NO_CALLBACK, meta={"dont_obey_robotstxt": True})
+        assert self._crawler.engine is not None
+        nothing = Protego.parse("")
+        try:
+            response = await self._crawler.engine.download_async(request)
+        except Exception as error:  # noqa: BLE001 - whatever it is, there is no robots.txt
+            problem = problem_of(error, self._crawler.settings.getint("DOWNLOAD_MAXSIZE"))
+            if problem == _too_many_redirects().problem:  # which RFC 9309 takes for none
+                return _Rules(nothing)
+            return _Rules(nothing, host_problem(error, problem) or _no_rules(problem))
+        if response.status == 200:
+            text = response.body[:_MOST_ROBOTS_BYTES].decode("utf-8-sig", "ignore")
+            return _Rules(Protego.parse(text))
+        if 400 <= response.status < 500 and response.status not in _HAS_ENOUGH:
+            return _Rules(nothing)
+        return _Rules(nothing, _no_rules(Problem(f"status {response.status}")))
+
+    def _note(self, origin: str, request: Request) -> None:
+        """What a host says besides: how long to wait between requests, and where its sitemaps are."""
+        rules, problem = self._rules[origin]
+        if problem is None:
+            asked = rules.crawl_delay(_OWN_NAME) or 0.0
+            slot = request.meta["download_slot"]
+            self._delays[slot] = max(self._delays.get(slot, 0.0), min(asked, LONGEST_WAIT))
+            self._keep_distance(request)
+            cast("PageSpider", self._crawler.spider).look_for_sitemaps(origin, rules.sitemaps, request)
+
+    def _keep_distance(self, request: Request) -> None:
+        """Wait between requests as long as a host has asked for, if that is not too long."""
+        assert self._crawler.engine is not None
+        key = request.meta.get("download_slot", "")
+        slot = self._crawler.engine.downloader.slots.get(key)
+        if slot is not None:
+            slot.delay = max(slot.delay, self._delays.get(key, 0.0))
+
+
+def _no_rules(problem: Problem) -> Problem:
+    why = "; ".join(filter(None, problem[:2]))
+    return Problem("robots.txt cannot be read", f"{why}; so nothing of its host is fetched", is_expected=True)
 
 
 class Redirects(RedirectMiddleware):
@@ -92,7 +171,7 @@ class Redirects(RedirectMiddleware):
     def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
         """Follow it, but not for ever."""
         with ignored_as(_too_many_redirects()):
-            return super().process_response(request, response)
+            return unconditional(super().process_response(request, response))
 
 
 class Doors(MetaRefreshMiddleware):
@@ -101,7 +180,15 @@ class Doors(MetaRefreshMiddleware):
     def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
         """Follow it, but not for ever."""
         with ignored_as(_too_many_redirects()):
-            return super().process_response(request, response)
+            return unconditional(super().process_response(request, response))
+
+
+def unconditional(answer: Request | Response) -> Request | Response:
+    """The same; a request to another address without what only the first one knows its page by."""
+    if isinstance(answer, Request):
+        for name in CONDITIONS:
+            answer.headers.pop(name, None)
+    return answer
 
 
 def _too_many_redirects() -> Refused:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+_BAD_CERTIFICATE = "bad certificate"
+
+
 class Problem(NamedTuple):
     """Why there is no page; `is_expected` where a link leads to what no one wants or may have."""
 
@@ -43,6 +46,12 @@ def ignored_as(problem: Exception) -> Iterator[None]:
         raise problem from error
 
 
+def host_problem(error: BaseException, problem: Problem) -> Problem | None:
+    """The problem, if it is one that any other page of the same host has, too."""
+    is_of_host = isinstance(error, Refused | CannotResolveHostError | DownloadConnectionRefusedError)
+    return problem if is_of_host or problem.reason == _BAD_CERTIFICATE else None
+
+
 def problem_of(error: BaseException | None, limit: int) -> Problem:
     """What an error means; `limit` is how many bytes are taken at most."""
     match error:
@@ -58,5 +67,7 @@ def problem_of(error: BaseException | None, limit: int) -> Problem:
             return Problem("unknown host", str(error))
         case DownloadConnectionRefusedError():
             return Problem("connection refused")
+        case _ if "certificate verify failed" in str(error):
+            return Problem(_BAD_CERTIFICATE, "the host cannot prove that it is who it says")
         case _:
             return Problem("connection failed", f"{type(error).__name__}: {error}")

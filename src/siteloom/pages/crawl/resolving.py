@@ -19,7 +19,7 @@ class AnyAddresses(GAIResolver):
     """Finds the addresses of hosts as the system does."""
 
     def __init__(self, reactor: Any) -> None:
-        super().__init__(reactor, getaddrinfo=self._addresses)  # type: ignore[arg-type]
+        super().__init__(reactor, getaddrinfo=self.addresses)  # type: ignore[arg-type]
         self._installed_on = reactor
         self.refused: set[str] = set()
         """Hosts that have addresses, of which none may be connected to."""
@@ -33,7 +33,8 @@ class AnyAddresses(GAIResolver):
         """Take the place of what found addresses before."""
         self._installed_on.installNameResolver(self)
 
-    def _addresses(self, host: Any, port: Any, *rest: Any) -> list[Any]:
+    def addresses(self, host: Any, port: Any, *rest: Any) -> list[Any]:
+        """The addresses of a host that may be connected to, as `socket.getaddrinfo` gives them."""
         try:
             return list(socket.getaddrinfo(host, port, *rest))
         except UnicodeError as error:  # a name that no host can have
@@ -47,8 +48,9 @@ class PublicAddresses(AnyAddresses):
     written as an address, and behind redirects.
     """
 
-    def _addresses(self, host: Any, port: Any, *rest: Any) -> list[Any]:
-        found = super()._addresses(host, port, *rest)
+    def addresses(self, host: Any, port: Any, *rest: Any) -> list[Any]:
+        """Those of them that are public."""
+        found = super().addresses(host, port, *rest)
         public = [one for one in found if is_public(one[4][0])]
         if found and not public:
             self.refused.add(host.lower())

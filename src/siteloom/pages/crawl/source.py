@@ -9,27 +9,44 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.config import CrawlSettings, PagesSettings
-from siteloom.errors import MissingExtra
+from siteloom.errors import MissingExtra, SiteloomError
 from siteloom.model import Failure
+from siteloom.pages.crawl.patterns import UrlPatterns
+from siteloom.pages.crawl.progress import Done, Links, Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
 
-    from siteloom.model import Page, Skipped
+    from siteloom.model import Page, Resource, Skipped, Validators
+
+NOT_MODIFIED = "not modified"
+"""Why a page is skipped that is as it was."""
 
 _PROGRAM = "siteloom.pages.crawl"
 
 
+def check_extra(*, renders: bool = False) -> None:
+    """Raise a MissingExtra if what fetches pages is not installed, or what opens them in a browser."""
+    if find_spec("scrapy") is None:
+        raise MissingExtra("Fetching pages from the web", "crawl")
+    if renders and find_spec("playwright") is None:
+        raise MissingExtra("Opening pages in Chromium", "render")
+
+
 class Ended(NamedTuple):
-    """The last thing that the process says; `problem` is why it could not go on, if that is so."""
+    """The last thing that the process says; `problem` is why it could not go on, if that is so.
+
+    `error` is one that the user can do something about.
+    """
 
     problem: str = ""
+    error: SiteloomError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +54,15 @@ class Crawl:
     """Pages of the web: at most `most_pages`, beginning with the URLs.
 
     With `follows`, links on these pages are followed within the sites that they are on, in such an order
-    that URLs of all shapes get their share.
+    that URLs of all shapes get their share; `with_sitemaps`, also to what sitemaps of their hosts list. Of
+    what is found, the patterns say what is kept, and what is not even fetched. A crawl that only looks ahead
+    fetches nothing but the URLs and the sitemaps. `progress` is what an earlier part of it has done.
+
+    With `validators` for a URL, its page is only sent if it is another than they were said of; else it is
+    `Skipped` as `NOT_MODIFIED`. If `as_asked`, pages have the URLs that were asked for, wherever these lead.
+
+    If it `renders`, pages are what their scripts have made of them in Chromium. `with_requisites`, the
+    stylesheets of pages are fetched too, wherever they are.
     """
 
     urls: tuple[str, ...]
@@ -45,11 +70,26 @@ class Crawl:
     follows: bool = False
     settings: CrawlSettings = CrawlSettings()
     pages: PagesSettings = PagesSettings()
+    validators: Mapping[str, Validators] = field(default_factory=dict)
+    as_asked: bool = False
+    renders: bool = False
+    with_requisites: bool = False
+    patterns: UrlPatterns = UrlPatterns()
+    with_sitemaps: bool = False
+    looks_ahead: bool = False
+    progress: Progress = Progress()
 
-    def read(self) -> Iterator[Page | Failure | Skipped]:
+    def read(self) -> Iterator[Page | Resource | Failure | Skipped]:
         """The pages as they come; closing this ends the process that fetches them."""
-        if find_spec("scrapy") is None:
-            raise MissingExtra("Fetching pages from the web", "crawl")
+        with closing(self.events()) as events:
+            yield from (event for event in events if not isinstance(event, Links | Done | Ended))
+
+    def events(self) -> Generator[Page | Resource | Failure | Skipped | Links | Done | Ended]:
+        """The same, and how far it has come: a page, then its links, then that it is done.
+
+        The last is that the crawl has ended, unless it had to end early.
+        """
+        check_extra(renders=self.renders)
         process = subprocess.Popen(  # noqa: S603 - our own
             [sys.executable, "-P", "-W", "ignore", "-m", _PROGRAM],
             stdin=subprocess.PIPE,
@@ -63,8 +103,9 @@ class Crawl:
             process.stdin.flush()
             while not isinstance(item := pickle.load(process.stdout), Ended):  # noqa: S301 - our own
                 yield item
-            if item.problem:
-                yield Failure(self.urls[0], "fetching failed", item.problem)
+            if item.error is not None:
+                raise item.error
+            yield Failure(self.urls[0], "fetching failed", item.problem) if item.problem else item
         except (EOFError, BrokenPipeError, pickle.UnpicklingError):
             yield Failure(
                 self.urls[0], "process lost", f"what fetches pages ended with status {process.wait()}"

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import codecs
 from collections import deque
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.message import Message
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urldefrag, urlsplit
+from urllib.parse import urldefrag
 
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
@@ -26,11 +27,15 @@ from scrapy.exceptions import DownloadFailedError, ResponseDataLossError, StopDo
 from scrapy.http import TextResponse
 from scrapy.linkextractors import LinkExtractor
 
-from siteloom.model import Failure, Page, Skipped
-from siteloom.pages.crawl.frontier import FOUND, Found, Frontier
+from siteloom.errors import SiteloomError, UsageError
+from siteloom.model import Failure, Page, Resource, Skipped, Validators
+from siteloom.pages.crawl.addresses import checked_url
+from siteloom.pages.crawl.frontier import FOUND, Frontier
 from siteloom.pages.crawl.middlewares import (
+    CONDITIONS,
     LONGEST_WAIT,
     MOST_REDIRECTS,
+    SITEMAP,
     Doors,
     Gate,
     Patience,
@@ -39,12 +44,24 @@ from siteloom.pages.crawl.middlewares import (
     Unpacking,
 )
 from siteloom.pages.crawl.problems import problem_of
+from siteloom.pages.crawl.progress import Done, Found, Links
+from siteloom.pages.crawl.requisites import (
+    DEEPEST_IMPORT,
+    LARGEST_STYLESHEET,
+    MOST_STYLESHEETS,
+    REQUISITE,
+    STYLESHEET,
+    imports_of,
+    stylesheets_of,
+)
 from siteloom.pages.crawl.resolving import AnyAddresses, PublicAddresses
+from siteloom.pages.crawl.sitemaps import DEEPEST, MOST_BYTES, MOST_SITEMAPS, read_sitemap
+from siteloom.pages.crawl.source import NOT_MODIFIED, Ended
 from siteloom.pages.warc import HTML_TYPES
 from siteloom.urls import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -53,13 +70,26 @@ if TYPE_CHECKING:
 
     from siteloom.pages.crawl.source import Crawl
 
+    Event = Page | Resource | Failure | Skipped | Links | Done | Ended
+
 # A page that goes on to another after so many seconds is a door to it; after more, it only renews itself.
 _DOOR_SECONDS = 5
+# Those of usual servers have less than 100 characters.
+_LONGEST_VALIDATOR = 1_000
+# Where lists say in their head what their next page is.
+_NEXT_PAGE = "//link[contains(concat(' ', normalize-space(@rel), ' '), ' next ')]/@href"
 # Of several sites, as many as Scrapy fetches at once by default.
 _AT_ONCE = 16
+# Of one site, the next is ready when one has come; what is taken later is chosen knowing more.
+_OF_ONE_SITE = 2
+# So many addresses are listed by a crawl that only looks ahead: as many as fit into memory with ease.
+_MOST_LISTED = 1_000_000
+
+WALKED = "only walked for its links"
+"""Why a page is skipped that is not one of those to keep."""
 
 
-def run_crawl(crawl: Crawl, tell: Callable[[Page | Failure | Skipped], None]) -> None:
+def run_crawl(crawl: Crawl, tell: Callable[[Event], None]) -> None:
     """Fetch all pages of a crawl and tell of each; once in a process, in its main thread."""
     process = CrawlerProcess(_scrapy_settings(crawl))
     problems: list[TwistedFailure] = []
@@ -74,11 +104,9 @@ def _scrapy_settings(crawl: Crawl) -> dict[str, Any]:
     contact = f" (+{settings.contact})" if settings.contact else ""
     return {
         "USER_AGENT": f"Siteloom/{version('siteloom')}{contact}",
-        "ROBOTSTXT_OBEY": True,
-        "ROBOTSTXT_USER_AGENT": "Siteloom",
         "DOWNLOAD_DELAY": settings.delay,
         "DOWNLOAD_DELAY_JITTER": 0,
-        "CONCURRENT_REQUESTS": _AT_ONCE,
+        "CONCURRENT_REQUESTS": _AT_ONCE if len({site_of(url) for url in crawl.urls}) > 1 else _OF_ONE_SITE,
         "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
         "AUTOTHROTTLE_ENABLED": True,  # slows down for slow sites, and gets back to speed after `Patience`
         "AUTOTHROTTLE_START_DELAY": settings.delay,
@@ -86,6 +114,7 @@ def _scrapy_settings(crawl: Crawl) -> dict[str, Any]:
         "DOWNLOAD_TIMEOUT": settings.timeout,
         "DOWNLOAD_MAXSIZE": crawl.pages.max_bytes,
         "DOWNLOAD_WARNSIZE": 0,
+        "DOWNLOAD_VERIFY_CERTIFICATES": True,
         # What was too slow or not there will be so again; a connection that broke may not.
         "RETRY_EXCEPTIONS": [DownloadFailedError, ResponseDataLossError],
         "REDIRECT_MAX_TIMES": MOST_REDIRECTS,
@@ -101,6 +130,7 @@ def _scrapy_settings(crawl: Crawl) -> dict[str, Any]:
             Robots: 100,
             RetryMiddleware: None,
             Patience: 550,
+            **_rendering(crawl),
             # Each where the one stands that it is made of.
             MetaRefreshMiddleware: None,
             Doors: 580,
@@ -114,23 +144,54 @@ def _scrapy_settings(crawl: Crawl) -> dict[str, Any]:
     }
 
 
+def _rendering(crawl: Crawl) -> dict[Any, int]:
+    """What opens pages in a browser, once they are where redirects lead to, and unpacked."""
+    if not crawl.renders:
+        return {}
+    from siteloom.pages.crawl.rendering import Rendering  # noqa: PLC0415 - an extra of its own
+
+    return {Rendering: 540}
+
+
 class PageSpider(Spider):
     """Gives pages, and what became of all else, to `tell`."""
 
     name = "siteloom"
 
-    def __init__(self, crawl: Crawl, tell: Callable[[Page | Failure | Skipped], None]) -> None:
+    def __init__(self, crawl: Crawl, tell: Callable[[Event], None]) -> None:
         super().__init__()
-        self.frontier = Frontier(crawl.most_pages)
+        self.frontier = Frontier(
+            crawl.most_pages,
+            crawl.patterns,
+            most_known=_MOST_LISTED if crawl.looks_ahead else None,
+            is_only_asked=crawl.looks_ahead,
+        )
         self.sites = {site_of(url) for url in crawl.urls}
         """The sites that links are followed on: those that were asked for, and where these led to."""
+        self.patterns = crawl.patterns
         self._follows = crawl.follows
+        self._validators = crawl.validators
+        self._as_asked = crawl.as_asked
+        self._stylesheets: set[str] | None = set() if crawl.with_requisites else None
         self._limit = crawl.pages.max_bytes
         self._tell = tell
         self._fetched: set[str] = set()
         self._links = LinkExtractor()
-        for url in crawl.urls:
-            self.frontier.add(url, 0)
+        self._with_sitemaps = crawl.with_sitemaps
+        self._sitemaps: set[str] = set()
+        self._take_up(crawl)
+
+    def _take_up(self, crawl: Crawl) -> None:
+        """Begin, or go on where an earlier part of the crawl was."""
+        self.frontier.take_up(crawl.progress)
+        asked = (Found(url, 0) for url in crawl.urls)
+        self._know(tuple(found for found in asked if self.frontier.add(found)))
+        starts = {found.url for found in crawl.progress.found if found.clicks == 0}
+        for url, at, _ in crawl.progress.done:
+            if at:
+                self._fetched.add(at)
+                if url in starts:
+                    self.sites.add(site_of(at))
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -141,29 +202,41 @@ class PageSpider(Spider):
 
     def begin_body(self, headers: Headers, request: Request) -> None:
         """Do not load what is no page."""
-        if FOUND in request.meta and _content_type(headers).media_type not in HTML_TYPES:
+        media_type = _content_type(headers).media_type
+        if FOUND in request.meta and media_type not in HTML_TYPES:
+            raise StopDownload(fail=False)
+        if REQUISITE in request.meta and media_type != STYLESHEET:
             raise StopDownload(fail=False)
 
     def arrived(self, response: Response) -> None:
         """Tell of what a server answered."""
         assert response.request is not None
         found: Found = response.request.meta[FOUND]
-        is_page = False
+        at = ""
+        is_kept = False
         try:
             item = self._item(response, found)
-            is_page = isinstance(item, Page)
-            self._tell(item)
-            if is_page and self._follows:
+            if isinstance(item, Page):
+                at = item.url
+                is_kept = self.patterns.keeps(at)
+                self._tell(item if is_kept else Skipped(found.url, WALKED))
+                if is_kept:
+                    self._ask_for_stylesheets(stylesheets_of(response))
+            else:
+                self._tell(item)
+            if at and self._follows:
                 if found.clicks == 0:  # else it is on one of them
                     self.sites.add(site_of(response.url))
-                self._follow(response, found.clicks + 1)
+                self._know(self.frontier.add_links(self._links_of(response), found))
         finally:
-            self.frontier.ended(is_page=is_page)
+            self._end(Done(found.url, at, is_kept))
 
     def failed(self, failure: TwistedFailure) -> None:
         """Tell why there is no answer."""
         request: Request = failure.request  # type: ignore[attr-defined]
         found: Found = request.meta[FOUND]
+        if isinstance(failure.value, SiteloomError):  # it is the same for all pages
+            self._tell(Ended(error=failure.value))
         problem = problem_of(failure.value, self._limit)
         try:
             if problem.is_expected and found.clicks > 0:
@@ -173,11 +246,84 @@ class PageSpider(Spider):
                 details = [problem.detail, f"redirected to {request.url}" if is_moved else ""]
                 self._tell(Failure(found.url, problem.reason, "; ".join(filter(None, details))))
         finally:
-            self.frontier.ended(is_page=False)
+            self._end(Done(found.url, "", is_kept=False))
+
+    def look_for_sitemaps(self, origin: str, urls: Iterable[str], request: Request) -> None:
+        """Fetch the sitemaps of a host that was asked for, or that one which was asked for led to."""
+        is_asked = FOUND in request.meta and request.meta[FOUND].clicks == 0
+        if self._follows and self._with_sitemaps and (is_asked or SITEMAP in request.meta):
+            self.sites.add(site_of(origin))
+            self._ask_for_sitemaps([*urls, f"{origin}/sitemap.xml"], 1)
+
+    def sitemap_arrived(self, response: Response) -> None:
+        """Take in what a sitemap lists."""
+        listed = read_sitemap(response.body)
+        self._know(self.frontier.add_links(self._of_the_sites(listed.pages)))
+        depth: int = response.meta[SITEMAP]
+        if depth < DEEPEST:
+            self._ask_for_sitemaps(listed.sitemaps, depth + 1)
+
+    def sitemap_failed(self, _: TwistedFailure) -> None:
+        """Do without it: no one has promised that it is there."""
+
+    def _ask_for_sitemaps(self, urls: Iterable[str], depth: int) -> None:
+        assert self.crawler.engine is not None
+        for url in self._of_the_sites(urls):
+            if url not in self._sitemaps and len(self._sitemaps) < MOST_SITEMAPS:
+                self._sitemaps.add(url)
+                meta = {SITEMAP: depth, "download_maxsize": MOST_BYTES}
+                self.crawler.engine.crawl(
+                    Request(url, self.sitemap_arrived, errback=self.sitemap_failed, meta=meta)
+                )
+
+    def requisite_arrived(self, response: Response) -> None:
+        """Tell of a stylesheet, and fetch what it imports."""
+        url, depth = response.meta[REQUISITE]
+        media_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
+        if _content_type(response.headers).media_type != STYLESHEET:
+            self._tell(Skipped(url, f"not a stylesheet but {media_type or 'of unknown type'}"))
+            return
+        self._tell(Resource(url, response.body, media_type, datetime.now(UTC)))
+        if depth < DEEPEST_IMPORT and isinstance(response, TextResponse):
+            self._ask_for_stylesheets(imports_of(response.text, response.url), depth + 1)
+
+    def requisite_failed(self, failure: TwistedFailure) -> None:
+        """Do without it: the page is there."""
+        url, _ = failure.request.meta[REQUISITE]  # type: ignore[attr-defined]
+        self._tell(Skipped(url, f"stylesheet: {problem_of(failure.value, LARGEST_STYLESHEET).reason}"))
+
+    def _ask_for_stylesheets(self, urls: Iterable[str], depth: int = 0) -> None:
+        if self._stylesheets is None:
+            return
+        assert self.crawler.engine is not None
+        for url in urls:
+            if url not in self._stylesheets and len(self._stylesheets) < MOST_STYLESHEETS:
+                self._stylesheets.add(url)
+                meta = {REQUISITE: (url, depth), "download_maxsize": LARGEST_STYLESHEET}
+                self.crawler.engine.crawl(
+                    Request(url, self.requisite_arrived, errback=self.requisite_failed, meta=meta)
+                )
+
+    def _of_the_sites(self, urls: Iterable[str]) -> Iterator[str]:
+        for url in urls:
+            with suppress(UsageError):
+                address = urldefrag(checked_url(url)).url
+                if site_of(address) in self.sites:
+                    yield address
+
+    def _know(self, found: tuple[Found, ...]) -> None:
+        if found:
+            self._tell(Links(found))
+
+    def _end(self, done: Done) -> None:
+        self.frontier.ended(is_kept=done.is_kept)
+        self._tell(done)
 
     def _item(self, response: Response, found: Found) -> Page | Failure | Skipped:
         url = urldefrag(response.url).url
         media_type, charset = _content_type(response.headers)
+        if response.status == 304 and response.request is not None and _is_conditional(response.request):
+            return Skipped(found.url, NOT_MODIFIED)
         if response.status != 200:
             return Failure(found.url, f"status {response.status}")
         if media_type not in HTML_TYPES:
@@ -187,16 +333,26 @@ class PageSpider(Spider):
                 if found.clicks > 0
                 else Failure(found.url, "not HTML", f"it is {what}")
             )
+        if self._as_asked:
+            validators = _validators(response.headers) if url == urldefrag(found.url).url else None
+            return Page(found.url, response.body, datetime.now(UTC), charset, validators)
         if url in self._fetched:
             return Skipped(found.url, "redirected to a page that was fetched before")
         self._fetched.add(url)
-        return Page(url, response.body, datetime.now(UTC), charset)
+        return Page(url, response.body, datetime.now(UTC), charset, _validators(response.headers))
 
-    def _follow(self, response: Response, clicks: int) -> None:
+    def request(self, found: Found) -> Request:
+        """How to fetch what the frontier gave."""
+        known = self._validators.get(found.url, Validators())
+        conditions = {name: value for name, value in zip(CONDITIONS, known, strict=True) if value}
+        meta = {FOUND: found, "handle_httpstatus_list": [304] if conditions else []}
+        return Request(found.url, headers=conditions, callback=self.arrived, errback=self.failed, meta=meta)
+
+    def _links_of(self, response: Response) -> Iterator[str]:
         if isinstance(response, TextResponse):
-            for link in self._links.extract_links(response):
-                if urlsplit(link.url).scheme in ("http", "https") and site_of(link.url) in self.sites:
-                    self.frontier.add(urldefrag(link.url).url, clicks)
+            links = [link.url for link in self._links.extract_links(response)]
+            links += [response.urljoin(found.get()) for found in response.xpath(_NEXT_PAGE)]
+            yield from self._of_the_sites(links)
 
 
 class Schedule(BaseScheduler):
@@ -224,11 +380,21 @@ class Schedule(BaseScheduler):
         if self._again:
             return self._again.popleft()
         found = self._spider.frontier.next()
-        if found is None:
-            return None
-        return Request(
-            found.url, callback=self._spider.arrived, errback=self._spider.failed, meta={FOUND: found}
-        )
+        return None if found is None else self._spider.request(found)
+
+
+def _is_conditional(request: Request) -> bool:
+    return any(name in request.headers for name in CONDITIONS)
+
+
+def _validators(headers: Headers) -> Validators | None:
+    """What a server says to ask it by, unless it is such that it could not be said back."""
+    said = ((headers.get(name) or b"").decode("latin-1") for name in ("ETag", "Last-Modified"))
+    usable = [
+        text if text.isascii() and text.isprintable() and len(text) <= _LONGEST_VALIDATOR else ""
+        for text in said
+    ]
+    return Validators(*usable) if any(usable) else None
 
 
 class _ContentType(NamedTuple):

@@ -1,0 +1,79 @@
+"""The journal of a crawl: what it knows, on the disk, so that it can go on after it was stopped.
+
+Lines are only ever appended. A line is written when all that it tells of is safe in the store, so it may be
+lost, as the last one is when the power fails in the middle of it, and then some pages are fetched again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from siteloom.errors import StoreError
+from siteloom.pages.crawl.progress import Done, Found, Links, Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from siteloom.pages.crawl.source import Crawl
+
+FOLDER = "crawls"
+"""The folder of a workspace that the journals of its unfinished crawls are in."""
+
+
+class Journal(NamedTuple):
+    """The journal of one crawl, which is there as long as that is unfinished."""
+
+    file: Path
+
+    @classmethod
+    def of(cls, workspace: Path, crawl: Crawl, site: str | None) -> Journal:
+        """The journal of a crawl into a workspace: the same each time that the same is asked for.
+
+        How many pages are wanted, and how fast, may change from one time to the next.
+        """
+        asked = [crawl.urls, crawl.follows, crawl.patterns, crawl.with_sitemaps, crawl.renders, site]
+        digest = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
+        return cls(workspace / FOLDER / f"{digest}.jsonl")
+
+    def read(self) -> Progress:
+        """How far the crawl had come when it was stopped; nothing if it was not begun."""
+        found: list[Found] = []
+        done: list[Done] = []
+        try:
+            lines = self.file.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return Progress()
+        except OSError as error:
+            raise StoreError(f"{self.file} cannot be read: {error.strerror}.") from error
+        for line in lines:
+            try:
+                kind, values = json.loads(line)
+                if kind == "found":
+                    found.extend(Found(*one) for one in values)
+                else:
+                    done.append(Done(*values))
+            except (ValueError, TypeError):
+                continue  # torn: what it told of is found and fetched again
+        return Progress(tuple(found), tuple(done))
+
+    def append(self, events: Iterable[Links | Done]) -> None:
+        """Write down what is safe in the store by now."""
+        lines = [["found", event.found] if isinstance(event, Links) else ["done", event] for event in events]
+        # An own line break in front keeps a line that was torn before apart from these.
+        text = "".join("\n" + json.dumps(line, ensure_ascii=False) for line in lines)
+        try:
+            self.file.parent.mkdir(exist_ok=True)
+            with self.file.open("ab") as file:
+                file.write((text + "\n").encode("utf-8", "replace"))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise StoreError(f"{self.file} cannot be written: {error.strerror}.") from error
+
+    def remove(self) -> None:
+        """Forget the crawl: it has come to its end."""
+        self.file.unlink(missing_ok=True)

@@ -1,0 +1,58 @@
+"""What sitemaps list, whatever they are like."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from siteloom.pages.crawl import sitemaps
+from siteloom.pages.crawl.sitemaps import Listed, read_sitemap
+
+OPEN = b'<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
+URLS = OPEN + b"<url><loc> http://x.example/1?a=b&amp;c </loc><lastmod>2026-01-01</lastmod></url>"
+ONE = Listed(pages=("http://x.example/1?a=b&c",))
+
+
+@pytest.mark.parametrize(
+    ("body", "listed"),
+    [
+        (URLS + b"</urlset>", ONE),
+        (gzip.compress(URLS + b"</urlset>"), ONE),
+        (URLS + b"<url><lo", ONE),  # cut off
+        (b"\n" + URLS + b"</urlset>", ONE),
+        (
+            b"<sitemapindex><sitemap><loc>http://x.example/a.xml</loc></sitemap></sitemapindex>",
+            Listed(sitemaps=("http://x.example/a.xml",)),
+        ),
+        (
+            b"\xef\xbb\xbfhttp://x.example/1\r\nno address\nhttps://x.example/2",
+            Listed(("http://x.example/1", "https://x.example/2")),
+        ),
+        (b"<html><body><p>not found", Listed()),
+        (b"", Listed()),
+        (b"<", Listed()),
+        (b"\x1f\x8b\x08broken", Listed()),
+        (b"<urlset><url></url><url><loc/></url></urlset>", Listed()),
+        (
+            b'<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><urlset><url><loc>&a;</loc></url></urlset>',
+            Listed(),
+        ),
+    ],
+)
+def test_a_sitemap_gives_what_it_lists(body: bytes, listed: Listed) -> None:
+    assert read_sitemap(body) == listed
+
+
+def test_one_that_unpacks_to_ever_more_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sitemaps, "MOST_BYTES", len(URLS) + 1_000)
+    bomb = gzip.compress(URLS + b" " * 10_000_000)
+    assert len(bomb) < 20_000
+    assert read_sitemap(bomb) == ONE
+
+
+@given(st.binary(max_size=60) | st.binary(max_size=60).map(lambda some: URLS + some))
+def test_no_sitemap_raises(body: bytes) -> None:
+    read_sitemap(body)
