@@ -58,7 +58,7 @@ def test_sources_with_nothing_in_them(siteloom: Command) -> None:
 
 
 def test_a_page_that_is_still_on_the_web(siteloom: Command) -> None:
-    assert "save it first" in one_sentence(siteloom("ingest", "https://shop.example/"))
+    assert "siteloom crawl fetches pages" in one_sentence(siteloom("ingest", "https://shop.example/"))
 
 
 def test_a_second_demo_in_the_same_folder(siteloom: Command) -> None:

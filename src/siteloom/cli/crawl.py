@@ -1,0 +1,284 @@
+"""`siteloom crawl`: pages from the web."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from siteloom.cli.change_words import plural
+from siteloom.cli.ingested import (
+    FailuresOption,
+    SiteOption,
+    show_counts,
+    show_first,
+    tell_ingested,
+    write_failures,
+)
+from siteloom.cli.shell import Shell
+from siteloom.cli.sources import why_no_page
+from siteloom.errors import OutputError, SourceError, UsageError
+from siteloom.model import Failure, Page, Resource, Skipped
+from siteloom.output import Column, check_destination
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from siteloom.pages.crawl import Crawl
+
+NAME = "crawl"
+
+# As many shapes as fit on a screen; -o writes all.
+_SHAPES_SHOWN = 40
+_SHAPE_COLUMNS = (
+    Column("shape"),
+    Column("urls", "integer"),
+    Column("fetched", "integer"),
+    Column("kept", "flag"),
+    Column("example"),
+)
+
+
+def run(
+    shell: Shell,
+    urls: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="URL", help="Where to start: a page of each site, such as https://example.org/."
+        ),
+    ],
+    pages: Annotated[
+        int | None,
+        typer.Option("--pages", metavar="N", help="Fetch at most so many pages [crawl.most_pages, 200]."),
+    ] = None,
+    include: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--include",
+            metavar="PATTERN",
+            help="Keep only pages whose URL matches, such as '/products/*'; others are walked for their "
+            "links, and do not count. May be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--exclude",
+            metavar="PATTERN",
+            help="Fetch no page whose URL matches, such as '*/calendar/*'; may be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    delay: Annotated[
+        int | None,
+        typer.Option(
+            "--delay", metavar="S", help="Least seconds between two requests to a site [crawl.delay, 1]."
+        ),
+    ] = None,
+    sitemap: Annotated[
+        bool, typer.Option("--sitemap/--no-sitemap", help="Look for URLs in the sitemaps of the hosts, too.")
+    ] = True,
+    private: Annotated[
+        bool, typer.Option("--private", help="Allow addresses within private networks, this time.")
+    ] = False,
+    render: Annotated[
+        bool,
+        typer.Option("--render", help="Open each page in Chromium, and take what its scripts make of it."),
+    ] = False,
+    requisites: Annotated[
+        bool,
+        typer.Option("--requisites", help="Fetch the stylesheets of pages, too, for showing them later."),
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Fetch only the URLs, robots.txt and sitemaps, and list what is found by shape."
+        ),
+    ] = False,
+    site: SiteOption = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write the pages to an archive instead of the workspace: .warc, .warc.gz or .warc.zst; with "
+            "--dry-run, what is found: .jsonl, .csv, .parquet or -.",
+        ),
+    ] = None,
+    failures: FailuresOption = None,
+) -> None:
+    """Fetch pages from the web into the workspace.
+
+    Links and sitemaps are followed within the site of each URL, as robots.txt allows, in such an order that
+    URLs of all shapes get their share of the pages: a small crawl shows all templates of a site. In a
+    PATTERN, * stands for anything; one that begins with / is matched with the path and the query, any other
+    with the whole URL.
+
+    The workspace is made if it is not there. It is safe to stop this at any time: the same command goes on
+    where it was, and once it is finished, begins anew.
+    """
+    if failures:
+        check_destination(failures)
+    crawl = _crawl(shell, urls, pages, include or (), exclude or (), delay, sitemap, private)
+    crawl = replace(crawl, renders=render, with_requisites=requisites)
+    if dry_run:
+        if output is not None:
+            check_destination(output)
+        _look_ahead(shell, crawl, output, failures)
+    elif output is not None:
+        if site is not None:
+            raise UsageError(
+                "--site is for pages in the workspace, and -o writes them to a file: leave one out."
+            )
+        _crawl_to_file(shell, crawl, Path(output), failures)
+    else:
+        _crawl_to_workspace(shell, crawl, site, failures)
+
+
+def _crawl(
+    shell: Shell,
+    urls: Sequence[str],
+    pages: int | None,
+    include: Sequence[str],
+    exclude: Sequence[str],
+    delay: int | None,
+    with_sitemaps: bool,
+    private: bool,
+) -> Crawl:
+    from siteloom.pages.crawl import Crawl, UrlPatterns, checked_pattern, checked_url
+
+    for url in urls:
+        if "://" not in url and Path(url).exists():
+            raise UsageError(f"{url} is a file or folder: siteloom ingest reads those, crawl takes URLs.")
+    starts = tuple(dict.fromkeys(map(checked_url, urls)))
+    if pages is not None and pages < len(starts):
+        raise UsageError(f"--pages must be at least {len(starts)}, as many as there are URLs, not {pages}.")
+    if delay is not None and delay < 0:
+        raise UsageError(f"--delay is a number of seconds from 0 on, not {delay}.")
+    settings = shell.settings.crawl
+    settings = replace(
+        settings,
+        delay=settings.delay if delay is None else delay,
+        private=settings.private or private,
+    )
+    patterns = UrlPatterns(tuple(map(checked_pattern, include)), tuple(map(checked_pattern, exclude)))
+    return Crawl(
+        starts,
+        pages or max(len(starts), settings.most_pages),
+        follows=True,
+        settings=settings,
+        pages=shell.settings.pages,
+        patterns=patterns,
+        with_sitemaps=with_sitemaps,
+    )
+
+
+def _crawl_to_workspace(shell: Shell, crawl: Crawl, site: str | None, failures: str | None) -> None:
+    from siteloom.crawling import crawl_into, journal_file, taken_up
+    from siteloom.pages.crawl import check_extra
+
+    check_extra(renders=crawl.renders)  # before there is a workspace without a page
+    with shell.store(create=True) as store:
+        crawl = taken_up(store, crawl, site)
+        done = crawl.progress.pages
+        if crawl.progress.done:
+            left = len(crawl.progress.found) - len(crawl.progress.done)
+            shell.say(
+                f"The same crawl was stopped after {plural(done, 'page')}: going on from there, "
+                f"with {left:,} known URLs left. To begin anew, remove {journal_file(store, crawl, site)}."
+            )
+        with shell.measuring("Fetching", crawl.most_pages, done) as advance:
+            report, is_finished = crawl_into(
+                store,
+                crawl,
+                site=site,
+                jobs=shell.settings.run.jobs,
+                on_item=lambda item: advance(1) if isinstance(item, Page) else None,
+            )
+        tell_ingested(shell, store, report, failures)
+    _check_any(report.kept + done, report.failures, report.skipped)
+    if not is_finished:
+        raise SourceError("The crawl ended early, as shown above: the same command goes on where it was.")
+
+
+def _crawl_to_file(shell: Shell, crawl: Crawl, file: Path, failures: str | None) -> None:
+    from siteloom.pages.crawl import check_extra
+    from siteloom.pages.warc_writing import open_warc
+
+    check_extra(renders=crawl.renders)  # before there is a file without a page
+    if file.exists():
+        raise OutputError(f"{file} is there already: remove it, or name another file.")
+    failed: list[Failure] = []
+    skipped: Counter[str] = Counter()
+    count = 0
+    with shell.measuring("Fetching", crawl.most_pages) as advance, open_warc(file) as warc:
+        for item in crawl.read():
+            match item:
+                case Page():
+                    warc.write_page(item)
+                    count += 1
+                    advance(1)
+                case Resource():
+                    warc.write_resource(item)
+                case Failure():
+                    failed.append(item)
+                case Skipped():
+                    skipped[item.reason] += 1
+    if not count:
+        file.unlink()
+    write_failures(shell, failures, failed)
+    by_reason = Counter(one.reason for one in failed)
+    show_counts(shell, f"Written to {file}", [("pages", count)], by_reason, skipped)
+    if failed:
+        show_first(shell, failed)
+    _check_any(count, by_reason, skipped)
+
+
+def _look_ahead(shell: Shell, crawl: Crawl, output: str | None, failures: str | None) -> None:
+    from siteloom.crawling import look_ahead
+
+    found = look_ahead(crawl)
+    write_failures(shell, failures, found.failures)
+    rows = [
+        {
+            "shape": one.shape,
+            "urls": one.urls,
+            "fetched": one.fetched,
+            "kept": one.is_kept,
+            "example": one.example,
+        }
+        for one in found.shapes
+    ]
+    if output is not None:
+        shell.write(output, _SHAPE_COLUMNS, rows)
+    else:
+        _show_shapes(shell, crawl, rows)
+    if found.failures:
+        show_first(shell, found.failures)
+    _check_any(len(crawl.urls) - len(found.failures), {one.reason: 1 for one in found.failures}, {})
+
+
+def _show_shapes(shell: Shell, crawl: Crawl, rows: Sequence[dict[str, object]]) -> None:
+    names = [column.name for column in _SHAPE_COLUMNS if column.name != "kept" or crawl.patterns.include]
+    shell.show(
+        f"URLs found by shape, and how many of {crawl.most_pages:,} pages would be of each",
+        names,
+        [[row[name] for name in names] for row in rows[:_SHAPES_SHOWN]],
+    )
+    if len(rows) > _SHAPES_SHOWN:
+        shell.say(f"{len(rows) - _SHAPES_SHOWN:,} more shapes are left out: -o FILE writes all.")
+    shell.say(
+        "Only the start pages, robots.txt and sitemaps were fetched, and nothing is kept: "
+        "further pages will lead to more URLs."
+    )
+
+
+def _check_any(pages: int, failures: Mapping[str, int], skipped: Mapping[str, int]) -> None:
+    if not pages:
+        why = why_no_page(failed=bool(failures), skipped=sum(skipped.values()))
+        raise SourceError(f"No page could be fetched: {why}.")

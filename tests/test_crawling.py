@@ -1,0 +1,105 @@
+"""A crawl shares its workspace with others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+
+import pytest
+
+from siteloom.config import StoreSettings
+from siteloom.crawling import crawl_into, taken_up
+from siteloom.errors import StoreBusy
+from siteloom.model import Failure, Page
+from siteloom.pages import SourceItem
+from siteloom.pages.crawl import Crawl, Found, Journal, Links, source
+from siteloom.pipeline import ingest
+from siteloom.store import Store, open_store
+from siteloom.store import writer as store_writer
+
+from .store.helpers import Items, newest, page, put
+
+
+@dataclass(frozen=True)
+class Interleaved(Items):
+    """A source between whose pages another writer puts the same and others into the store."""
+
+    other: Store
+
+    def read(self) -> Iterator[SourceItem]:
+        for item in self.items:
+            yield item
+            if isinstance(item, Page):
+                put(self.other, item, page(item.url + "/other"))
+
+
+def test_others_can_write_while_pages_are_waited_for(
+    store: Store, store_settings: StoreSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_writer, "_PAGES_OF_A_BLOCK", 3)
+    failure = Failure("http://a.example/gone", "status 404")
+    items: list[SourceItem] = [*(page(f"http://a.example/{number}") for number in range(7)), failure]
+    committed: list[int] = []
+    with closing(open_store(store_settings)) as other:
+
+        def count() -> None:
+            kept = sum(url.count("/") == 3 for url in newest(other))
+            committed.append(kept)
+
+        report = ingest(store, [Interleaved(items, other)], on_commit=count)
+    assert report.kept == 7
+    assert len(newest(store)) == 14
+    assert committed == [3, 6, 7]
+    (run,) = [run for run in store.runs(20) if run.verb == "crawl"]
+    assert run.status == "done"
+    assert list(store.failures(run.id)) == [failure]
+
+
+@dataclass(frozen=True)
+class Meanwhile(Items):
+    """A source that another process writes during, but for its end."""
+
+    other: Store
+
+    def read(self) -> Iterator[SourceItem]:
+        with self.other.recording("cluster", {}):
+            yield from self.items
+
+
+def test_while_another_writes_pages_go_on_coming(
+    store: Store, store_settings: StoreSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_writer, "_PAGES_OF_A_BLOCK", 3)
+    items = [page(f"http://a.example/{number}") for number in range(5)]
+    commits = []
+    with closing(open_store(store_settings)) as other:
+        source = Meanwhile(items, other)
+        report = ingest(store, [source], on_commit=lambda: commits.append(len(newest(other))))
+    assert commits == [5]
+    assert report.new == 5
+
+
+def test_a_crawl_that_ends_early_is_not_finished(
+    store: Store, store_settings: StoreSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "_PROGRAM", "no.such.program")
+    crawl = Crawl(("http://a.example/",), 5, follows=True)
+    journal = Journal.of(store.folder, crawl, None)
+    before = Links((Found("http://a.example/", 0), Found("http://a.example/1", 1)))
+    journal.append([before])
+    crawl = taken_up(store, crawl)
+    assert crawl.progress.found == before.found
+    report = crawl_into(store, crawl)
+    assert not report.is_finished
+    assert report.ingested.failures == {"process lost": 1}
+    assert journal.read() == crawl.progress
+
+
+def test_one_crawl_at_a_time(store: Store, store_settings: StoreSettings) -> None:
+    with (
+        closing(open_store(store_settings)) as other,
+        store.collecting({}, 1, lambda: None),
+        pytest.raises(StoreBusy, match=r"Another crawl \(process \d+\)"),
+    ):
+        ingest(other, [Items([page("http://a.example/1")])], on_commit=lambda: None)
