@@ -12,6 +12,7 @@ from evals import (
     changed_sites,
     clustering,
     discovery,
+    exports,
     floors,
     learning,
     lifetime,
@@ -36,6 +37,7 @@ _EVALUATIONS = {
     "redundancy": redundancy.figures,
     "discovery": discovery.figures,
     "search": search.figures,
+    "exports": exports.figures,
     "text": text.figures,
 }
 

@@ -244,7 +244,7 @@ def test_a_wrapper_of_another_parser_is_told_in_a_sentence(place: Path) -> None:
         (("few.jsonl", *FOOD, "--failures", "./few.jsonl"), 2, "few.jsonl would be overwritten"),
         (("f*.jsonl", *FOOD, "-o", "few.jsonl"), 2, "few.jsonl would be overwritten"),
         (("@few.csv", *FOOD, "-o", "few.csv"), 2, "@few.csv would be overwritten"),
-        (("none*.warc", *FOOD), 1, "No WARC, Parquet or JSON Lines file matches none*.warc"),
+        (("none*.warc", *FOOD), 1, "No WARC, WACZ, Parquet or JSON Lines file matches none*.warc"),
         (("few.jsonl", *FOOD, "-o", "a.txt"), 2, "Cannot tell the format of a.txt"),
         (("few.jsonl", *FOOD, "-o", "none/a.csv"), 1, "There is no folder none"),
         (("few.jsonl", *FOOD, "-o", "mysql://host/x"), 2, "Siteloom cannot write to mysql://"),

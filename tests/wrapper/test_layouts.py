@@ -280,7 +280,7 @@ def test_only_a_single_layout_can_be_a_stylesheet() -> None:
         NEWEST.to_xslt()
     assert str(caught.value) == (
         "Which of several layouts a page has cannot be said in XSLT 1.0: "
-        "render each of the wrapper's layouts by itself."
+        "export it as xpath-json, scrapy or web-poet."
     )
     for layout, label in zip(NEWEST.layouts, ("Tel.", "Phone:", "Call:"), strict=True):
         assert f"'{label}'" in layout.to_xslt()

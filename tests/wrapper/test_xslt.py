@@ -318,14 +318,43 @@ def test_many_values_are_no_deep_recursion(tmp_path: Path) -> None:
     assert by_xsltproc(wrapper, root, tmp_path) == expected
 
 
+@settings(max_examples=30, deadline=None)
+@given(listings, st.sampled_from(["[0-9]+", r"[A-Z]\s?[0-9]*+", "B", r"\w++", "[<&\"']"]))
+def test_lxml_finds_regular_expressions(case: tuple[Element, Wrapper], pattern: str) -> None:
+    root, wrapper = case
+
+    def matching(rule: Rule) -> Rule:
+        return replace(rule, part=Part(pattern=pattern, separator=rule.part.separator))
+
+    attributes = {
+        name: replace(
+            found, rules=tuple(map(matching, found.rules)), voters=tuple(map(matching, found.voters))
+        )
+        for name, found in wrapper.attributes.items()
+    }
+    wrapper = replace(wrapper, attributes=attributes)
+    assert by_lxml(wrapper, root) == native(wrapper, root)
+
+
+def test_a_pattern_is_searched_for_as_far_as_siteloom_does() -> None:
+    zips = attribute(rule("text", ("tag", 0, "p"), part=Part(pattern="[0-9]{5}")), multi=True)
+    root = tree(f"<p>Bath 12345, 54321<p>{'x' * 4_995}67890<p>{'x' * 4_996}67890<p>none")
+    assert by_lxml(Wrapper({"zip": zips}), root) == [{"zip": ("12345", "67890")}]
+    assert native(Wrapper({"zip": zips}), root) == [{"zip": ("12345", "67890")}]
+
+
+def test_only_a_stylesheet_with_a_pattern_needs_an_extension() -> None:
+    assert "regexp" not in to_xslt(WRAPPER)
+    assert "regexp:match" in to_xslt(Wrapper({"zip": attribute(rule("text", part=Part(pattern="1")))}))
+
+
 @pytest.mark.parametrize(
     ("wrapper", "message"),
     [
-        (Wrapper({"zip": attribute(rule("text", part=Part(pattern="[0-9]+")))}), "'zip'.*regular expression"),
         (Wrapper({"zip": attribute(replace(rule("text"), scorer=Scorer((), 0.0)))}), "'zip'.*classifier"),
         (
-            Wrapper({"zip": attribute(rule("text"), voters=(NO_RULE, rule("text", part=Part(pattern="1"))))}),
-            "'zip'.*regular expression",
+            Wrapper({"zip": attribute(voters=(NO_RULE, replace(rule("text"), scorer=Scorer((), 0.0))))}),
+            "'zip'.*classifier",
         ),
         (replace(WRAPPER, record_rule=replace(RECORDS, runs_on=True)), "run on"),
     ],
@@ -337,7 +366,7 @@ def test_what_xslt_cannot_do_is_refused(wrapper: Wrapper, message: str) -> None:
 
 @pytest.mark.parametrize("multi", [False, True])
 def test_voters_that_never_step_in_are_not_refused(multi: bool) -> None:
-    voters = (rule("text", part=Part(pattern="1")),) * (2 if multi else 1)
+    voters = (replace(rule("text"), scorer=Scorer((), 0.0)),) * (2 if multi else 1)
     to_xslt(Wrapper({"zip": attribute(rule("text"), voters=voters, multi=multi)}))
 
 

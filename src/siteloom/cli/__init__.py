@@ -19,6 +19,7 @@ VERBS = {
     "demo": "Show on built-in web sites what Siteloom does, step by step.",
     "init": "Make a workspace: the folder in which Siteloom keeps pages and what it learns about them.",
     "ingest": "Read pages into the workspace.",
+    "crawl": "Fetch pages from the web into the workspace.",
     "status": "Show the sites in the workspace and the latest runs.",
     "cluster": "Find the templates of pages: which were made alike, and what they share.",
     "template": (
@@ -27,8 +28,10 @@ VERBS = {
     "discover": "Show what varies between the pages of a cluster as a table, with no examples.",
     "clean": "Clean pages of their template: the text that is on them because of their site.",
     "sample": "Choose the pages to annotate first: those that together show most of what differs.",
+    "examples": "Make examples of what another scraper was taught, for siteloom learn.",
     "learn": "Learn wrappers from pages whose values are known.",
     "extract": "Extract the records of pages, each by the wrapper that it is for.",
+    "export": "Write a wrapper as XSLT, as XPath in JSON, as a Scrapy spider or as a web-poet page object.",
     "explain": "Show which wrapper a page is for and why, and where each value came from.",
     "watch": "Choose the pages of each wrapper by which changes of its site are noticed.",
     "monitor": (

@@ -48,15 +48,16 @@ def signs(rule: Rule, *, is_one_of_several: bool, agreeing: int, disagreeing: in
 @lru_cache(maxsize=1_024)
 def confidence(found: Signs) -> float:
     """The estimated probability that a value with these signs is right."""
-    weights = _weights()
-    score = weights["intercept"] + sum(
-        weights[name] * value for name, value in zip(Signs._fields, found, strict=True)
+    known = weights()
+    score = known["intercept"] + sum(
+        known[name] * value for name, value in zip(Signs._fields, found, strict=True)
     )
     return round(1 / (1 + math.exp(-score)), 4)
 
 
 @cache
-def _weights() -> Mapping[str, float]:
+def weights() -> Mapping[str, float]:
+    """The weight of each sign, and the intercept."""
     content = files("siteloom.wrapper").joinpath("confidence.json").read_text(encoding="utf-8")
-    weights: dict[str, float] = json.loads(content)["weights"]
-    return weights
+    found: dict[str, float] = json.loads(content)["weights"]
+    return found

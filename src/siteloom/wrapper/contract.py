@@ -90,7 +90,8 @@ def learned_contract(texts: Sequence[str], kind: ValueType | None = None) -> Con
 
 def breach(contract: Contract, text: str, typed: object | None = None) -> str | None:
     """How a value is unlike those that a contract was learned from; None if it is like them."""
-    if not contract.shortest // 2 <= len(text) <= 2 * contract.longest + _LEAST_VALUES:
+    shortest, longest = possible_lengths(contract)
+    if not shortest <= len(text) <= longest:
         return f"{len(text)} characters instead of {contract.shortest} to {contract.longest}"
     if contract.choices and text not in contract.choices:
         return f"none of the {len(contract.choices)} values known"
@@ -107,6 +108,11 @@ def breach(contract: Contract, text: str, typed: object | None = None) -> str | 
         if not least <= amount <= most:
             return f"{amount:g} instead of {contract.least:g} to {contract.most:g}"
     return None
+
+
+def possible_lengths(contract: Contract) -> tuple[int, int]:
+    """How many characters a value may have at least and at most, with some room beyond those known."""
+    return contract.shortest // 2, 2 * contract.longest + _LEAST_VALUES
 
 
 def _claims(texts: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

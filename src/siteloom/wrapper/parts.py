@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 # What a text is searched for a pattern at most. From each place of a text a match may
 # run on to its end, so the time grows with the square of its length.
-_SEARCHED = 5_000
+SEARCHED = 5_000
 
 
 def part_values(part: Part, text: str) -> list[str]:
@@ -24,7 +24,7 @@ def part_values(part: Part, text: str) -> list[str]:
 
 def _cut(part: Part, text: str) -> str:
     if part.pattern:
-        match = _compiled(part.pattern).search(text, 0, _SEARCHED)
+        match = _compiled(part.pattern).search(text, 0, SEARCHED)
         return match[0] if match else ""
     if part.left:
         _, left, text = text.partition(part.left)

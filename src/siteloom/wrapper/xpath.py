@@ -76,9 +76,22 @@ WRITTEN_OUT = Blanks(quote(ODD_BLANKS), quote(" " * len(ODD_BLANKS)))
 
 def rule_xpath(rule: Rule, within_record: bool = False, blanks: Blanks = WRITTEN_OUT) -> str:
     """The XPath of a rule; within a record it is relative to the record's element."""
-    unread = NOT_CONTENT | {"head"} if within_record else NOT_CONTENT
-    expression = _Expression(rule.target, rule.features, blanks, unread, within_record)
+    expression = _rule_expression(rule, blanks, within_record)
     return expression.in_record() if within_record else expression.on_page()
+
+
+def rule_xpath_in_run(rule: Rule, blanks: Blanks = WRITTEN_OUT) -> str:
+    """The XPath of a rule within a record that runs on through siblings.
+
+    It is relative to an element that holds copies of these siblings and nothing else, and that is no part
+    of the record itself.
+    """
+    return _rule_expression(rule, blanks, within_record=True).in_run()
+
+
+def _rule_expression(rule: Rule, blanks: Blanks, within_record: bool) -> _Expression:
+    unread = NOT_CONTENT | {"head"} if within_record else NOT_CONTENT
+    return _Expression(rule.target, rule.features, blanks, unread, within_record)
 
 
 def record_xpath(features: Iterable[Feature], blanks: Blanks = WRITTEN_OUT) -> str:
@@ -135,6 +148,7 @@ class _Expression:
         self._tests: dict[int, list[str]] = {}
         self._positions: dict[int, list[str]] = {}
         self._text_number = 0
+        self._axis_in_run = ""  # what leads to the highest level, if it is no record's own element
         for feature in self._features:
             if feature.kind == "tag":
                 self._tags.setdefault(feature.distance, feature.value)
@@ -320,10 +334,18 @@ class _Expression:
             return self._from_top(top)
         return self._behind_text(top, max(before, key=self._level))
 
+    def in_run(self) -> str:
+        """The expression relative to what holds the topmost elements of a record."""
+        # Texts between them have no element in the record, but they can be counted.
+        self._axis_in_run = "descendant" if self._top > _LEAF else "descendant-or-self"
+        return self.in_record()
+
     def _from_top(self, top: int) -> str:
         """All steps down from the highest level that a feature speaks of."""
         if top == _LEAF:
             return f"descendant::{self._step(top)}"
+        if self._axis_in_run:
+            return f"{self._axis_in_run}::{self._step(top)}{self._below(top)}"
         positions = self._positions.get(top)
         if positions is None:
             return f"descendant-or-self::{self._step(top)}{self._below(top)}"

@@ -1,5 +1,8 @@
 """A wrapper as an XSLT 1.0 stylesheet, and a page as the XML that any XSLT processor can read.
 
+XSLT 1.0 has no regular expressions. Where a wrapper needs one, the stylesheet calls EXSLT's `regexp:match`,
+which lxml has, with Python's own expressions, and xsltproc has not; other stylesheets run anywhere.
+
 The stylesheet gives `<records><record><value attribute="name">Blue Fern</value>...`.
 Values never hold a line end, so lists of them are passed on as texts with one value a
 line. Lists are halved rather than eaten from the front: processors stop at some three
@@ -9,6 +12,7 @@ thousand calls inside each other. So a separator may split one text into as many
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from itertools import count
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
@@ -19,6 +23,7 @@ from siteloom.dom.text import BREAKS, HIDDEN
 from siteloom.errors import UsageError
 from siteloom.wrapper.explain import rule_words
 from siteloom.wrapper.language import CURRENCIES, DIGITS, LETTERS, SHAPES
+from siteloom.wrapper.parts import SEARCHED
 from siteloom.wrapper.xpath import ODD_BLANKS, Blanks, quote, record_xpath, rule_xpath, xml_characters
 
 if TYPE_CHECKING:
@@ -29,10 +34,11 @@ if TYPE_CHECKING:
     from siteloom.wrapper.wrapper import Wrapper
 
 _BLANKS = Blanks("$odd", "$plain")
+_INSTEAD = "export it as xpath-json, scrapy or web-poet"
 
 _STYLESHEET = """\
 <?xml version="1.0"?>
-<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">
+<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform"{namespaces}>
 
   <xsl:output method="xml" encoding="UTF-8" indent="yes"/>
 
@@ -67,7 +73,7 @@ _STYLESHEET = """\
       </xsl:call-template>
     </xsl:if>
   </xsl:template>
-
+{matched}
   <xsl:template name="split">
     <xsl:param name="text"/>
     <xsl:param name="separator"/>
@@ -159,6 +165,26 @@ _STYLESHEET = """\
 </xsl:stylesheet>
 """
 
+_NAMESPACES = """
+    xmlns:regexp="http://exslt.org/regular-expressions" exclude-result-prefixes="regexp\""""
+
+_MATCHED = """
+  <!-- The same where a regular expression finds them. -->
+  <xsl:template name="matched">
+    <xsl:param name="text"/>
+    <xsl:param name="pattern"/>
+    <xsl:param name="separator"/>
+    <xsl:param name="shapes" select="'{shapes}'"/>
+    <xsl:if test="not(contains($labels, concat('&#10;', $text, '&#10;')))">
+      <xsl:call-template name="split">
+        <xsl:with-param name="text" select="string(regexp:match(substring($text, 1, {searched}), $pattern))"/>
+        <xsl:with-param name="separator" select="$separator"/>
+        <xsl:with-param name="shapes" select="$shapes"/>
+      </xsl:call-template>
+    </xsl:if>
+  </xsl:template>
+"""
+
 _PAGE = """\
   <!-- A page is one record. -->
   <xsl:template match="/">
@@ -211,16 +237,18 @@ def to_xslt(wrapper: Wrapper) -> str:
     It is for our own trees, and for other processors for the XML that `tree_xml` makes of them.
     """
     if wrapper.earlier:
-        raise UsageError(
-            "Which of several layouts a page has cannot be said in XSLT 1.0: "
-            "render each of the wrapper's layouts by itself."
-        )
+        raise UsageError(f"Which of several layouts a page has cannot be said in XSLT 1.0: {_INSTEAD}.")
     is_list = wrapper.record_rule is not None
+    has_patterns = any(
+        rule.part.pattern for found in wrapper.attributes.values() for rule in _rules_that_count(found)
+    )
     attributes = (
         _attribute_template(number, name, rules, is_list)
         for number, (name, rules) in enumerate(wrapper.attributes.items(), start=1)
     )
     return _STYLESHEET.format(
+        namespaces=_NAMESPACES if has_patterns else "",
+        matched=_MATCHED.format(shapes=_named(SHAPES), searched=SEARCHED) if has_patterns else "",
         odd="".join(f"&#{ord(blank)};" for blank in ODD_BLANKS),
         plain=" " * len(ODD_BLANKS),
         shapes=_named(SHAPES),
@@ -242,7 +270,7 @@ def _records_template(rule: RecordRule | None, attributes: Sequence[int]) -> str
     if rule.runs_on:
         raise UsageError(
             "A list whose records run on through the siblings of their first element "
-            "cannot be said in XSLT 1.0: extract it with siteloom itself."
+            f"cannot be said in XSLT 1.0: {_INSTEAD}."
         )
     named = _in_attribute(record_xpath(rule.features, _BLANKS))
     starts = _STARTS.format(select=named)
@@ -268,14 +296,13 @@ def _records_template(rule: RecordRule | None, attributes: Sequence[int]) -> str
 
 def _attribute_template(number: int, name: str, rules: AttributeRules, is_list: bool) -> str:
     is_multi = bool(rules.attribute.multi)
-    voters = rules.voters if rules.do_voters_step_in else ()
-    for rule in (*rules.rules, *voters):
+    for rule in _rules_that_count(rules):
         _refuse(rule, name)
     loops = [
         [f"<!-- {_comment(rule_words(rule, multi=is_multi))} -->", *_loop(rule, rules.shapes, is_list)]
-        for rule in (*rules.rules, *voters)
+        for rule in _rules_that_count(rules)
     ]
-    if voters:
+    if rules.do_voters_step_in:
         loops[len(rules.rules) :] = [[*_agreed(loops[len(rules.rules) :])]]
     lines = _all_found(loops) if is_multi or len(loops) < 2 else _first_found(loops)
     end = _MULTI.format(name=_in_attribute(quote(name))) if is_multi else _SINGLE.format(name=_plain(name))
@@ -288,6 +315,11 @@ def _attribute_template(number: int, name: str, rules: AttributeRules, is_list: 
             "  </xsl:template>",
         ]
     )
+
+
+def _rules_that_count(rules: AttributeRules) -> tuple[Rule, ...]:
+    """The rules of an attribute, and behind them its voters if they may give the value."""
+    return (*rules.rules, *rules.voters) if rules.do_voters_step_in else rules.rules
 
 
 def _all_found(loops: list[list[str]]) -> Iterator[str]:
@@ -336,10 +368,10 @@ def _loop(rule: Rule, shapes: Sequence[Shape], is_list: bool) -> Iterator[str]:
     if rule.target == "element":
         yield '  <xsl:variable name="seen"><xsl:apply-templates mode="seen"/></xsl:variable>'
         text = "$seen"
-    yield '  <xsl:call-template name="part">'
+    yield f'  <xsl:call-template name="{"matched" if rule.part.pattern else "part"}">'
     yield f'    <xsl:with-param name="text" select="normalize-space(translate({text}, $odd, $plain))"/>'
     part = rule.part
-    for name, value in (("left", part.left), ("right", part.right), ("separator", part.separator)):
+    for name, value in asdict(part).items():
         if value:
             yield f'    <xsl:with-param name="{name}" select={_in_attribute(quote(value))}/>'
     if set(shapes) != set(SHAPES):
@@ -349,16 +381,11 @@ def _loop(rule: Rule, shapes: Sequence[Shape], is_list: bool) -> Iterator[str]:
 
 
 def _refuse(rule: Rule, name: str) -> None:
-    """XSLT 1.0 has neither regular expressions nor the functions that classifiers need."""
-    if rule.part.pattern:
-        means = "is cut out by a regular expression"
-    elif rule.scorer is not None:
-        means = "is chosen by a classifier"
-    else:
-        return
-    raise UsageError(
-        f"The attribute {name!r} {means}, which XSLT 1.0 does not know: extract it with siteloom itself."
-    )
+    """XSLT 1.0 has not the functions that classifiers need."""
+    if rule.scorer is not None:
+        raise UsageError(
+            f"The attribute {name!r} is chosen by a classifier, which XSLT 1.0 does not know: {_INSTEAD}."
+        )
 
 
 def _named(shapes: Sequence[Shape]) -> str:

@@ -1,0 +1,252 @@
+"""A wrapper as a web-poet page object: a folder with its module, and fixtures by which pytest tests it."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from siteloom.dom import decode, parse
+from siteloom.errors import MissingExtra, OutputError, UsageError
+from siteloom.exporting import plain
+from siteloom.exporting.python_source import (
+    class_name,
+    comment,
+    docstring,
+    evaluator,
+    field_names,
+    in_docstring,
+    literal,
+    module_name,
+    quoted,
+    rules_of,
+)
+from siteloom.exporting.url_matcher_patterns import url_matcher_patterns
+from siteloom.exporting.xpath_json import as_texts, wrapper_document
+from siteloom.model import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from siteloom.model import Page
+    from siteloom.wrapper import Wrapper
+
+# What all web pages of web-poet have already, and what is called while the class of one is made.
+_RESERVED = frozenset(
+    "base_url cached_method css field html item_cls jmespath response selector to_item url urljoin "
+    "validate_input xpath".split()
+)
+
+_MADE_BY = "# Made by siteloom export: what is here may be replaced by the next export."
+_PYTEST = f"""\
+{_MADE_BY}
+[pytest]
+pythonpath = .
+testpaths = fixtures
+"""
+
+_MODULE = '''\
+"""A page object for {about}.
+
+{how}
+Made by siteloom export. The rules are in WRAPPER; all below the page object evaluates them.
+"""
+
+from __future__ import annotations
+
+{imports}
+
+import attrs
+from lxml import etree
+from web_poet import {web_poet}
+
+WRAPPER = {rules}
+
+{classes}
+
+
+# What follows is the same in every page object.
+
+{evaluator}
+'''
+
+_HOW_ONE = """\
+An item has all attributes: a text or None, or a list if there may be several values.
+"""
+_HOW_MANY = """\
+A page has several records. Each has all attributes: a text or None, or a list if there may be several values.
+"""
+
+_ITEM = '''
+@attrs.define
+class {name}:
+    """{about}"""
+
+{fields}
+'''
+
+_PAGE = '''
+{handle_urls}class {name}Page(WebPage[{name}Item]):
+    """Finds the values of a page."""
+'''
+
+_FOUND = """
+    @cached_method
+    def _found(self) -> dict[str, Any]:
+        return item(WRAPPER, next(iter(records(WRAPPER, self.response.text)), {}))
+"""
+
+_FIELD = """
+    @field
+    def {field}(self) -> {type}:
+{words}
+        return self._found()[{attribute}]
+"""
+
+_LIST_FIELD = """
+    @field
+    def records(self) -> list[{name}Record]:
+{words}
+        found = [item(WRAPPER, record) for record in records(WRAPPER, self.response.text)]
+        return [{name}Record(**{{FIELDS[name]: one[name] for name in one}}) for one in found]
+"""
+
+
+class PageObject(NamedTuple):
+    """The source of a page object, and how it is called."""
+
+    module: str
+    page_class: str
+    source: str
+
+
+def page_object(wrapper: Wrapper, name: str) -> PageObject:
+    """The page object of a wrapper."""
+    document = wrapper_document(wrapper)
+    imports, source = evaluator()
+    is_list = "records" in document["layouts"][0]
+    called = class_name(name)
+    sites = document["sites"]
+    content = _MODULE.format(
+        about=in_docstring(f"{name} on {', '.join(sites)}" if sites else name),
+        how=_HOW_MANY if is_list else _HOW_ONE,
+        imports=imports,
+        web_poet=", ".join(_imported(wrapper, is_list=is_list)),
+        rules=literal(rules_of(document), taken=len("WRAPPER = ")),
+        classes="\n".join(_classes(wrapper, document, called, is_list=is_list)).strip("\n"),
+        evaluator=source,
+    )
+    # With this ending, no module of Python or of a library is hidden by it.
+    return PageObject(f"{module_name(name)}_page", f"{called}Page", content)
+
+
+def _classes(wrapper: Wrapper, document: dict[str, Any], called: str, *, is_list: bool) -> Iterator[str]:
+    known = plain.fields(document)
+    fields = field_names(known, _RESERVED)
+    types = {name: "list[str]" if is_multi else "str | None" for name, is_multi in known.items()}
+    lines = "\n".join(f"    {fields[name]}: {types[name]}" for name in known)
+    page = _PAGE.format(name=called, handle_urls=_handle_urls(wrapper))
+    if is_list:
+        yield f"FIELDS = {literal(fields, taken=len('FIELDS = '))}\n"
+        yield _ITEM.format(name=f"{called}Record", about="A record of a page.", fields=lines)
+        records = f"    records: list[{called}Record]"
+        yield _ITEM.format(name=f"{called}Item", about="All records of a page.", fields=records)
+        words = docstring(document["layouts"][0]["records"]["words"], " " * 8)
+        yield page + _LIST_FIELD.format(name=called, words=words)
+        return
+    yield _ITEM.format(name=f"{called}Item", about="What is on a page.", fields=lines)
+    yield (
+        page
+        + _FOUND
+        + "".join(
+            _FIELD.format(
+                field=fields[name], type=types[name], words=_words(document, name), attribute=quoted(name)
+            )
+            for name in known
+        )
+    )
+
+
+def _imported(wrapper: Wrapper, *, is_list: bool) -> Iterator[str]:
+    """The names of web-poet that a page object needs, in order."""
+    yield "WebPage"
+    if not is_list:
+        yield "cached_method"
+    yield "field"
+    if url_matcher_patterns(wrapper.footprint):
+        yield "handle_urls"
+
+
+def _handle_urls(wrapper: Wrapper) -> str:
+    patterns = url_matcher_patterns(wrapper.footprint)
+    if not patterns:
+        return comment("The wrapper does not tell which pages it is for: put @handle_urls(...) here.")
+    return f"@handle_urls({literal(patterns, taken=len('@handle_urls()'))})\n"
+
+
+def _words(document: dict[str, Any], name: str) -> str:
+    """How the first rule of an attribute finds it, as a docstring."""
+    for layout in document["layouts"]:
+        rules = layout["attributes"].get(name, {}).get("rules")
+        if rules:
+            words = rules[0]["words"]
+            return docstring(f"{words[:1].upper()}{words[1:]}.", " " * 8)
+    return docstring("Found by no rule.", " " * 8)
+
+
+def write_page_object(wrapper: Wrapper, name: str, pages: Sequence[Page], folder: Path) -> PageObject:
+    """Write the page object of a wrapper to a folder, with a fixture for each of these pages.
+
+    A folder that has something else in it is left alone.
+    """
+    try:
+        from web_poet import HttpResponse  # noqa: PLC0415 - an extra
+        from web_poet.testing import Fixture  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingExtra("Exporting to web-poet", "web-poet") from error
+    made = page_object(wrapper, name)
+    check_folder(folder)
+    fixtures = folder / "fixtures" / f"{made.module}.{made.page_class}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "pytest.ini").write_text(_PYTEST, encoding="utf-8")
+        (folder / f"{made.module}.py").write_text(made.source, encoding="utf-8")
+        if fixtures.is_dir():
+            shutil.rmtree(fixtures)
+        fixtures.mkdir(parents=True)
+        for page in pages:
+            body = decode(page.html, page.charset).encode("utf-8", "replace")
+            response = HttpResponse(page.url, body, status=200, encoding="utf-8")
+            Fixture.save(fixtures, inputs=[response], item=expected_item(wrapper, page))
+    except OSError as error:
+        raise OutputError(f"{folder} cannot be written: {error.strerror or error}.") from error
+    return made
+
+
+def expected_item(wrapper: Wrapper, page: Page) -> dict[str, Any]:
+    """What the page object should give for a page, by siteloom itself."""
+    texts = as_texts(wrapper)
+    root = parse(page)
+    if isinstance(root, Failure):
+        raise UsageError(f"The page {page.url} cannot be a fixture: {root.reason}.")
+    document = wrapper_document(wrapper)
+    fields = field_names(plain.fields(document), _RESERVED)
+
+    def item(values: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        found = plain.item(document, {name: list(texts) for name, texts in values.items()})
+        return {fields[name]: value for name, value in found.items()}
+
+    # Signatures, which may tell layouts apart, are not part of an export.
+    items = [item(record.values) for record in texts.records(root, page.url)]
+    return {"records": items} if wrapper.record_rule is not None else next(iter(items), item({}))
+
+
+def check_folder(folder: Path) -> None:
+    """Raise what would be wrong with a folder once there is something to write to it."""
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"{folder} is a file: a page object is written as a folder.")
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return
+    marker = folder / "pytest.ini"
+    if not marker.is_file() or not marker.read_text(encoding="utf-8").startswith(_MADE_BY):
+        raise OutputError(f"The folder {folder} has something else in it: give one that is empty or new.")

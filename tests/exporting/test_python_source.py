@@ -1,0 +1,132 @@
+"""Exported Python is Python, whatever names and texts a wrapper has, and a person can read it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from siteloom.exporting import page_object, to_spider, to_xpath_json
+from siteloom.exporting.python_source import WIDTH, class_name, docstring, field_names, literal, module_name
+from siteloom.model import Attribute, Footprint
+from siteloom.wrapper.language import AttributeRules, Evidence, Feature, Part, RecordRule, Rule
+from siteloom.wrapper.wrapper import Wrapper
+
+ODD = 'it\'s """odd""" \\ \u2028 {x} \u00e9'
+RULE = Rule(
+    "text",
+    (Feature("text-before", 0, ODD), Feature("class", 1, "a" * 150)),
+    Part(left=ODD),
+    Evidence(1, 0, 1.0, 0.0),
+)
+SITES = Footprint(("shop.example",), (r"^https?://shop\.example/p/[^/?#]+$",))
+WRAPPER = Wrapper(
+    {
+        "class": AttributeRules(Attribute(multi=True), (RULE,), (), 1.0),
+        "url": AttributeRules(Attribute(type="url"), (RULE, RULE), (), 1.0),
+        "words": AttributeRules(Attribute(), (RULE,), (), 1.0),
+        "field": AttributeRules(Attribute(), (RULE,), (), 1.0),
+        ODD: AttributeRules(Attribute(), (), (), 1.0),
+    },
+    frozenset({ODD, "Phone:"}),
+    footprint=SITES,
+)
+LISTS = Wrapper(WRAPPER.attributes, record_rule=RecordRule((Feature("class", 0, ODD),), False))
+
+
+def of_constant(source: str, name: str) -> Any:
+    """The value of a constant of a module."""
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+            return ast.literal_eval(node.value)
+    raise AssertionError(name)
+
+
+def without_words(value: Any) -> Any:
+    if isinstance(value, dict):
+        said = "words" if isinstance(value.get("words"), str) else None
+        return {key: without_words(item) for key, item in value.items() if key != said}
+    return [without_words(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("wrapper", [WRAPPER, LISTS])
+@pytest.mark.parametrize("name", ["shop.example/1", "class", "1", ODD, "Ω", ""])
+def test_the_rules_in_python_are_those_in_json(wrapper: Wrapper, name: str) -> None:
+    layouts = without_words(json.loads(to_xpath_json(wrapper))["layouts"])
+    spider, made = to_spider(wrapper, name), page_object(wrapper, name)
+    assert made.module.isidentifier()
+    for source in (spider, made.source):
+        assert of_constant(source, "WRAPPER") == {"layouts": layouts}
+        assert "siteloom." not in source.replace("siteloom.,", "")
+        assert "import siteloom" not in source
+
+
+def test_the_files_pass_the_default_rules_of_ruff() -> None:
+    for source in (to_spider(WRAPPER, ODD), page_object(WRAPPER, ODD).source, page_object(LISTS, "x").source):
+        checked = subprocess.run(
+            [sys.executable, "-m", "ruff", "check", "--isolated", "-"],
+            input=source,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert checked.returncode == 0, checked.stdout
+
+
+def test_lines_are_short_and_rules_are_said_in_words() -> None:
+    source = to_spider(WRAPPER, "shop")
+    long = [line for line in source.splitlines() if len(line) > WIDTH and "a" * 150 not in line]
+    assert not long
+    comments = [line.strip() for line in source.splitlines() if line.strip().startswith("# ")]
+    assert any("in each text right after" in line for line in comments)
+
+
+_VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.text() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | st.integers(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text().filter(lambda key: key != "words"), inner),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=40)
+@given(_VALUES)
+def test_any_value_is_written_as_it_is(value: Any) -> None:
+    assert ast.literal_eval(literal(value)) == value
+    assert ast.literal_eval(literal({"long": [value] * 9})) == {"long": [value] * 9}
+
+
+@given(st.text())
+def test_any_text_may_stand_in_a_docstring(text: str) -> None:
+    (node,) = ast.parse(docstring(text, "")).body
+    assert isinstance(node, ast.Expr)
+
+
+@given(st.lists(st.text(), unique=True))
+def test_any_attributes_get_fields_of_their_own(names: list[str]) -> None:
+    fields = field_names(names, {"url"})
+    assert list(fields) == names
+    assert len(set(fields.values())) == len(names)
+    for field in fields.values():
+        ast.parse(f"{field} = 1")
+        assert field.isidentifier()
+        assert field != "url"
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "page"),
+    [
+        ("larkmoor-guide.example/1", "larkmoor_guide_example_1", "LarkmoorGuideExample1"),
+        ("guide", "guide", "Guide"),
+        ("1", "wrapper_1", "Wrapper1"),
+        ("", "wrapper", "Wrapper"),
+        ("import", "import_", "Import"),
+    ],
+)
+def test_names_are_what_a_person_would_choose(name: str, module: str, page: str) -> None:
+    assert (module_name(name), class_name(name)) == (module, page)
