@@ -3,6 +3,8 @@
 PYTHON ?= python3
 DATA ?= build/data
 PICTURES ?= build/screenshots
+# One more than there are cores: tests of browsers and servers wait a good part of their time.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() or 1, 7) + 1)')
 export ARCHIVES
 
 DEMO := build/venv-demo
@@ -31,7 +33,7 @@ test: $(DEV)/.installed
 
 # What `test` does beside checking, once all is installed.
 pytest: $(DEV)/.installed
-	$(DEV)/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+	$(DEV)/bin/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: $(DEV)/.installed
 	$(DEV)/bin/ruff check .

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def day_and_date(day: date) -> str:
     return f"{WEEKDAYS[day.weekday()]} {long_date(day)}"
 
 
+@cache  # a few hundred names, which every page links to
 def slug(name: str) -> str:
     """A name as it stands in a web address: ASCII, lower case, hyphens."""
     plain = unicodedata.normalize("NFKD", name.translate(_LETTERS_WITHOUT_DECOMPOSITION))
