@@ -133,6 +133,21 @@ def test_an_element_that_is_one_is_where_its_selectors_look(tmp_path: Path) -> N
     }
 
 
+def test_of_several_selectors_the_first_is_wanted_most_wherever_it_stands(tmp_path: Path) -> None:
+    model = model_of(
+        tmp_path,
+        sitemap(
+            selector("title", "SelectorText", "img.missing, a.maker,h1"),
+            selector("all", "SelectorText", "li, h1:not(:contains('a, b'))", multiple=True),
+            selector("box", "SelectorElement", "div.box"),
+            selector("part", "SelectorText", "i, _parent_", "box"),
+        ),
+    )
+    page, box = (layout.on(root_of(SHOP)).values for layout in model.layouts)
+    assert texts(page) == {"title": ["Lampworks"], "all": ["red", "blue", "Oak lamp"]}
+    assert texts(box) == {"part": ["Now: $49.90 Lampworks"]}
+
+
 def test_what_of_a_sitemap_cannot_be_taken_over_is_told(tmp_path: Path) -> None:
     model = model_of(
         tmp_path,
@@ -264,6 +279,36 @@ def test_the_marks_of_a_portia_sample_are_its_values(tmp_path: Path) -> None:
     )
 
 
+def test_marks_mean_what_they_mean_to_portia(tmp_path: Path) -> None:
+    together = json.dumps([{"annotations": {"content": "maker"}}, {"annotations": {"href": "link"}}])
+    whole = json.dumps(
+        {"annotations": {"content": "size", "text-content": "weight"}, "text-content": "text-content"}
+    )
+    marked = (
+        SHOP.replace("<h1>", f"<h1 {mark(content='name')}>")
+        .replace("<em>", "<em data-scrapy-ignore='true'>")
+        .replace('<a class="maker"', f"<a data-scrapy-annotate='{together}' class=maker")
+        .replace("<img", f"<img {mark(alt='#sticky', src='_sticky1', title='')}")
+        .replace("</ul>", f"</ul><p content='2 m' data-scrapy-annotate='{whole}'>1 kg</p>")
+    )
+    sample = {
+        "url": "https://shop.example/p/1",
+        "annotated_body": marked,
+        "original_body": SHOP,
+        # Before there were selectors, elements had numbers.
+        "plugins": {"annotations-plugin": {"extracts": [{"tagid": 3, "annotations": {"content": "name"}}]}},
+    }
+    model = model_of(tmp_path, sample)
+    (found,) = model.samples
+    assert texts(found.example.values) == {
+        "maker": ["Lampworks"],
+        "link": ["/m/7"],
+        "size": ["2 m"],
+        "weight": ["1 kg"],
+    }
+    assert model.left_out == ("name has parts that are to be ignored, and is not taken over.",)
+
+
 def extract(css: str, field: str, container: str | None = None, **more: object) -> dict[str, object]:
     data = {"1": {"attribute": more.pop("attribute", "content"), "field": field, "extractors": {}}}
     return {"selector": css, "container_id": container, "data": data, **more}
@@ -302,8 +347,30 @@ def test_the_selectors_of_a_later_portia_sample_find_its_values(tmp_path: Path) 
     }
 
 
+def test_selectors_of_portia_that_were_written_by_hand_mean_all_that_they_find(tmp_path: Path) -> None:
+    extracts: list[dict[str, object]] = [
+        extract(".colours > li", "f3", selection_mode="css"),
+        extract("h1", "f1", selection_mode="xpath", xpath="//h1"),
+        extract("img", "#sticky"),
+        extract(".price", "f2", pre_text="Now: ", post_text=None),
+        # As of a meta element, whose attribute it is.
+        {**extract("h1[content]", "posted"), "text-content": "#portia-content"},
+        {"selector": "em", "ignore": True},
+        {"selector": "h1", "data": {"1": {"attribute": "content", "field": None}}},
+    ]
+    html = SHOP.replace("<h1>", "<h1 content=today>")
+    model = read_peer_file(project(tmp_path, html, extracts))
+    (found,) = model.samples
+    assert texts(found.example.values) == {"colour": ["red", "blue"], "posted": ["today"]}
+    assert model.left_out == (
+        "name has a selector that cannot be read, 'h1': it is an XPath.",
+        "price is part of a text, by a pattern that is not taken over.",
+        "Parts of a page are to be ignored, which is not taken over: check the values.",
+    )
+
+
 def test_what_is_repeated_in_a_portia_sample_is_a_list(tmp_path: Path) -> None:
-    extracts = [
+    extracts: list[dict[str, object]] = [
         {"id": "c1#parent", "item_container": True, "selector": ".all", "container_id": None},
         {
             "id": "c1",
@@ -314,6 +381,7 @@ def test_what_is_repeated_in_a_portia_sample_is_a_list(tmp_path: Path) -> None:
         },
         extract(".item > a", "f1", "c1"),
         extract("b", "f2", "c1"),
+        *(extract(".pager", f"not in a record {number}", "c1") for number in range(3)),
         extract("h1", "f3", "c1#parent"),
     ]
     model = read_peer_file(project(tmp_path, LIST, extracts))

@@ -135,12 +135,21 @@ def test_a_model_of_autoscraper_becomes_a_wrapper(siteloom: Command) -> None:
             "wanted_attr": "alt",
             "content": [*above, *element_steps(("p", ["strap"], 0)), ["img", plain]],
         },
+        # The logo, which is on all pages: the tool cannot know.
+        {
+            **rule,
+            "alias": "guide",
+            "stack_id": "rule_3",
+            "content": [*above[:3], *[["div", plain, 0]] * 2, ["a", plain]],
+        },
     ]
     model = write_json(siteloom.folder / "model.json", {"stack_list": rules})
     crawl = write_pages(siteloom.folder / "crawl.jsonl", RESTAURANTS)
     made = siteloom("examples", model, crawl, "-o", "examples.jsonl", "-k", "4")
     assert made.returncode == 0, made.stderr
     assert "examples of what AutoScraper was taught" in made.stderr
+    assert "guide is 'The Larkmoor Guide' in all of its 4 examples: take it out of them if" in made.stderr
+    assert made.stderr.count("in all of its") == 1
     found, known = follow(siteloom, crawl, "name", "rating"), truth(RESTAURANTS, "name", "rating")
     assert found == {url: known[url] for url in found}
     assert len(found) >= 0.8 * len(known)  # some have a frame around their facts, and are taken for others

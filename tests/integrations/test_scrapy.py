@@ -11,12 +11,12 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from itemadapter import ItemAdapter
@@ -84,6 +84,7 @@ class Links(CrawlSpider):
 
 class Own(scrapy.Spider):
     name = "own"
+    custom_settings = {own_settings}
 
     async def start(self):
         yield scrapy.Request(START, self.links)
@@ -101,76 +102,100 @@ class Own(scrapy.Spider):
 """
 
 
-@pytest.fixture(scope="module")
-def proxy() -> Iterator[str]:
-    with served_guide(*SERVED) as address:
-        yield address
+# Two crawlers of one process, as Scrapy's documentation has it.
+SCRIPT = """
+import json
+from scrapy.crawler import CrawlerProcess
+from scrapy.utils.project import get_project_settings
+
+process = CrawlerProcess(get_project_settings())
+crawlers = [process.create_crawler(name) for name in ("links", "own")]
+for crawler in crawlers:
+    process.crawl(crawler)
+process.start()
+print(json.dumps([crawler.stats.get_stats() for crawler in crawlers], default=str))
+"""
 
 
-class Project:
-    """A Scrapy project in a folder."""
+class Crawled(NamedTuple):
+    """A project after its crawls: its folder, what they logged, and what each spider counted."""
 
-    def __init__(self, folder: Path, proxy: str, **settings: object) -> None:
-        self.folder = folder
-        self._environment = {**os.environ, "http_proxy": proxy}
-        (folder / "shop").mkdir()
-        (folder / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
-        (folder / "shop/__init__.py").touch()
-        (folder / "shop/spiders.py").write_text(SPIDERS.format(start=START, urls=SERVED))
-        lines = {
-            "BOT_NAME": "shop",
-            "SPIDER_MODULES": ["shop.spiders"],
-            "ADDONS": {"siteloom.integrations.scrapy.Siteloom": 500},
-            "ROBOTSTXT_OBEY": True,
-            "TELNETCONSOLE_ENABLED": False,
-            "DOWNLOAD_DELAY": 0,
-            "DEPTH_LIMIT": 1,
-            **settings,
-        }
-        (folder / "shop/settings.py").write_text(
-            "".join(f"{name} = {value!r}\n" for name, value in lines.items())
-        )
-
-    def crawl(self, spider: str, *options: str) -> str:
-        """What is logged by a crawl."""
-        done = subprocess.run(
-            [sys.executable, "-m", "scrapy", "crawl", spider, *options],
-            check=False,
-            cwd=self.folder,
-            env=self._environment,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stderr
+    folder: Path
+    log: str
+    links: dict[str, int]
+    own: dict[str, int]
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         return [json.loads(line) for line in (self.folder / name).read_text().splitlines()]
 
 
-def counted(log: str) -> dict[str, int]:
-    """What Scrapy has dumped of Siteloom's counts."""
-    return {name: int(count) for name, count in re.findall(r"'siteloom/(.*?)': (\d+)", log)}
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
+    """One spider has wrappers from files and keeps pages, the other has its wrapper from a workspace."""
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "wrappers").mkdir()
+    (folder / "wrappers/food.json").write_text(restaurants().to_json())
+    (folder / "wrappers/lists.json").write_text(lists().to_json())
+    with closing(open_store(StoreSettings(str(folder / "learned")), create=True)) as store:
+        store.save_wrapper("food", "larkmoor-guide.example", restaurants().to_json(), "learn")
+    with served_guide(*SERVED) as proxy:
+        return crawl_in(folder, proxy)
 
 
-def test_a_project_needs_one_line_to_have_records_in_its_feeds_and_pages_kept(
-    tmp_path: Path, proxy: str
-) -> None:
-    (tmp_path / "wrappers").mkdir()
-    (tmp_path / "wrappers/food.json").write_text(restaurants().to_json())
-    (tmp_path / "wrappers/lists.json").write_text(lists().to_json())
-    project = Project(
-        tmp_path,
-        proxy,
-        SITELOOM_WRAPPERS=["wrappers"],
-        SITELOOM_KEEP_UNMATCHED=True,
-        SITELOOM_WARC="crawl.warc.gz",
+def crawl_in(folder: Path, proxy: str) -> Crawled:
+    records_only = {"format": "jsonlines", "item_classes": ["siteloom.integrations.scrapy.SiteloomItem"]}
+    own_settings = {
+        "SITELOOM_WRAPPERS": [],
+        "SITELOOM_WORKSPACE": "learned",
+        "SITELOOM_KEEP_UNMATCHED": False,
+        "SITELOOM_WARC": None,
+        "FEEDS": {"own.jsonl": {"format": "jsonlines"}, "records.jsonl": records_only},
+    }
+    settings = {
+        "BOT_NAME": "shop",
+        "SPIDER_MODULES": ["shop.spiders"],
+        "ADDONS": {"siteloom.integrations.scrapy.Siteloom": 500},
+        "SITELOOM_WRAPPERS": ["wrappers"],
+        "SITELOOM_KEEP_UNMATCHED": True,
+        "SITELOOM_WARC": "crawl.warc.gz",
+        "FEEDS": {"items.jsonl": {"format": "jsonlines"}, "items.csv": {"format": "csv"}},
+        "ROBOTSTXT_OBEY": True,
+        "TELNETCONSOLE_ENABLED": False,
+        "DOWNLOAD_DELAY": 0,
+        "DEPTH_LIMIT": 1,
+    }
+    (folder / "shop").mkdir()
+    (folder / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
+    (folder / "shop/__init__.py").touch()
+    (folder / "shop/spiders.py").write_text(
+        SPIDERS.format(start=START, urls=SERVED, own_settings=own_settings)
     )
-    log = project.crawl("links", "-o", "items.jsonl", "-o", "items.csv")
+    (folder / "shop/settings.py").write_text(
+        "".join(f"{name} = {value!r}\n" for name, value in settings.items())
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        check=False,
+        cwd=folder,
+        env={**os.environ, "http_proxy": proxy},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    links, own = map(counted, json.loads(done.stdout.splitlines()[-1]))
+    return Crawled(folder, done.stderr, links, own)
 
+
+def counted(stats: dict[str, Any]) -> dict[str, int]:
+    """What Siteloom has counted, among all that Scrapy has."""
+    own = "siteloom/"
+    return {name.removeprefix(own): count for name, count in stats.items() if name.startswith(own)}
+
+
+def test_a_project_needs_one_line_to_have_records_in_its_feeds_and_pages_kept(crawled: Crawled) -> None:
     expected = records(restaurants(), lists())
-    rows = project.rows("items.jsonl")
+    rows = crawled.rows("items.jsonl")
     assert Counter(row["url"] for row in rows) == Counter(record.url for record in expected)
     by_url = {record.url: record for record in expected if record.url in SERVED[:12]}
     for row in rows:
@@ -180,26 +205,26 @@ def test_a_project_needs_one_line_to_have_records_in_its_feeds_and_pages_kept(
             }
             assert row["cuisine"] == list(by_url[row["url"]].values["cuisine"])
             assert 0 < row["_confidence"] <= 1
-    with (tmp_path / "items.csv").open(newline="") as file:
+    with (crawled.folder / "items.csv").open(newline="") as file:
         table = list(csv.DictReader(file))
     assert len(table) == len(rows)
     attributes = dict.fromkeys([*restaurants().attributes, *lists().attributes])
     assert list(table[0]) == ["url", *attributes, "_wrapper", "_confidence"]
 
-    stats = counted(log)
+    stats = crawled.links
     assert stats["records"] == len(rows)
     assert stats["wrapper/food"] == 12
     assert stats["wrapper/lists"] == len(rows) - 12
     assert stats["pages"] == len(SERVED) + 1  # with the start page
     assert stats["unmatched"] == stats["kept"] == 4
-    assert f"Siteloom: pages {stats['pages']}, records {len(rows)}, unmatched 4, kept 4" in log
+    assert f"Siteloom: pages {stats['pages']}, records {len(rows)}, unmatched 4, kept 4" in crawled.log
 
-    with closing(open_store(StoreSettings(str(tmp_path / ".siteloom")))) as store:
+    with closing(open_store(StoreSettings(str(crawled.folder / ".siteloom")))) as store:
         kept = {page.url: page for page in store.pages()}
     assert kept.keys() == {START, *SERVED[-3:]}
     assert kept[EVENTS[0].page.url].html == EVENTS[0].page.html
     assert kept[EVENTS[0].page.url].charset == "utf-8"
-    assert_all_archived(tmp_path / "crawl.warc.gz", stats["archived"])
+    assert_all_archived(crawled.folder / "crawl.warc.gz", stats["archived"])
 
 
 def assert_all_archived(archive: Path, count: int) -> None:
@@ -222,22 +247,16 @@ def assert_all_archived(archive: Path, count: int) -> None:
 
 
 def test_what_callbacks_yield_goes_through_and_no_mistake_or_lack_of_theirs_costs_a_record(
-    tmp_path: Path, proxy: str
+    crawled: Crawled,
 ) -> None:
-    with closing(open_store(StoreSettings(str(tmp_path / ".siteloom")), create=True)) as store:
-        store.save_wrapper("food", "larkmoor-guide.example", restaurants().to_json(), "learn")
-    own = {"format": "jsonlines", "item_classes": ["siteloom.integrations.scrapy.SiteloomItem"]}
-    feeds = {"items.jsonl": {"format": "jsonlines"}, "records.jsonl": own}
-    project = Project(tmp_path, proxy, FEEDS=feeds)
-    log = project.crawl("own")
-    rows = project.rows("items.jsonl")
-    assert project.rows("records.jsonl") == [row for row in rows if "_wrapper" in row]
+    rows = crawled.rows("own.jsonl")
+    assert crawled.rows("records.jsonl") == [row for row in rows if "_wrapper" in row]
     assert [row for row in rows if "title" in row] == [{"title": "Start"}]
     assert {row["seen"] for row in rows if "seen" in row} == set(SERVED[:2])
     assert sorted(row["url"] for row in rows if "url" in row) == sorted(SERVED[:4])
-    assert log.count("ValueError: the user's own mistake") == 2
-    assert "NotImplementedError" not in log
-    assert counted(log) == {
+    assert crawled.log.count("ValueError: the user's own mistake") == 2
+    assert "NotImplementedError" not in crawled.log
+    assert crawled.own == {
         "pages": 5,
         "records": 4,
         "wrapper/food": 4,
@@ -303,10 +322,13 @@ def test_what_is_no_good_page_is_left_alone(empty_folder: Path) -> None:
     assert ItemAdapter.is_item(item)
     assert isinstance(item, SiteloomItem)
     assert item.record.values["name"] == (item["name"],)
+    assert item.copy() == item
+    assert item.copy().record is item.record
     for other in (
         response(page, status=404),
         Response(page.url, body=page.html),
         response(replace(page, url="http://elsewhere.example/")),
+        HtmlResponse(page.url, body=page.html, request=Request(page.url, method="HEAD")),
     ):
         assert asyncio.run(outputs(asked, other, [{"a": 1}])) == [{"a": 1}]
 
@@ -377,13 +399,16 @@ def test_pages_are_kept_some_at_a_time_and_those_that_cannot_be_are_told(
     assert "1 pages are lost to the workspace" in caplog.text
 
 
-def test_what_scrapys_cache_answers_is_not_archived_again(empty_folder: Path) -> None:
+def test_neither_what_the_cache_answers_nor_what_has_no_body_is_archived(
+    empty_folder: Path,
+) -> None:
     archive = ArchiveMiddleware.from_crawler(get_crawler(NamedSpider, {"SITELOOM_WARC": "a.warc"}))
     page = RESTAURANTS[0].page
     request = Request(page.url)
     headers = {"Content-Type": "text/html"}
     for answer in (response(page, headers=headers), response(page, headers=headers, flags=["cached"])):
         assert archive.process_response(request, answer) is answer
+    archive.process_response(Request(page.url, method="HEAD"), HtmlResponse(page.url, headers=headers))
     archive.close()
     assert [item.url for item in read(empty_folder / "a.warc")] == [page.url]
 

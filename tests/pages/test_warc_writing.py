@@ -92,11 +92,11 @@ def test_digests_and_lengths_hold(name: str, items: Sequence[Page]) -> None:
         assert record.reader.read() == page.html
 
 
-def response(headers: list[tuple[str, str]], body: bytes, *, is_decoded: bool = False) -> WarcRecord:
+def response(headers: list[tuple[str, str]], body: bytes) -> WarcRecord:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.warc")
         with open_warc(path) as archive:
-            archive.write_response("http://a.example/", 200, headers, body, NOON, is_decoded=is_decoded)
+            archive.write_response("http://a.example/", 200, headers, body, NOON)
         record = records(path)[1]
     record.parse_http()
     return record
@@ -117,16 +117,14 @@ def test_a_body_is_kept_as_it_came() -> None:
 
 def test_headers_that_are_not_true_any_more_have_another_name() -> None:
     headers = [
-        ("content-encoding", "br"),
         ("Transfer-Encoding", "chunked"),
-        ("Content-Length", "7"),
+        ("content-length", "7"),
         ("ETag", "x"),
     ]
-    record = response(headers, HTML, is_decoded=True)
+    record = response(headers, HTML)
     assert list(record.http_headers.to_tuples()) == [
-        ("X-Archive-Orig-content-encoding", "br"),
         ("X-Archive-Orig-Transfer-Encoding", "chunked"),
-        ("X-Archive-Orig-Content-Length", "7"),
+        ("X-Archive-Orig-content-length", "7"),
         ("ETag", "x"),
         ("Content-Length", str(len(HTML))),
     ]

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 NAME = "examples"
 
+# Fewer pages often share a value by chance.
+_ENOUGH_TO_COMPARE = 3
+
 
 def run(
     shell: Shell,
@@ -185,5 +188,24 @@ def _tell(shell: Shell, found: _Found, wanted: set[str]) -> None:
         shell.show("Examples", ("attribute", "pages with it"), counts.items())
     if missing := sorted(wanted - set(counts)):
         shell.say(f"No example has {', '.join(missing)}.")
+    for name, text, count in _same_everywhere(found.rows):
+        shell.say(
+            f"{name} is {text!r} in all of its {count} examples: "
+            "take it out of them if it stands in a menu or the like."
+        )
     for why, count in found.dropped.items():
         shell.say(f"Left out {'once' if count == 1 else f'{count:,} times'}: {why}.")
+
+
+def _same_everywhere(rows: Iterable[dict[str, object]]) -> Iterator[tuple[str, str, int]]:
+    """What rules find on each page: often a menu, which they count their way to; and in how many examples."""
+    by_name: dict[str, list[set[str]]] = {}
+    for row in rows:
+        values = row.get("values", {})
+        assert isinstance(values, dict)
+        for name, texts in values.items():
+            by_name.setdefault(name, []).append(set(texts))
+    for name, found in by_name.items():
+        if len(found) >= _ENOUGH_TO_COMPARE:
+            for text in sorted(set.intersection(*found)):
+                yield name, text, len(found)

@@ -75,21 +75,18 @@ class WarcWriter:
         headers: Iterable[tuple[str, str]],
         body: bytes,
         fetched_at: datetime | None = None,
-        *,
-        is_decoded: bool = False,
     ) -> None:
         """Write what a server answered, and when; without a time, the record is of now.
 
-        The body is encoded as its `Content-Encoding` header says, unless
-        `is_decoded`; it is never in chunks. Headers that are not true of it are
-        kept under another name, as archives do.
+        The body is encoded as its `Content-Encoding` header says, but never in chunks. Headers that are not
+        true of it are kept under another name, as archives do.
         """
         record = WarcRecord()
         record.init_headers(WarcRecordType.response)
         record.headers["WARC-Date"] = _warc_date(fetched_at)
         record.headers["WARC-Target-URI"] = url.encode("utf-8", "replace").decode()
         record.is_http = True
-        record.set_bytes_payload(_http_head(status, _truthful(headers, body, is_decoded)) + body)
+        record.set_bytes_payload(_http_head(status, _truthful(headers, body)) + body)
         self._write(record, hashlib.sha1(body, usedforsecurity=False).digest())
 
     def _write_info(self) -> None:
@@ -147,16 +144,15 @@ def _warc_date(time: datetime | None) -> str:
     return (time_from_field(time) or datetime.now(UTC)).isoformat().replace("+00:00", "Z")
 
 
-def _truthful(headers: Iterable[tuple[str, str]], body: bytes, is_decoded: bool) -> _Headers:
+def _truthful(headers: Iterable[tuple[str, str]], body: bytes) -> _Headers:
     """The headers, those that are not true of the body under another name."""
     length = str(len(body))
-    untrue = {"transfer-encoding", "content-encoding"} if is_decoded else {"transfer-encoding"}
     kept: _Headers = []
     for name, value in headers:
-        is_length = name.lower() == "content-length"
-        if is_length and value.strip() == length:
+        if name.lower() == "content-length" and value.strip() == length:
             continue  # it is written last
-        kept.append((_ORIGINAL + name if is_length or name.lower() in untrue else name, value))
+        is_untrue = name.lower() in ("content-length", "transfer-encoding")
+        kept.append((_ORIGINAL + name if is_untrue else name, value))
     return [*kept, ("Content-Length", length)]
 
 

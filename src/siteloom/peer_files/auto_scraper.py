@@ -92,10 +92,6 @@ def _steps(content: Sequence[Sequence[Any]]) -> tuple[_Step, ...]:
     return tuple(_Step(str(step[0]), dict(step[1]), int(above[2])) for above, step in pairwise(steps))
 
 
-def _wanted(value: object) -> str | list[str]:
-    return [str(word) for word in value] if isinstance(value, list) else str(value)
-
-
 def _followed(root: Element, steps: Sequence[_Step]) -> Element | None:
     element = root
     for step in steps:

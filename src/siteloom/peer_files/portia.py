@@ -1,7 +1,7 @@
 """Samples of Portia: pages with what people pointed at on them.
 
 Early ones have the page with `data-scrapy-annotate` at each element that was pointed at, later ones a
-selector for each. A spider may hold its samples, as `templates`.
+selector for each. A spider may hold its samples, as `templates`. What is meant is read as slybot 0.13 does.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from siteloom.peer_files.model import (
     PeerExample,
     PeerModel,
     Sample,
-    best_example,
     each_once,
     shown,
 )
@@ -32,8 +31,10 @@ TOOL = "Portia"
 
 _PLUGIN = "annotations-plugin"
 _MARK = "data-scrapy-annotate"
-_TEXTS = ("content", "text-content")
-_CONTAINER = "#portia-content"  # what stands for an element that only has others inside
+_IGNORED = ("data-scrapy-ignore", "data-scrapy-ignore-beneath")
+_TEXT = "text-content"
+# What is no field: an element that only has others inside, and one that must be there but has no name.
+_NO_FIELDS = ("#dummy", "#sticky", "_sticky")
 _FOLDERS_ABOVE = 4  # of a sample: its spider, the spiders, the project, and one to spare
 
 
@@ -87,9 +88,11 @@ def _sample(
 
 
 def _extracts(sample: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What was pointed at by selectors; before these it was by numbers, and then the marks say it, too."""
     plugins = sample.get("plugins")
     found = plugins.get(_PLUGIN, {}).get("extracts") if isinstance(plugins, dict) else None
-    return [each for each in found or () if isinstance(each, dict)]
+    extracts = [each for each in found or () if isinstance(each, dict)]
+    return extracts if any(each.get("selector") for each in extracts) else []
 
 
 def _body(sample: Mapping[str, Any], file: Path, *keys: str) -> str:
@@ -128,14 +131,17 @@ def _from_selectors(
     containers = {str(each.get("id")): each for each in extracts if each.get("item_container")}
     fields: dict[str, list[Field]] = {}  # by the repeated container, and under "" those of the page
     for extract in extracts:
-        if extract.get("item_container") or not (extract.get("data") or extract.get("annotations")):
+        if extract.get("item_container"):
             continue
-        selector = str(extract.get("selector") or "")
+        if extract.get("ignore") or extract.get("ignore_beneath"):
+            left_out.append("Parts of a page are to be ignored, which is not taken over: check the values.")
+        selector, mode = str(extract.get("selector") or ""), extract.get("selection_mode")
         for attribute, name in _annotated(extract, names, left_out):
-            if why := why_not_css(selector):
+            if why := "it is an XPath" if mode == "xpath" else why_not_css(selector):
                 left_out.append(f"{name} has a selector that cannot be read, {selector!r}: {why}.")
                 continue
-            field = Field(name, selector, _html_attribute(attribute), extract.get("repeated") is True)
+            # A selector that was written by hand means all that it finds.
+            field = Field(name, (selector,), attribute, extract.get("repeated") is True or mode == "css")
             fields.setdefault(_repeated_around(extract, containers), []).append(field)
     layouts = []
     for place, some in fields.items():
@@ -151,8 +157,8 @@ def _from_selectors(
         beside = [name for layout in layouts if not layout.is_list for name in layout.attributes]
         left_out.extend(f"{name} stands beside a list, whose records are taken over." for name in beside)
         layouts = [layout for layout in layouts if layout.is_list]
-    best = best_example(layouts, root)
-    return None if best is None else best[1]
+    found = (layout.on(root) for layout in layouts)
+    return max(found, key=lambda example: len(example.attributes), default=None)
 
 
 def _repeated_around(extract: Mapping[str, Any], containers: Mapping[str, Mapping[str, Any]]) -> str:
@@ -170,23 +176,23 @@ def _repeated_around(extract: Mapping[str, Any], containers: Mapping[str, Mappin
 def _annotated(
     extract: Mapping[str, Any], names: Mapping[str, str], left_out: list[str]
 ) -> Iterator[tuple[str, str]]:
-    """What was pointed at of an element, an HTML attribute or its content, and what it was called."""
-    data = extract.get("data")
-    if isinstance(data, dict):
-        for each in data.values():
-            name = names.get(str(each.get("field")), str(each.get("field")))
-            if each.get("extractors") or each.get("pre_text") or each.get("post_text"):
-                left_out.append(f"{name} is part of a text, by a pattern that is not taken over.")
-            else:
-                yield str(each.get("attribute")), name
-        return
-    for attribute, field in (extract.get("annotations") or {}).items():
-        if attribute != _CONTAINER and isinstance(field, str):
-            yield attribute, names.get(field, field)
-
-
-def _html_attribute(attribute: str) -> str:
-    return "" if attribute in _TEXTS else attribute
+    """What was pointed at of an element, an HTML attribute or "" for its text, and what it was called."""
+    # Where an element has an HTML attribute `content`, another word stands for its text.
+    texts = (_TEXT, extract.get(_TEXT) or "content")
+    said = (
+        list(extract["data"].values())
+        if isinstance(extract.get("data"), dict)
+        else [{"attribute": key, "field": field} for key, field in (extract.get("annotations") or {}).items()]
+    )
+    for each in said:
+        attribute, field = each.get("attribute"), each.get("field")
+        if not isinstance(field, str) or not field or field.startswith(_NO_FIELDS):
+            continue
+        name = names.get(field, field)
+        if each.get("extractors") or extract.get("pre_text") or extract.get("post_text"):
+            left_out.append(f"{name} is part of a text, by a pattern that is not taken over.")
+        else:
+            yield "" if attribute in texts else str(attribute), name
 
 
 def _from_marks(
@@ -209,11 +215,18 @@ def _from_marks(
         except ValueError:
             left_out.append(f"A mark on the sample of {url} cannot be read: {mark[:60]!r}.")
             continue
-        for attribute, name in _annotated(told, names, left_out):
-            if told.get("variant"):
-                left_out.append(f"{name} belongs to a variant, of which examples know nothing.")
-            elif extractors.get(name):
-                left_out.append(f"{name} is part of a text, by a pattern that is not taken over.")
-            else:
-                values.setdefault(name, []).append(shown(element, _html_attribute(attribute)))
+        for each in told if isinstance(told, list) else [told]:
+            for attribute, name in _annotated(each, names, left_out):
+                if each.get("variant"):
+                    left_out.append(f"{name} belongs to a variant, of which examples know nothing.")
+                elif extractors.get(name):
+                    left_out.append(f"{name} is part of a text, by a pattern that is not taken over.")
+                elif not attribute and _has_ignored(element):
+                    left_out.append(f"{name} has parts that are to be ignored, and is not taken over.")
+                else:
+                    values.setdefault(name, []).append(shown(element, attribute))
     return PeerExample({name: found for name, texts in values.items() if (found := each_once(texts))})
+
+
+def _has_ignored(element: Element) -> bool:
+    return any(each.get(name) is not None for each in element.iter("{*}*") for name in _IGNORED)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from siteloom.errors import SourceError
+from siteloom.filesystems import read_file
 from siteloom.peer_files.auto_scraper import is_model, read_auto_scraper
 from siteloom.peer_files.portia import is_portia, read_portia
 from siteloom.peer_files.web_scraper import is_sitemap, read_sitemap
@@ -22,7 +23,7 @@ def read_peer_file(file: str | Path) -> PeerModel:
     """
     path = Path(file)
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(read_file(str(file)))
     except OSError as error:
         raise SourceError(f"{file} cannot be read: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:

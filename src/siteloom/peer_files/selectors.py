@@ -25,11 +25,12 @@ ITSELF = "_parent_"
 class Field(NamedTuple):
     """Where the values of an attribute stand: all the text of elements, or an HTML attribute of them.
 
-    With a pattern, a value is what it matches in there.
+    What the first selector finds comes first, wherever on the page it stands. With a pattern, a value is what
+    it matches in there.
     """
 
     name: str
-    selector: str
+    selectors: tuple[str, ...]
     html_attribute: str = ""
     several: bool = False
     pattern: re.Pattern[str] | None = None
@@ -51,7 +52,7 @@ class SelectorLayout:
     def on(self, root: Element) -> PeerExample:
         """What the selectors find on a page."""
         # A selector may name what is around the scope, so it is looked for in the whole page.
-        found = {field.selector: _selected(root, field.selector) for field in self.fields}
+        found = {selector: _selected(root, selector) for field in self.fields for selector in field.selectors}
         if not self.scope:
             return PeerExample(self._values(found, None))
         scopes = _selected(root, self.scope)
@@ -63,19 +64,20 @@ class SelectorLayout:
     def _values(self, found: dict[str, list[Element]], scope: Element | None) -> Values:
         values: dict[str, tuple[str, ...]] = {}
         for field in self.fields:
-            if field.selector == ITSELF:
-                inside = [] if scope is None else [scope]
-            else:
-                inside = [
-                    element
-                    for element in found[field.selector]
-                    if scope is None or any(above is scope for above in element.iterancestors())
-                ]
+            inside = [element for each in field.selectors for element in _inside(scope, each, found[each])]
             if not field.several:
                 inside = inside[:1]
             if texts := each_once(_text(element, field) for element in inside):
                 values[field.name] = texts
         return values
+
+
+def _inside(scope: Element | None, selector: str, found: list[Element]) -> list[Element]:
+    if scope is None:
+        return found
+    if selector == ITSELF:
+        return [scope]
+    return [element for element in found if any(above is scope for above in element.iterancestors())]
 
 
 def _text(element: Element, field: Field) -> str:

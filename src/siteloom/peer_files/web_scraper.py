@@ -21,12 +21,14 @@ _ROOT = "_root"
 _LINKS = ("SelectorLink", "SelectorPopupLink")
 _LEADING_ON = ("SelectorPagination", "SelectorSitemapXmlLink")  # to other pages, and no more
 _ELEMENTS = ("SelectorElement", "SelectorElementScroll", "SelectorElementClick")
+# A comma that stands in no quotes and no parentheses.
+_BETWEEN_PARTS = re.compile(r""",(?=(?:[^"'()]|"[^"]*"|'[^']*'|\((?:[^()]|\([^()]*\))*\))*$)""")
 
 
 class _Selector(NamedTuple):
     id: str
     type: str
-    css: str
+    css: tuple[str, ...]  # one after the other: what the first finds is wanted most
     several: bool
     parents: tuple[str, ...]
     regex: str
@@ -54,7 +56,7 @@ def read_sitemap(found: Mapping[str, Any]) -> PeerModel:
                 left_out.append(f"{place} is an element in an element, of which only the outer one is taken.")
                 continue
             fields = _fields(inside, parents, left_out, in_element=True)
-            layout = SelectorLayout(fields, element.css, element.several)
+            layout = SelectorLayout(fields, ", ".join(element.css), element.several)
         else:
             layout = SelectorLayout(_fields(inside, parents, left_out, in_element=False))
         if layout.fields and layout not in layouts:
@@ -68,12 +70,17 @@ def _selector(found: Any) -> _Selector:
     return _Selector(
         _text(given.get("id")),
         _text(given.get("type")),
-        _text(given.get("selector")),
+        _parts(_text(given.get("selector"))),
         given.get("multiple") is True,
         tuple(map(_text, parents)) if isinstance(parents, list) else (),
         _text(given.get("regex")),
         _text(given.get("extractAttribute")),
     )
+
+
+def _parts(css: str) -> tuple[str, ...]:
+    """What stands between the commas of a selector."""
+    return tuple(filter(None, (part.strip() for part in _BETWEEN_PARTS.split(css))))
 
 
 def _text(found: object) -> str:
@@ -86,9 +93,10 @@ def _is_usable(selector: _Selector, left_out: list[str]) -> bool:
         return False
     if selector.type in _LEADING_ON:  # what they lead to is a page like others; how does not matter here
         return True
-    if why := why_not_css(selector.css):
-        left_out.append(f"{selector.id} has a selector that cannot be read, {selector.css!r}: {why}.")
-        return False
+    for css in selector.css or ("",):
+        if why := why_not_css(css):
+            left_out.append(f"{selector.id} has a selector that cannot be read, {css!r}: {why}.")
+            return False
     return True
 
 

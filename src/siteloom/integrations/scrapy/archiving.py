@@ -55,7 +55,11 @@ class ArchiveMiddleware:
 
     def process_response(self, request: Request, response: Response) -> Response:
         """Write an answer and pass it on."""
-        if "cached" not in response.flags and request.url.startswith(("http://", "https://")):
+        if (
+            "cached" not in response.flags
+            and request.method != "HEAD"  # it has no body, and would be read as an empty page
+            and request.url.startswith(("http://", "https://"))
+        ):
             headers = [
                 (name.decode("latin-1"), value.decode("latin-1"))
                 for name, values in response.headers.items()

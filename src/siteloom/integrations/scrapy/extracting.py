@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime
-from email.message import Message
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag
 
@@ -17,6 +16,7 @@ from siteloom.integrations.scrapy.items import ItemMaker
 from siteloom.integrations.scrapy.keeping import PageKeeper
 from siteloom.integrations.scrapy.project import WRAPPERS_SETTING, project, wrappers_of
 from siteloom.model import Page
+from siteloom.pages.content_type import content_type
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
@@ -38,8 +38,9 @@ KEEP_SETTING = "SITELOOM_KEEP_UNMATCHED"
 class ExtractionMiddleware:
     """A spider middleware that adds items to what callbacks yield, which goes through unchanged.
 
-    Only HTML with status 200 is looked at. A page that no wrapper is for goes to `keeper`, if there is one;
-    one that gives nothing is counted, and never disturbs the spider.
+    Only HTML with status 200 is looked at, and no answer to a HEAD request, which has no body. A page that no
+    wrapper is for goes to `keeper`, if there is one; one that gives nothing is counted, and never disturbs
+    the spider.
     """
 
     def __init__(
@@ -100,6 +101,8 @@ class ExtractionMiddleware:
     def _items(self, response: Response) -> list[SiteloomItem]:
         if not isinstance(response, HtmlResponse) or response.status != 200:
             return []
+        if response.request is not None and response.request.method == "HEAD":
+            return []
         self._stats.inc_value("siteloom/pages")
         try:
             return self._extracted(_page(response))
@@ -146,8 +149,4 @@ def _charset(response: HtmlResponse) -> str | None:
     """What the HTTP header says, unless whoever made the response says better, as browsers that render do."""
     # Scrapy's own `encoding` would do, but where nobody says anything it guesses, which Siteloom does itself.
     said: str | None = getattr(response, "_encoding", None)
-    if said is not None:
-        return said
-    message = Message()
-    message["Content-Type"] = (response.headers.get("Content-Type") or b"").decode("latin-1")
-    return message.get_content_charset()
+    return content_type(response.headers.get("Content-Type")).charset if said is None else said

@@ -10,6 +10,7 @@ from siteloom.record_rows.columns import column_names, lowest_confidence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Self
 
     from siteloom.matching import NamedWrapper
     from siteloom.model import Record
@@ -32,6 +33,12 @@ class SiteloomItem(Item):
     def record(self) -> Record:
         """The record itself, with typed values, provenance and all confidences, for pipelines."""
         return self._record
+
+    def copy(self) -> Self:
+        """A copy, as pipelines make them, of the same record."""
+        copied = super().copy()
+        copied._record = self._record  # noqa: SLF001 - of its own kind
+        return copied
 
 
 class ItemMaker:
