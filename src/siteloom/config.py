@@ -11,6 +11,7 @@ A setting `max_bytes` of the stage `parse` is written
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -62,7 +63,7 @@ class PagesSettings:
 class CrawlSettings:
     """How pages are fetched from the web."""
 
-    delay: int = _setting(1, "least seconds between two requests to a site", at_least=0)
+    delay: float = _setting(1.0, "least seconds between two requests to a site", at_least=0)
     timeout: int = _setting(30, "most seconds that a page may take", at_least=1)
     most_pages: int = _setting(
         200, "most pages fetched from a start page on, if not told otherwise", at_least=1
@@ -144,7 +145,7 @@ class ResolvedSetting(NamedTuple):
     """One setting, its value, and the place the value comes from."""
 
     name: str
-    value: int | str
+    value: float | str
     origin: str
     help: str
 
@@ -155,6 +156,8 @@ class ResolvedSetting(NamedTuple):
             return host_only(str(self.value))
         if isinstance(self.value, bool):
             return str(self.value).lower()  # as it is written in siteloom.toml
+        if isinstance(self.value, float):
+            return f"{self.value:g}"
         return without_passwords(str(self.value))
 
 
@@ -192,7 +195,7 @@ def load_settings(
     resolved = []
     stages: dict[str, Any] = {}
     for stage, defaults in _STAGES.items():
-        values: dict[str, int | str] = {}
+        values: dict[str, float | str] = {}
         for setting in fields(defaults):
             name = f"{stage}.{setting.name}"
             value, origin = given.get(name, (setting.default, "default"))
@@ -257,8 +260,8 @@ def _from_environment(environment: Mapping[str, str], problems: list[str]) -> di
             problems.append(_unknown(variable, by_variable, "the environment"))
             continue
         match _names()[name].__name__:
-            case "int":
-                found[name] = _number(text)
+            case "int" | "float" as kind:
+                found[name] = _number(text, int if kind == "int" else float)
             case "bool":
                 found[name] = _FLAGS.get(text.lower(), text)
             case _:
@@ -266,10 +269,10 @@ def _from_environment(environment: Mapping[str, str], problems: list[str]) -> di
     return found
 
 
-def _number(text: str) -> int | str:
-    """A whole number if the text is one; the text itself is then the mistake to report."""
+def _number(text: str, kind: type[int] | type[float]) -> float | str:
+    """A number if the text is one of this kind; the text itself is then the mistake to report."""
     try:
-        return int(text)
+        return kind(text)
     except ValueError:
         return text
 
@@ -288,12 +291,16 @@ class _Problem(NamedTuple):
 
 def _checked(
     value: object, default: object, at_least: int | None, at_most: int | None
-) -> int | str | _Problem:
+) -> float | str | _Problem:
     if isinstance(default, str):
         return value if isinstance(value, str) else _Problem("must be a text")
     if isinstance(default, bool):
         return value if isinstance(value, bool) else _Problem("must be true or false")
-    if not isinstance(value, int) or isinstance(value, bool):
+    if isinstance(default, float):
+        if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+            return _Problem("must be a number")
+        value = float(value)
+    elif not isinstance(value, int) or isinstance(value, bool):
         return _Problem("must be a whole number")
     if at_least is not None and value < at_least:
         return _Problem(f"must be at least {at_least}")

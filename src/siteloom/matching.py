@@ -228,7 +228,7 @@ class _Site:
             for pattern in candidate.footprint.url_patterns:
                 owners[pattern].append(number)
         self._patterns = PatternSet(owners)
-        self._owners = [(_bytes_needed(pattern), numbers) for pattern, numbers in owners.items()]
+        self._owners = [(bytes_needed(pattern), numbers) for pattern, numbers in owners.items()]
 
     def passing(self, url: str) -> list[_Passed]:
         """The wrappers that have a pattern for a URL, in their order."""
@@ -240,7 +240,8 @@ class _Site:
         return [_Passed(self.candidates[number], needed[number]) for number in sorted(needed)]
 
 
-def _bytes_needed(pattern: str) -> int:
+def bytes_needed(pattern: str) -> int:
+    """How many bytes of an accepted signature a page must have whose URL has a pattern."""
     return _BYTES_NEEDED if tells_pages_apart(pattern) else _BYTES_NEEDED_IF_ONLY_HOST
 
 
@@ -265,7 +266,7 @@ class _Trial(NamedTuple):
 
     @property
     def needed(self) -> int:
-        return min(map(_bytes_needed, self.url_patterns))
+        return min(map(bytes_needed, self.url_patterns))
 
     @property
     def standing(self) -> tuple[_Stage, int, int]:

@@ -166,7 +166,7 @@ def test_mistakes_are_told_in_a_sentence(
 ) -> None:
     folder = go(place)
     (folder / "full").mkdir()
-    (folder / "full" / "mine.txt").write_text("mine")
+    (folder / "full" / "pytest.ini").write_bytes(b"\xff mine")
     (folder / "other.jsonl").write_text('{"url": "https://other.example/1", "html": "<p>x"}\n')
     result = within("export", *arguments)
     assert (result.returncode, one_sentence(result)) == (status, message)

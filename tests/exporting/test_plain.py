@@ -12,7 +12,7 @@ from siteloom.dom import Element, decode, parse, visible_text
 from siteloom.dom.text import BREAKS, HIDDEN
 from siteloom.exporting import plain
 from siteloom.exporting.xpath_json import to_xpath_json
-from siteloom.model import Attribute, Failure, Page
+from siteloom.model import Attribute, Failure, Footprint, Page
 from siteloom.wrapper.contract import CHARACTERS, Contract
 from siteloom.wrapper.language import (
     SHAPES,
@@ -33,14 +33,14 @@ from tests.wrapper.test_xslt import cases, listings
 URL = "http://a.example/"
 
 
-def by_plain(wrapper: Wrapper, root: Element) -> list[dict[str, tuple[str, ...]]]:
+def by_plain(wrapper: Wrapper, root: Element, signature: str = "") -> list[dict[str, tuple[str, ...]]]:
     """The records by what is exported, after a trip through JSON."""
-    found = plain.records(json.loads(to_xpath_json(wrapper)), root)
+    found = plain.records(json.loads(to_xpath_json(wrapper)), root, signature)
     return [{name: tuple(texts) for name, texts in record.items()} for record in found]
 
 
-def native(wrapper: Wrapper, root: Element) -> list[dict[str, tuple[str, ...]]]:
-    return [dict(record.values) for record in wrapper.records(root, URL)]
+def native(wrapper: Wrapper, root: Element, signature: str = "") -> list[dict[str, tuple[str, ...]]]:
+    return [dict(one.values) for one in wrapper.records(root, URL, bytes.fromhex(signature) or None)]
 
 
 def outline(root: Element) -> list[object]:
@@ -137,6 +137,10 @@ _CONTRACTS = st.none() | st.builds(
     never=st.lists(st.sampled_from(CHARACTERS), max_size=1).map(tuple),
     choices=st.sampled_from([(), (), ("A", "A B")]),
 )
+_SIGNATURES = st.sampled_from([f"{'00' * number}{'ff' * (8 - number)}" for number in (0, 3, 5, 8)])
+_FOOTPRINTS = st.lists(_SIGNATURES, max_size=2, unique=True).map(
+    lambda found: Footprint(accepted=tuple(found))
+)
 _SHARES = st.sampled_from([0.0, 0.25, 0.5, 0.9, 1.0])
 
 
@@ -152,6 +156,7 @@ def wrappers_with_layouts(draw: st.DrawFn) -> tuple[Element, Wrapper]:
         return replace(
             wrapper,
             record_rule=first.record_rule,
+            footprint=draw(_FOOTPRINTS),
             attributes={
                 name: replace(
                     found,
@@ -169,10 +174,22 @@ def wrappers_with_layouts(draw: st.DrawFn) -> tuple[Element, Wrapper]:
 
 
 @settings(max_examples=50, deadline=None)
-@given(wrappers_with_layouts())
-def test_plain_chooses_among_layouts_as_siteloom_does(case: tuple[Element, Wrapper]) -> None:
+@given(wrappers_with_layouts(), st.just("") | _SIGNATURES)
+def test_plain_chooses_among_layouts_as_siteloom_does(case: tuple[Element, Wrapper], signature: str) -> None:
     root, wrapper = case
-    assert by_plain(wrapper, root) == native(wrapper, root)
+    assert by_plain(wrapper, root, signature) == native(wrapper, root, signature)
+
+
+def test_of_equal_layouts_the_signature_decides() -> None:
+    def layout(tag: str, accepted: str) -> Wrapper:
+        rules = AttributeRules(Attribute(), (rule("text", ("tag", 0, tag)),), (), 1.0)
+        return Wrapper({"name": rules}, footprint=Footprint(accepted=(accepted,)))
+
+    wrapper = replace(layout("b", "00" * 8), earlier=(layout("i", "ff" * 8),))
+    root = tree("<b>new</b><i>old</i>")
+    for signature, expected in (("", "new"), ("0000ffffffffffff", "old"), ("00000000ffffffff", "new")):
+        assert by_plain(wrapper, root, signature) == [{"name": (expected,)}]
+        assert native(wrapper, root, signature) == [{"name": (expected,)}]
 
 
 def rule(target: str, *features: tuple[Kind, int, str], part: Part = Part()) -> Rule:
@@ -208,19 +225,6 @@ def test_an_item_has_all_attributes() -> None:
     document = json.loads(to_xpath_json(Wrapper(attributes)))
     (record,) = plain.records(document, "<b>1</b><b>2</b><i>3</i><i>4</i>")
     assert plain.item(document, record) == {"b": "1", "i": ["3", "4"], "u": [], "p": None}
-
-
-def test_a_page_without_what_all_have_is_another() -> None:
-    attributes = {
-        name: AttributeRules(Attribute(mandatory=True), (rule("text", ("tag", 0, name)),), (), 1.0)
-        for name in ("b", "i", "u")
-    }
-    document = json.loads(to_xpath_json(Wrapper(attributes)))
-    verdicts = {
-        html: plain.is_page_of(document, plain.records(document, html))
-        for html in ("", "<p>x", "<b>1</b>", "<b>1</b><u>2</u>")
-    }
-    assert verdicts == {"": False, "<p>x": False, "<b>1</b>": False, "<b>1</b><u>2</u>": True}
 
 
 def test_the_text_of_an_element_is_what_a_person_reads() -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import json
 import subprocess
 import sys
+from types import ModuleType
 from typing import Any
 
+import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scrapy.http import HtmlResponse
+from web_poet import HttpResponse
 
 from siteloom.exporting import page_object, to_spider, to_xpath_json
 from siteloom.exporting.python_source import WIDTH, class_name, docstring, field_names, literal, module_name
@@ -18,14 +23,25 @@ from siteloom.model import Attribute, Footprint
 from siteloom.wrapper.language import AttributeRules, Evidence, Feature, Part, RecordRule, Rule
 from siteloom.wrapper.wrapper import Wrapper
 
-ODD = 'it\'s """odd""" \\ \u2028 {x} \u00e9'
+ODD = 'it\'s """odd""" \\ \u2028 {x} {{1/0}} {VISIBLE} }\n\x0c# \x1e \\N{DIGIT ONE} \u00e9\\'
+PLAIN = (
+    ast.Constant,
+    ast.Dict,
+    ast.FormattedValue,
+    ast.JoinedStr,
+    ast.List,
+    ast.Load,
+    ast.Name,
+    ast.UnaryOp,
+    ast.USub,
+)
 RULE = Rule(
     "text",
     (Feature("text-before", 0, ODD), Feature("class", 1, "a" * 150)),
     Part(left=ODD),
     Evidence(1, 0, 1.0, 0.0),
 )
-SITES = Footprint(("shop.example",), (r"^https?://shop\.example/p/[^/?#]+$",))
+SITES = Footprint(("shop.example", ODD), (r"^https?://shop\.example/p/[^/?#]+$", f"^{ODD}$"))
 WRAPPER = Wrapper(
     {
         "class": AttributeRules(Attribute(multi=True), (RULE,), (), 1.0),
@@ -41,36 +57,75 @@ LISTS = Wrapper(WRAPPER.attributes, record_rule=RecordRule((Feature("class", 0, 
 
 
 def of_constant(source: str, name: str) -> Any:
-    """The value of a constant of a module."""
+    """The value of a constant of a module, which may hold texts, numbers, and texts with other constants."""
+    known: dict[str, Any] = {}
     for node in ast.parse(source).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
-            return ast.literal_eval(node.value)
+        if isinstance(node, ast.Assign):
+            for part in ast.walk(node.value):
+                assert not isinstance(part, ast.FormattedValue) or isinstance(part.value, ast.Name)
+                assert isinstance(part, PLAIN), ast.unparse(part)
+            target = ast.unparse(node.targets[0])
+            known[target] = eval(ast.unparse(node.value), {"__builtins__": {}}, known)
+            if target == name:
+                return known[name]
     raise AssertionError(name)
 
 
-def without_words(value: Any) -> Any:
+def in_python(value: Any) -> Any:
+    """Rules as they are in Python, where words are comments, and targets are seen in XPath."""
     if isinstance(value, dict):
-        said = "words" if isinstance(value.get("words"), str) else None
-        return {key: without_words(item) for key, item in value.items() if key != said}
-    return [without_words(item) for item in value] if isinstance(value, list) else value
+        said = [key for key in ("words", "target") if isinstance(value.get(key), str)]
+        return {key: in_python(item) for key, item in value.items() if key not in said}
+    return [in_python(item) for item in value] if isinstance(value, list) else value
 
 
 @pytest.mark.parametrize("wrapper", [WRAPPER, LISTS])
 @pytest.mark.parametrize("name", ["shop.example/1", "class", "1", ODD, "Ω", ""])
 def test_the_rules_in_python_are_those_in_json(wrapper: Wrapper, name: str) -> None:
-    layouts = without_words(json.loads(to_xpath_json(wrapper))["layouts"])
+    layouts = in_python(json.loads(to_xpath_json(wrapper))["layouts"])
     spider, made = to_spider(wrapper, name), page_object(wrapper, name)
     assert made.module.isidentifier()
+    assert list(of_constant(spider, "PAGES")["url_patterns"]) == list(wrapper.footprint.url_patterns)
     for source in (spider, made.source):
         assert of_constant(source, "WRAPPER") == {"layouts": layouts}
         assert "siteloom." not in source.replace("siteloom.,", "")
         assert "import siteloom" not in source
 
 
+NAMES = (
+    "class self cls url records to_item item item_cls fields field str list dict property attrs re etree Any "
+    "None WRAPPER __init__ __class__ _found mro response a-b a_b a.b 1 \u00e9"
+).split()
+
+
+@pytest.mark.parametrize("record_rule", [None, RecordRule((Feature("tag", 0, "p"),), False, least=1)])
+def test_attributes_may_have_any_names(record_rule: RecordRule | None) -> None:
+    first = Rule("text", (Feature("tag", 0, "p"),), Part(), Evidence(1, 0, 1.0, 0.0))
+    rules = AttributeRules(Attribute(), (first,), (), 1.0)
+    wrapper = Wrapper(dict.fromkeys([*NAMES, ODD], rules), record_rule=record_rule)
+    made = page_object(wrapper, "odd")
+    module = ModuleType("odd_page")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(sys.modules, "odd_page", module)  # where attrs looks for it
+        exec(made.source, vars(module))
+        page = getattr(module, made.page_class)(
+            HttpResponse("http://a.example/", b"<p>x</p>", encoding="utf-8")
+        )
+        found = attrs.asdict(asyncio.run(page.to_item()))
+    (record,) = found["records"] if record_rule else [found]
+    assert list(record.values()) == ["x"] * (len(NAMES) + 1)
+    spider: dict[str, Any] = {"__name__": "odd_spider"}
+    exec(to_spider(wrapper, "odd"), spider)
+    response = HtmlResponse("http://a.example/", body=b"<p>x</p>", encoding="utf-8")
+    (item,) = spider["OddSpider"]().parse(response)
+    assert item == {"url": "http://a.example/", **dict.fromkeys(NAMES, "x"), ODD: "x"}
+
+
 def test_the_files_pass_the_default_rules_of_ruff() -> None:
     for source in (to_spider(WRAPPER, ODD), page_object(WRAPPER, ODD).source, page_object(LISTS, "x").source):
         checked = subprocess.run(
-            [sys.executable, "-m", "ruff", "check", "--isolated", "-"],
+            # Spiders have lists as attributes of their class wherever Scrapy's documentation shows one.
+            [sys.executable, "-m", "ruff", "check", "--isolated", "--ignore", "RUF012", "-"],
             input=source,
             capture_output=True,
             text=True,

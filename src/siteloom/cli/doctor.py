@@ -27,6 +27,7 @@ _EXTRAS = {
     "spark": "pyspark",
     "text": "trafilatura",
     "values": "dateparser",
+    "web-poet": "web_poet",
 }
 
 

@@ -15,7 +15,8 @@ from siteloom.cli.files import write_text
 from siteloom.cli.shell import Shell
 from siteloom.cli.sources import SOURCE_HELP, pages_of
 from siteloom.errors import NoWorkspace, OutputError, UsageError
-from siteloom.output import STANDARD_OUTPUT
+from siteloom.filesystems import has_scheme, shown
+from siteloom.output import STANDARD_OUTPUT, check_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -84,7 +85,7 @@ def run(
     else:
         write_text(output, _text(named, format))
         if output != STANDARD_OUTPUT:
-            shell.say(f"{named} is in {output}.")
+            shell.say(f"{named} is in {shown(output)}.")
     if types := _types(named.wrapper):
         told = listed([f"{name} ({kind})" for name, kind in types.items()])
         shell.say(
@@ -106,24 +107,23 @@ def _text(named: NamedWrapper, format: str) -> str:  # noqa: A002 - as above
 
 
 def _check_output(output: str, *, is_folder: bool) -> None:
-    path = Path(output)
     if is_folder:
-        if output == STANDARD_OUTPUT:
+        if output == STANDARD_OUTPUT or has_scheme(output):
             raise UsageError("A page object for web-poet is a folder: say where to write it with -o FOLDER.")
         from siteloom.exporting import check_folder
 
-        check_folder(path)
-    elif path.is_dir():
+        check_folder(Path(output))
+    elif Path(output).is_dir():
         raise OutputError(f"{output} is a folder: give the name of a file.")
-    elif output != STANDARD_OUTPUT and not path.parent.is_dir():
-        raise OutputError(f"There is no folder {path.parent} to write {path.name} to: make it first.")
+    elif output != STANDARD_OUTPUT:
+        check_place(output)
 
 
 def _chosen(shell: Shell, wanted: str | None) -> WrapperText:
     """The wrapper of a file, or of the workspace."""
     from siteloom.extraction_runs import wrapper_texts_of_files, wrapper_texts_of_store
 
-    if wanted is not None and Path(wanted).is_file():
+    if wanted is not None and (has_scheme(wanted) or Path(wanted).is_file()):
         return wrapper_texts_of_files([wanted])[0]
     try:
         with shell.store() as store:

@@ -17,22 +17,17 @@ from lxml import etree
 SHAPES = ("price", "digits", "mixed", "words")
 
 
-def records(wrapper: dict[str, Any], page: Any) -> list[dict[str, list[str]]]:
-    """The records of a page, which is a text or the root of a tree: a list of texts an attribute."""
+def records(wrapper: dict[str, Any], page: Any, page_signature: str = "") -> list[dict[str, list[str]]]:
+    """The records of a page, which is a text or the root of a tree: a list of texts an attribute.
+
+    The signature helps if there are several layouts.
+    """
     root = tree(page) if isinstance(page, str) else page
     if root is None:
         return []
     found = [layout_records(wrapper, layout, root) for layout in wrapper["layouts"]]
-    number = likely_layout(wrapper["layouts"], found) if len(found) > 1 else 0
+    number = likely_layout(wrapper["layouts"], found, page_signature) if len(found) > 1 else 0
     return [{name: list(values) for name, (values, _) in record.items()} for record in found[number]]
-
-
-def is_page_of(wrapper: dict[str, Any], found: list[dict[str, list[str]]]) -> bool:
-    """Whether the records of a page have any value, and half of those that all such pages have."""
-    attributes = wrapper["layouts"][0]["attributes"]
-    mandatory = {name for name, attribute in attributes.items() if attribute.get("mandatory")}
-    most = max((len(mandatory & record.keys()) for record in found), default=0)
-    return any(found) and 2 * most >= len(mandatory)
 
 
 def fields(wrapper: dict[str, Any]) -> dict[str, bool]:
@@ -250,15 +245,31 @@ def standing(node: Any, record: Any, is_run: bool) -> tuple[int, int, int]:
 # Layouts: which of several a page has
 
 
-def likely_layout(layouts: list[dict[str, Any]], found: list[list[dict[str, Any]]]) -> int:
-    """The number of the layout whose rules find most; of equal ones the first, which is the newest."""
+def likely_layout(
+    layouts: list[dict[str, Any]], found: list[list[dict[str, Any]]], page_signature: str
+) -> int:
+    """The number of the layout whose rules find most.
+
+    Of equal ones it is the first, which is the newest, unless pages of another are more like this one.
+    """
     if any("records" in layout for layout in layouts):
         gains = [float(sum(map(len, records))) for records in found]
     else:
         gains = [
             gain(layouts[0], found[0][0], layout, one[0]) for layout, one in zip(layouts, found, strict=True)
         ]
-    return gains.index(max(gains))
+    likely = [number for number, one in enumerate(gains) if one == max(gains)]
+    known: list[Any] = [layouts[number].get("signatures") for number in likely]
+    if page_signature and all(known):
+        agreeing = [max(agreement(one, page_signature) for one in signatures) for signatures in known]
+        if max(agreeing) >= agreeing[0] + 3:
+            return likely[agreeing.index(max(agreeing))]
+    return likely[0]
+
+
+def agreement(known: str, found: str) -> int:
+    """How many bytes of a known signature, in hexadecimal, are those of another one; `**` is any byte."""
+    return sum(known[place : place + 2] in ("**", found[place : place + 2]) for place in range(0, 16, 2))
 
 
 def gain(newest: dict[str, Any], new: dict[str, Any], earlier: dict[str, Any], old: dict[str, Any]) -> float:
@@ -337,8 +348,8 @@ COMMENT_END = re.compile("-?>|.*?(?:--!?>|\\Z)", re.DOTALL)
 OTHER_END = re.compile("[^>]*>?")
 BETWEEN_ATTRIBUTES = re.compile("[ \t\r\n/]*")
 ATTRIBUTE = re.compile(
-    "[^ \t\r\n/>][^ \t\r\n/>=]*(?:[ \t\r\n]*=[ \t\r\n]*"
-    "(?:\"[^\"]*(?:\"|\\Z)|'[^']*(?:'|\\Z)|(?![\"'])[^ \t\r\n>]*))?"
+    "([^ \t\r\n/>][^ \t\r\n/>=]*)(?:[ \t\r\n]*=[ \t\r\n]*"
+    "(\"[^\"]*(?:\"|\\Z)|'[^']*(?:'|\\Z)|(?![\"'])[^ \t\r\n>]*))?"
 )
 RAW_TEXT = {"iframe", "noembed", "noframes", "script", "style", "textarea", "title", "xmp"}
 
@@ -370,7 +381,13 @@ def without_document_ends(html: str) -> str:
 
 def document_ends(html: str) -> list[tuple[int, int]]:
     """Where `</body>` and `</html>` stand as tags: not in comments, in scripts or in quotes."""
-    found = []
+    return [
+        (start, end) for start, end, is_end, name in tags(html) if is_end and name.lower() in ("body", "html")
+    ]
+
+
+def tags(html: str) -> Any:
+    """The tags that a browser sees: where each begins and ends, whether it closes an element, its name."""
     place = 0
     while (tag := TAG.search(html, place)) is not None:
         if tag[2] is None:
@@ -378,13 +395,13 @@ def document_ends(html: str) -> list[tuple[int, int]]:
             continue
         place = tag_end(html, tag.end())
         is_end, name = bool(tag[1]), tag[2].lower()
-        if place < 0 or (name == "plaintext" and not is_end):
+        if place < 0:
             break
-        if is_end and name in ("body", "html"):
-            found.append((tag.start(), place))
-        elif not is_end and name in RAW_TEXT:
+        yield tag.start(), place, is_end, tag[2]
+        if not is_end and name == "plaintext":
+            break
+        if not is_end and name in RAW_TEXT:
             place = raw_text_end(html, place, name)
-    return found
 
 
 def end_of(pattern: re.Pattern[str], html: str, place: int) -> int:

@@ -10,31 +10,68 @@ import unicodedata
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from siteloom.exporting import plain
+from siteloom.wrapper.xpath import SHARED_BY_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
+    from types import ModuleType
 
 WIDTH = 110
 """Lines are no longer unless a single word is; those of `plain`, which are part of the files, are as long."""
 
 _INDENT = "    "
 _WORDS = "words"  # what a rule means in words, which is a comment in Python
-_SPLIT = re.compile(r"[^\s(]+[\s(]*|[\s(]+")
+_SPLIT = re.compile(r"/*[^\s/\[]+[\s\[]*|[\s/\[]+")
 
 
-def evaluator() -> tuple[str, str]:
+class Body(str):
+    """What an f-string holds between its quotes, nothing of it escaped but braces."""
+
+    __slots__ = ()
+
+
+def by_name(xpath: str, names: Sequence[str] = tuple(SHARED_BY_NAME)) -> Body:
+    """An XPath in which the names of what rules share stand for it."""
+    name_of = {SHARED_BY_NAME[name]: name for name in names}
+    longest_first = sorted(name_of, key=len, reverse=True)
+    pieces = re.split(f"({'|'.join(map(re.escape, longest_first)) or '(?!)'})", xpath)
+    return Body(
+        "".join(
+            f"{{{name_of[piece]}}}" if piece in name_of else piece.replace("{", "{{").replace("}", "}}")
+            for piece in pieces
+        )
+    )
+
+
+def evaluator(*modules: ModuleType) -> tuple[str, str]:
     """The source of what evaluates rules: its imports of the standard library, and all behind imports."""
-    source = inspect.getsource(plain)
-    lines = source.splitlines()
-    imports = [node for node in ast.parse(source).body if isinstance(node, ast.Import | ast.ImportFrom)]
-    # The first is that of annotations, which stands before all others of a file, and the last that of lxml.
-    first, last = imports[0].lineno, imports[-1].lineno
-    return "\n".join(lines[first : last - 1]).strip(), "\n".join(lines[last:]).strip()
+    imports: set[str] = set()
+    sources = []
+    for module in modules:
+        source = inspect.getsource(module)
+        found = [node for node in ast.parse(source).body if isinstance(node, ast.Import | ast.ImportFrom)]
+        # The first is that of annotations, which stands before all others of a file, and the last no library.
+        imports.update(map(ast.unparse, found[1:-1]))
+        sources.append("\n".join(source.splitlines()[found[-1].end_lineno :]).strip())
+    in_order = sorted(imports, key=lambda line: (line.startswith("from"), line))  # as isort has them
+    return "\n".join(in_order), "\n\n\n".join(sources)
+
+
+def shared_by_name(rules: str) -> str:
+    """What rules share as constants, as far as it stands by its name in what was written of them."""
+    constants = ""
+    known = tuple(SHARED_BY_NAME)
+    for number, name in reversed([*enumerate(known)]):
+        if f"{{{name}}}" in rules + constants:
+            body = by_name(SHARED_BY_NAME[name], known[:number])
+            constants = f"{name} = {literal(body, taken=len(name) + 3)}\n{constants}"
+    return f"{comment('Parts of XPath that rules share.')}{constants}" if constants else ""
 
 
 def literal(value: object, indent: int = 0, taken: int = 0) -> str:
     """A value as Python writes it, in lines behind an indent; so many characters of the first are taken."""
+    if isinstance(value, dict) and _words_of(value):
+        value = {key: item for key, item in value.items() if key != _WORDS}
     line = repr_of(value)
     room = WIDTH - len(_INDENT) * indent - taken
     if line is not None and (len(line) < room or not isinstance(value, str | dict | list)):
@@ -42,10 +79,10 @@ def literal(value: object, indent: int = 0, taken: int = 0) -> str:
     inner = _INDENT * (indent + 1)
     outer = _INDENT * indent
     if isinstance(value, str):
-        lines = (f"{inner}{quoted(piece)}\n" for piece in _pieces(value, WIDTH - len(inner)))
+        lines = (f"{inner}{piece}\n" for piece in _pieces(value, WIDTH - len(inner)))
         return f"(\n{''.join(lines)}{outer})"
     if isinstance(value, dict):
-        keys = {key: f"{quoted(key)}: " for key in value if key != _WORDS or not _words_of(value)}
+        keys = {key: f"{quoted(key)}: " for key in value}
         lines = (
             f"{_comment(value[key], inner)}{inner}{name}{literal(value[key], indent + 1, len(name) + 1)},\n"
             for key, name in keys.items()
@@ -90,6 +127,10 @@ def _braced(items: list[tuple[str, str | None]]) -> str:
 
 def quoted(text: str) -> str:
     """A text as Python writes it, in double quotes unless it has some."""
+    if isinstance(text, Body) and ("{" in text or "}" in text):
+        return f"f{quoted(str(text))}"
+    if "\\" in text and '"' not in text and text.isprintable() and not text.endswith("\\"):
+        return f'r"{text}"'
     written = repr(text)
     if written.startswith("'") and '"' not in text:
         return f'"{written[1:-1]}"'
@@ -133,14 +174,15 @@ def docstring(text: str, indent: str) -> str:
 
 
 def _pieces(text: str, room: int) -> Iterator[str]:
-    """A text in pieces that fit into lines, each up to the end of a word."""
-    piece = ""
+    """A text as Python writes it, in pieces that fit into lines, each up to the end of a word."""
+    kind = type(text)
+    piece = kind()
     for word in _SPLIT.findall(text):
-        if piece and len(quoted(piece + word)) > room:
-            yield piece
-            piece = ""
-        piece += word
-    yield piece
+        if piece and len(quoted(kind(piece + word))) > room:
+            yield quoted(piece)
+            piece = kind()
+        piece = kind(piece + word)
+    yield quoted(piece)
 
 
 def module_name(name: str) -> str:
@@ -181,4 +223,14 @@ def _identifier(name: str, otherwise: str) -> str:
 def rules_of(document: dict[str, Any]) -> dict[str, Any]:
     """What of a wrapper's document it takes to evaluate its rules; the rest is said elsewhere in the file."""
     said = ("format", "version", "parser", "sites", "url_patterns", "variables")
-    return {key: value for key, value in document.items() if key not in said}
+    return {key: _in_python(key, value) for key, value in document.items() if key not in said}
+
+
+def _in_python(key: str, value: Any) -> Any:
+    """A part of a document without targets, which XPath tells; an attribute may have the name of a key."""
+    if isinstance(value, dict):
+        kept = (one for one in value.items() if one[0] != "target" or not isinstance(one[1], str))
+        return {name: _in_python(name, item) for name, item in kept}
+    if isinstance(value, list):
+        return [_in_python("", item) for item in value]
+    return by_name(value) if key in ("xpath", "fallback") and isinstance(value, str) else value

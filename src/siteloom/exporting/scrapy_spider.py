@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from siteloom.exporting import plain, plain_matching, plain_signature
 from siteloom.exporting.python_source import (
     class_name,
     evaluator,
@@ -11,8 +12,10 @@ from siteloom.exporting.python_source import (
     literal,
     module_name,
     rules_of,
+    shared_by_name,
 )
 from siteloom.exporting.xpath_json import wrapper_document
+from siteloom.matching import bytes_needed
 
 if TYPE_CHECKING:
     from siteloom.wrapper import Wrapper
@@ -39,45 +42,44 @@ import scrapy
 from lxml import etree
 from scrapy.linkextractors import LinkExtractor
 
-SITES = {sites}
-URL_PATTERNS = {url_patterns}
-SETTINGS = {{"ROBOTSTXT_OBEY": True, "DOWNLOAD_DELAY": 1, "AUTOTHROTTLE_ENABLED": True}}
+# The addresses of pages that have records, and how many of the eight bytes of a signature must be those of a
+# page that is known. A signature tells which tags follow each other; ** is any byte.
+PAGES = {pages}
+
+{shared}
 WRAPPER = {rules}
 
 
 class {class_name}Spider(scrapy.Spider):
-    """Gives the records of pages whose addresses look like those that the rules were learned from."""
+    """Gives the records of pages that look like those that the rules were learned from."""
 
     name = {name}
-    allowed_domains = SITES
-    custom_settings = SETTINGS
+    allowed_domains = {sites}
+    custom_settings = {{"ROBOTSTXT_OBEY": True, "DOWNLOAD_DELAY": 1, "AUTOTHROTTLE_ENABLED": True}}
 
     def __init__(self, start_urls="", urls_file="", **arguments):
         super().__init__(**arguments)
-        self.follows_links = bool(SITES) and not urls_file
+        self.follows_links = bool(self.allowed_domains) and not urls_file
         self.start_urls = start_urls.replace(",", " ").split()
         if urls_file:
             with open(urls_file, encoding="utf-8") as file:
                 self.start_urls += file.read().split()
         elif not self.start_urls:
-            self.start_urls = [f"https://{{site}}/" for site in SITES]
+            self.start_urls = [f"https://{{site}}/" for site in self.allowed_domains]
 
     def parse(self, response):
         """The items of a page, and the links on it."""
         if not isinstance(response, scrapy.http.TextResponse):
             return
-        if self.has_records(response.url):
-            found = records(WRAPPER, response.text)
-            if is_page_of(WRAPPER, found):
+        page_signature = signature(response.body)
+        page_fit = fit(PAGES, response.url, page_signature)
+        if page_fit:
+            found = records(WRAPPER, response.text, page_signature)
+            if is_page_of(WRAPPER, found, page_fit):
                 for record in found:
                     yield {{"url": response.url, **item(WRAPPER, record)}}
         if self.follows_links:
             yield from response.follow_all(LinkExtractor().extract_links(response))
-
-    def has_records(self, url):
-        """Whether an address is like those of pages with records; any is, if nothing is known of them."""
-        url = url.partition("#")[0]
-        return not URL_PATTERNS or any(re.fullmatch(one, url) for one in URL_PATTERNS)
 
 
 # What follows is the same in every spider.
@@ -89,15 +91,27 @@ class {class_name}Spider(scrapy.Spider):
 def to_spider(wrapper: Wrapper, name: str) -> str:
     """The source of a spider that gives the records of a wrapper."""
     document = wrapper_document(wrapper)
-    imports, source = evaluator()
+    imports, source = evaluator(plain, plain_signature, plain_matching)
+    rules = literal(rules_of(document), taken=len("WRAPPER = "))
     sites = document["sites"]
     return _SPIDER.format(
         about=in_docstring(f"{name} on {', '.join(sites)}" if sites else name),
         imports=imports,
-        rules=literal(rules_of(document), taken=len("WRAPPER = ")),
+        pages=literal(known_pages(wrapper), taken=len("PAGES = ")),
+        shared=shared_by_name(rules),
+        rules=rules,
         class_name=class_name(name),
         name=literal(module_name(name)),
-        sites=literal(sites, taken=len("SITES = ")),
-        url_patterns=literal(document["url_patterns"], taken=len("URL_PATTERNS = ")),
+        sites=literal(sites, indent=1, taken=len("allowed_domains = ")),
         evaluator=source,
     )
+
+
+def known_pages(wrapper: Wrapper) -> dict[str, Any]:
+    """What tells the pages of a wrapper from others."""
+    footprint = wrapper.footprint
+    return {
+        "url_patterns": {pattern: bytes_needed(pattern) for pattern in footprint.url_patterns},
+        "masks": [mask for mask, _ in footprint.masks],
+        "accepted": list(footprint.accepted),
+    }

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from siteloom.dom import decode, parse
-from siteloom.errors import MissingExtra, OutputError, UsageError
-from siteloom.exporting import plain
+from siteloom.dom import decode
+from siteloom.errors import MissingExtra, OutputError
+from siteloom.exporting import plain, plain_signature
 from siteloom.exporting.python_source import (
     class_name,
     comment,
@@ -19,10 +19,10 @@ from siteloom.exporting.python_source import (
     module_name,
     quoted,
     rules_of,
+    shared_by_name,
 )
 from siteloom.exporting.url_matcher_patterns import url_matcher_patterns
 from siteloom.exporting.xpath_json import as_texts, wrapper_document
-from siteloom.model import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
     from siteloom.model import Page
     from siteloom.wrapper import Wrapper
 
-# What all web pages of web-poet have already, and what is called while the class of one is made.
+# What all web pages of web-poet have already, what is called while the class of one is made, and what attrs
+# calls the item.
 _RESERVED = frozenset(
-    "base_url cached_method css field html item_cls jmespath response selector to_item url urljoin "
+    "base_url cached_method css field html item_cls jmespath response selector self to_item url urljoin "
     "validate_input xpath".split()
 )
 
@@ -60,7 +61,9 @@ import attrs
 from lxml import etree
 from web_poet import {web_poet}
 
+{shared}
 WRAPPER = {rules}
+
 
 {classes}
 
@@ -93,7 +96,8 @@ _PAGE = '''
 _FOUND = """
     @cached_method
     def _found(self) -> dict[str, Any]:
-        return item(WRAPPER, next(iter(records(WRAPPER, self.response.text)), {}))
+        found = records(WRAPPER, {page})
+        return item(WRAPPER, next(iter(found), {{}}))
 """
 
 _FIELD = """
@@ -107,8 +111,9 @@ _LIST_FIELD = """
     @field
     def records(self) -> list[{name}Record]:
 {words}
-        found = [item(WRAPPER, record) for record in records(WRAPPER, self.response.text)]
-        return [{name}Record(**{{FIELDS[name]: one[name] for name in one}}) for one in found]
+        found = records(WRAPPER, {page})
+        items = [item(WRAPPER, record) for record in found]
+        return [{name}Record(**{{FIELDS[name]: one[name] for name in one}}) for one in items]
 """
 
 
@@ -123,7 +128,8 @@ class PageObject(NamedTuple):
 def page_object(wrapper: Wrapper, name: str) -> PageObject:
     """The page object of a wrapper."""
     document = wrapper_document(wrapper)
-    imports, source = evaluator()
+    imports, source = evaluator(plain, plain_signature) if wrapper.earlier else evaluator(plain)
+    rules = literal(rules_of(document), taken=len("WRAPPER = "))
     is_list = "records" in document["layouts"][0]
     called = class_name(name)
     sites = document["sites"]
@@ -132,7 +138,8 @@ def page_object(wrapper: Wrapper, name: str) -> PageObject:
         how=_HOW_MANY if is_list else _HOW_ONE,
         imports=imports,
         web_poet=", ".join(_imported(wrapper, is_list=is_list)),
-        rules=literal(rules_of(document), taken=len("WRAPPER = ")),
+        shared=shared_by_name(rules),
+        rules=rules,
         classes="\n".join(_classes(wrapper, document, called, is_list=is_list)).strip("\n"),
         evaluator=source,
     )
@@ -145,6 +152,7 @@ def _classes(wrapper: Wrapper, document: dict[str, Any], called: str, *, is_list
     fields = field_names(known, _RESERVED)
     types = {name: "list[str]" if is_multi else "str | None" for name, is_multi in known.items()}
     lines = "\n".join(f"    {fields[name]}: {types[name]}" for name in known)
+    evaluated = "self.response.text" + (", signature(bytes(self.response.body))" if wrapper.earlier else "")
     page = _PAGE.format(name=called, handle_urls=_handle_urls(wrapper))
     if is_list:
         yield f"FIELDS = {literal(fields, taken=len('FIELDS = '))}\n"
@@ -152,12 +160,12 @@ def _classes(wrapper: Wrapper, document: dict[str, Any], called: str, *, is_list
         records = f"    records: list[{called}Record]"
         yield _ITEM.format(name=f"{called}Item", about="All records of a page.", fields=records)
         words = docstring(document["layouts"][0]["records"]["words"], " " * 8)
-        yield page + _LIST_FIELD.format(name=called, words=words)
+        yield page + _LIST_FIELD.format(name=called, words=words, page=evaluated)
         return
     yield _ITEM.format(name=f"{called}Item", about="What is on a page.", fields=lines)
     yield (
         page
-        + _FOUND
+        + _FOUND.format(page=evaluated)
         + "".join(
             _FIELD.format(
                 field=fields[name], type=types[name], words=_words(document, name), attribute=quoted(name)
@@ -181,7 +189,8 @@ def _handle_urls(wrapper: Wrapper) -> str:
     patterns = url_matcher_patterns(wrapper.footprint)
     if not patterns:
         return comment("The wrapper does not tell which pages it is for: put @handle_urls(...) here.")
-    return f"@handle_urls({literal(patterns, taken=len('@handle_urls()'))})\n"
+    include = patterns[0] if len(patterns) == 1 else patterns
+    return f"@handle_urls({literal(include, taken=len('@handle_urls()'))})\n"
 
 
 def _words(document: dict[str, Any], name: str) -> str:
@@ -205,6 +214,7 @@ def write_page_object(wrapper: Wrapper, name: str, pages: Sequence[Page], folder
     except ImportError as error:
         raise MissingExtra("Exporting to web-poet", "web-poet") from error
     made = page_object(wrapper, name)
+    items = [expected_item(wrapper, page) for page in pages]
     check_folder(folder)
     fixtures = folder / "fixtures" / f"{made.module}.{made.page_class}"
     try:
@@ -214,10 +224,10 @@ def write_page_object(wrapper: Wrapper, name: str, pages: Sequence[Page], folder
         if fixtures.is_dir():
             shutil.rmtree(fixtures)
         fixtures.mkdir(parents=True)
-        for page in pages:
+        for page, item in zip(pages, items, strict=True):
             body = decode(page.html, page.charset).encode("utf-8", "replace")
             response = HttpResponse(page.url, body, status=200, encoding="utf-8")
-            Fixture.save(fixtures, inputs=[response], item=expected_item(wrapper, page))
+            Fixture.save(fixtures, inputs=[response], item=item)
     except OSError as error:
         raise OutputError(f"{folder} cannot be written: {error.strerror or error}.") from error
     return made
@@ -225,10 +235,6 @@ def write_page_object(wrapper: Wrapper, name: str, pages: Sequence[Page], folder
 
 def expected_item(wrapper: Wrapper, page: Page) -> dict[str, Any]:
     """What the page object should give for a page, by siteloom itself."""
-    texts = as_texts(wrapper)
-    root = parse(page)
-    if isinstance(root, Failure):
-        raise UsageError(f"The page {page.url} cannot be a fixture: {root.reason}.")
     document = wrapper_document(wrapper)
     fields = field_names(plain.fields(document), _RESERVED)
 
@@ -236,8 +242,7 @@ def expected_item(wrapper: Wrapper, page: Page) -> dict[str, Any]:
         found = plain.item(document, {name: list(texts) for name, texts in values.items()})
         return {fields[name]: value for name, value in found.items()}
 
-    # Signatures, which may tell layouts apart, are not part of an export.
-    items = [item(record.values) for record in texts.records(root, page.url)]
+    items = [item(record.values) for record in as_texts(wrapper).extract_all(page)]
     return {"records": items} if wrapper.record_rule is not None else next(iter(items), item({}))
 
 
@@ -245,8 +250,11 @@ def check_folder(folder: Path) -> None:
     """Raise what would be wrong with a folder once there is something to write to it."""
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"{folder} is a file: a page object is written as a folder.")
-    if not folder.is_dir() or not any(folder.iterdir()):
-        return
     marker = folder / "pytest.ini"
-    if not marker.is_file() or not marker.read_text(encoding="utf-8").startswith(_MADE_BY):
+    try:
+        is_free = not folder.is_dir() or not any(folder.iterdir())
+        is_export = marker.is_file() and marker.read_bytes().startswith(_MADE_BY.encode())
+    except OSError as error:
+        raise OutputError(f"{folder} cannot be read: {error.strerror or error}.") from error
+    if not is_free and not is_export:
         raise OutputError(f"The folder {folder} has something else in it: give one that is empty or new.")

@@ -13,7 +13,7 @@ from siteloom.wrapper.confidence import signs, weights
 from siteloom.wrapper.contract import possible_lengths
 from siteloom.wrapper.explain import record_words, rule_words
 from siteloom.wrapper.language import SHAPES
-from siteloom.wrapper.xpath import ODD_BLANKS, Blanks, record_xpath, rule_xpath, rule_xpath_in_run
+from siteloom.wrapper.xpath import BY_NAME, ODD_BLANKS, record_xpath, rule_xpath, rule_xpath_in_run
 
 if TYPE_CHECKING:
     from siteloom.wrapper import Wrapper
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 FORMAT = "siteloom xpath"
 VERSION = 1
 
-_BLANKS = Blanks("$odd", "$plain")
 _SIGNS_OF_VALUES = ("intercept", "several", "agreeing", "disagreeing")  # the others belong to rules
 
 
@@ -63,6 +62,9 @@ def wrapper_document(wrapper: Wrapper) -> dict[str, Any]:
         known = weights()
         document["confidence"] = {name: known[name] for name in _SIGNS_OF_VALUES}
     document["layouts"] = [_layout(layout, has_layouts=has_layouts) for layout in wrapper.layouts]
+    if has_layouts:
+        for layout, signatures in zip(document["layouts"], wrapper.layout_signatures, strict=True):
+            layout["signatures"] = sorted(signatures)
     return document
 
 
@@ -80,9 +82,9 @@ def _layout(layout: Wrapper, *, has_layouts: bool) -> dict[str, Any]:
 
 
 def _records(rule: RecordRule) -> dict[str, Any]:
-    content: dict[str, Any] = {"words": record_words(rule), "xpath": record_xpath(rule.features, _BLANKS)}
+    content: dict[str, Any] = {"words": record_words(rule), "xpath": record_xpath(rule.features, BY_NAME)}
     if rule.fallback:
-        content["fallback"] = record_xpath(rule.fallback, _BLANKS)
+        content["fallback"] = record_xpath(rule.fallback, BY_NAME)
     if rule.runs_on:
         content["runs_on"] = True
     content["least"] = rule.least
@@ -116,9 +118,9 @@ def _rule(
     rule: Rule, found: AttributeRules, records: RecordRule | None, *, has_layouts: bool
 ) -> dict[str, Any]:
     if records is not None and records.runs_on:
-        xpath = rule_xpath_in_run(rule, _BLANKS)
+        xpath = rule_xpath_in_run(rule, BY_NAME)
     else:
-        xpath = rule_xpath(rule, records is not None, _BLANKS)
+        xpath = rule_xpath(rule, records is not None, BY_NAME)
     content: dict[str, Any] = {
         "words": rule_words(rule, multi=bool(found.attribute.multi)),
         "xpath": xpath,

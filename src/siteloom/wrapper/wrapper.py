@@ -154,12 +154,17 @@ class Wrapper:
 
     @cached_property
     def _layout_signatures(self) -> list[Signatures | None]:
+        """The signatures of each layout, made ready; None where there are none."""
+        return [
+            Signatures([*map(bytes.fromhex, accepted)]) if accepted else None
+            for accepted in self.layout_signatures
+        ]
+
+    @property
+    def layout_signatures(self) -> list[set[str]]:
         """The signatures of pages of each layout, the newest first; the whole footprint has all of them."""
         before = [set(layout.footprint.accepted) for layout in self.earlier]
-        new = set(self.footprint.accepted).difference(*before)
-        return [
-            Signatures([*map(bytes.fromhex, accepted)]) if accepted else None for accepted in (new, *before)
-        ]
+        return [set(self.footprint.accepted).difference(*before), *before]
 
     @property
     def looks_for_ids(self) -> bool:

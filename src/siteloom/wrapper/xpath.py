@@ -74,6 +74,10 @@ def xml_characters(text: str) -> str:
 WRITTEN_OUT = Blanks(quote(ODD_BLANKS), quote(" " * len(ODD_BLANKS)))
 
 
+BY_NAME = Blanks("$odd", "$plain")
+"""The same as variables, which keep expressions short."""
+
+
 def rule_xpath(rule: Rule, within_record: bool = False, blanks: Blanks = WRITTEN_OUT) -> str:
     """The XPath of a rule; within a record it is relative to the record's element."""
     expression = _rule_expression(rule, blanks, within_record)
@@ -156,7 +160,7 @@ class _Expression:
             if feature.kind in _CHEAP:
                 self._add(feature)
         if target != "text":
-            self.demand(0, f"not({_ancestors(unread, 'ancestor-or-self')})")
+            self.demand(0, _outside(unread))
         for feature in self._features:
             if feature.kind in _DEAR:
                 self._add(feature)
@@ -416,6 +420,10 @@ def _ancestors(tags: frozenset[str], axis: str) -> str:
     return " or ".join(f"{axis}::{tag}" for tag in sorted(tags))
 
 
+def _outside(tags: frozenset[str]) -> str:
+    return f"not({_ancestors(tags, 'ancestor-or-self')})"
+
+
 def _attribute(name: str) -> str:
     return f"@{name}" if _NAME.match(name) else f"@*[name() = {quote(name)}]"
 
@@ -428,3 +436,15 @@ def _count_inside(test: str) -> str:
     """How many texts inside an element pass a test; those do not count that are hidden inside it."""
     hidden = " or ".join(f"self::{tag}" for tag in sorted(HIDDEN))
     return f"(count(descendant::text()[{test}]) - count(descendant::*[{hidden}]/descendant::text()[{test}]))"
+
+
+_TEXTS = _Texts(BY_NAME)
+SHARED_BY_NAME = {
+    "TEXT": _TEXTS.normal("."),
+    "SHOWN": _TEXTS.shown,
+    "VISIBLE": _TEXTS.visible,
+    "OUTSIDE_CODE": _outside(NOT_CONTENT),
+    "OUTSIDE_CODE_AND_HEAD": _outside(NOT_CONTENT | {"head"}),
+    "OUTSIDE_HIDDEN": _outside(HIDDEN),
+}
+"""What most expressions have, so long that it helps readers to see a name instead; some hold earlier ones."""

@@ -24,7 +24,7 @@ from siteloom.errors import UsageError
 from siteloom.wrapper.explain import rule_words
 from siteloom.wrapper.language import CURRENCIES, DIGITS, LETTERS, SHAPES
 from siteloom.wrapper.parts import SEARCHED
-from siteloom.wrapper.xpath import ODD_BLANKS, Blanks, quote, record_xpath, rule_xpath, xml_characters
+from siteloom.wrapper.xpath import BY_NAME, ODD_BLANKS, quote, record_xpath, rule_xpath, xml_characters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from siteloom.wrapper.language import AttributeRules, RecordRule, Rule, Shape
     from siteloom.wrapper.wrapper import Wrapper
 
-_BLANKS = Blanks("$odd", "$plain")
 _INSTEAD = "export it as xpath-json, scrapy or web-poet"
 
 _STYLESHEET = """\
@@ -272,10 +271,10 @@ def _records_template(rule: RecordRule | None, attributes: Sequence[int]) -> str
             "A list whose records run on through the siblings of their first element "
             f"cannot be said in XSLT 1.0: {_INSTEAD}."
         )
-    named = _in_attribute(record_xpath(rule.features, _BLANKS))
+    named = _in_attribute(record_xpath(rule.features, BY_NAME))
     starts = _STARTS.format(select=named)
     if rule.fallback:
-        fallback = f"$named | ({record_xpath(rule.fallback, _BLANKS)})[not($named)]"
+        fallback = f"$named | ({record_xpath(rule.fallback, BY_NAME)})[not($named)]"
         starts = _STARTS_OR_FALLBACK.format(select=named, fallback=_in_attribute(fallback))
     # Whether there is a value counts as 1 or 0. Nodes of a variable cannot be counted in XSLT 1.0.
     filled = " + ".join(f"boolean(string($values-{number}))" for number in attributes) or "0"
@@ -363,7 +362,7 @@ def _agreed(loops: list[list[str]]) -> Iterator[str]:
 
 def _loop(rule: Rule, shapes: Sequence[Shape], is_list: bool) -> Iterator[str]:
     """The values of each node that a rule selects."""
-    yield f"<xsl:for-each select={_in_attribute(rule_xpath(rule, is_list, _BLANKS))}>"
+    yield f"<xsl:for-each select={_in_attribute(rule_xpath(rule, is_list, BY_NAME))}>"
     text = "."
     if rule.target == "element":
         yield '  <xsl:variable name="seen"><xsl:apply-templates mode="seen"/></xsl:variable>'
