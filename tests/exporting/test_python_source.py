@@ -185,3 +185,28 @@ def test_any_attributes_get_fields_of_their_own(names: list[str]) -> None:
 )
 def test_names_are_what_a_person_would_choose(name: str, module: str, page: str) -> None:
     assert (module_name(name), class_name(name)) == (module, page)
+
+
+@pytest.mark.parametrize(
+    ("footprint", "starts"),
+    [
+        (
+            Footprint(("shop.example",), (r"^https?://www\.shop\.example/p/[^/?#]+$",)),
+            ["https://www.shop.example/"],
+        ),
+        (
+            Footprint(("shop.example",), (r"^https?://(?:a\.shop\.example|b\.shop\.example)/p/[^/?#]+$",)),
+            ["https://a.shop.example/", "https://b.shop.example/"],
+        ),
+        (Footprint(("127.0.0.1",), (r"^https?://127\.0\.0\.1:8812/p/[^/?#]+$",)), ["http://127.0.0.1:8812/"]),
+        (Footprint(("shop.example",), (r"^[^/?#]*(?://[^/?#]*)?/p/[^/?#]+$",)), ["https://shop.example/"]),
+    ],
+)
+def test_a_spider_begins_where_the_pages_are(footprint: Footprint, starts: list[str]) -> None:
+    tree = ast.parse(to_spider(Wrapper({}, footprint=footprint), "shop"))
+    (told,) = [
+        ast.literal_eval(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "start_urls"
+    ]
+    assert told == starts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from siteloom.exporting import plain, plain_matching, plain_signature
@@ -14,10 +15,12 @@ from siteloom.exporting.python_source import (
     rules_of,
     shared_by_name,
 )
+from siteloom.exporting.url_matcher_patterns import url_matcher_patterns
 from siteloom.exporting.xpath_json import wrapper_document
 from siteloom.matching import bytes_needed
 
 if TYPE_CHECKING:
+    from siteloom.model import Footprint
     from siteloom.wrapper import Wrapper
 
 _SPIDER = '''\
@@ -27,7 +30,7 @@ _SPIDER = '''\
     scrapy runspider FILE -a start_urls=URL,URL -O items.json
     scrapy runspider FILE -a urls_file=urls.txt -O items.json
 
-The first begins at the home page, the second at the addresses given, and both follow the links of the site;
+The first begins at the home pages, the second at the addresses given, and both follow the links of the site;
 the third fetches just the addresses of a file, one a line. An item has the address of its page and all
 attributes: a text or None, or a list if there may be several values.
 
@@ -55,17 +58,23 @@ class {class_name}Spider(scrapy.Spider):
 
     name = {name}
     allowed_domains = {sites}
-    custom_settings = {{"ROBOTSTXT_OBEY": True, "DOWNLOAD_DELAY": 1, "AUTOTHROTTLE_ENABLED": True}}
+    start_urls = {home_pages}
+    # Ten links from the start lead to most pages of a site, and not for ever into a calendar.
+    custom_settings = {{
+        "ROBOTSTXT_OBEY": True,
+        "DOWNLOAD_DELAY": 1,
+        "AUTOTHROTTLE_ENABLED": True,
+        "DEPTH_LIMIT": 10,
+    }}
 
     def __init__(self, start_urls="", urls_file="", **arguments):
         super().__init__(**arguments)
         self.follows_links = bool(self.allowed_domains) and not urls_file
-        self.start_urls = start_urls.replace(",", " ").split()
+        if start_urls or urls_file:
+            self.start_urls = start_urls.replace(",", " ").split()
         if urls_file:
             with open(urls_file, encoding="utf-8") as file:
                 self.start_urls += file.read().split()
-        elif not self.start_urls:
-            self.start_urls = [f"https://{{site}}/" for site in self.allowed_domains]
 
     def parse(self, response):
         """The items of a page, and the links on it."""
@@ -103,8 +112,17 @@ def to_spider(wrapper: Wrapper, name: str) -> str:
         class_name=class_name(name),
         name=literal(module_name(name)),
         sites=literal(sites, indent=1, taken=len("allowed_domains = ")),
+        home_pages=literal(_home_pages(wrapper.footprint), indent=1, taken=len("start_urls = ")),
         evaluator=source,
     )
+
+
+def _home_pages(footprint: Footprint) -> list[str]:
+    """The home pages of the hosts that pages are on; what has a port is hardly encrypted."""
+    hosts = (re.split("[/?|]", pattern)[0] for pattern in url_matcher_patterns(footprint))
+    return [
+        f"{'http' if ':' in host else 'https'}://{host}/" for host in dict.fromkeys(hosts) if "*" not in host
+    ]
 
 
 def known_pages(wrapper: Wrapper) -> dict[str, Any]:
