@@ -11,7 +11,7 @@ import pytest
 from siteloom.config import StoreSettings
 from siteloom.crawling import crawl_into, taken_up
 from siteloom.errors import StoreBusy
-from siteloom.model import Failure, Page
+from siteloom.model import Failure, Page, Skipped
 from siteloom.pages import SourceItem
 from siteloom.pages.crawl import Crawl, Found, Journal, Links, source
 from siteloom.pipeline import ingest
@@ -80,6 +80,18 @@ def test_while_another_writes_pages_go_on_coming(
     assert report.new == 5
 
 
+def test_what_is_no_page_is_noted_in_time_too(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_writer, "_SECONDS_WAITING", 0)
+    gone = Failure("http://a.example/gone", "status 404")
+    noted: list[list[Failure]] = []
+
+    def note() -> None:
+        noted.append(list(store.failures(store.runs(1)[0].id)))
+
+    ingest(store, [Items([Skipped("http://a.example/list", "walked"), gone])], on_commit=note)
+    assert noted == [[], [gone], [gone]]
+
+
 def test_a_crawl_that_ends_early_is_not_finished(
     store: Store, store_settings: StoreSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,7 +111,7 @@ def test_a_crawl_that_ends_early_is_not_finished(
 def test_one_crawl_at_a_time(store: Store, store_settings: StoreSettings) -> None:
     with (
         closing(open_store(store_settings)) as other,
-        store.collecting({}, 1, lambda: None),
+        store.collecting("crawl", {}, 1, lambda: None),
         pytest.raises(StoreBusy, match=r"Another crawl \(process \d+\)"),
     ):
         ingest(other, [Items([page("http://a.example/1")])], on_commit=lambda: None)

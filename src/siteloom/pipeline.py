@@ -86,20 +86,24 @@ def ingest(
     names: Iterable[str] = (),
     on_item: Callable[[SourceItem], object] = lambda _: None,
     on_commit: Callable[[], object] | None = None,
+    verb: str = "crawl",
 ) -> IngestReport:
     """Put the pages of sources into the store; those it has already are not stored again.
 
     Each page goes to the site of its URL, or to the one named. `names` are the
     sources as the user wrote them, for the record of runs; `on_item` is called
     for all that is read, for showing progress. With `on_commit`, others can write
-    to the store while pages are waited for, and it is called each time that all
-    which was read before is in the store for good.
+    to the store while pages are waited for, but for another that does the same for
+    this verb, and it is called each time that all which was read before is in the
+    store for good.
     """
     skipped: Counter[str] = Counter()
     size = 0
     _log.info("ingest begins: %s", ", ".join(names))
     arguments = {"sources": list(names), "site": site}
-    opened = store.collecting(arguments, jobs, on_commit) if on_commit else store.ingesting(arguments, jobs)
+    opened = (
+        store.collecting(verb, arguments, jobs, on_commit) if on_commit else store.ingesting(arguments, jobs)
+    )
     with opened as (run, writer):
         run.counts.update(dict.fromkeys(_OUTCOMES, 0))
         for item in read_sources(sources):
@@ -111,10 +115,12 @@ def ingest(
                         size += len(item.html if isinstance(item, Page) else item.body)
                 case Failure():
                     _fail(run, item)
+                    writer.flush_when_due()
                 case Skipped():
                     _log.debug("skipped %s: %s", item.url, item.reason)
                     run.counts["skipped"] += 1
                     skipped[item.reason] += 1
+                    writer.flush_when_due()
             on_item(item)
     _log.info("ingest ends: %s", ", ".join(f"{run.counts[what]} {what}" for what in _OUTCOMES))
     return IngestReport(

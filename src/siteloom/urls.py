@@ -31,11 +31,13 @@ def site_of(url: str) -> str:
 def url_shape(url: str) -> str:
     """What a URL looks like: its host and path with what differs between pages of a kind left out.
 
-    Numbers become `#`, the last part of a longer path `*`, and of a query only the keys stay.
+    Numbers behind the host become `#`, the last part of a longer path `*`, and of a query only the keys stay.
     """
     address = url.partition("#")[0]
     path, _, query = address.partition("?")
-    path = _NUMBER.sub("#", path.partition("://")[2] or path)
+    named = path.partition("://")[2]
+    host, slash, rest = named.partition("/") if named else ("", "", path)
+    path = host + slash + _NUMBER.sub("#", rest)
     folder, slash, last = path.rpartition("/")
     if "/" in folder and last:
         last = "*" + (last[last.rfind(".") :] if "." in last else "")

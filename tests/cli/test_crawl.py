@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from siteloom.config import StoreSettings
-from siteloom.model import Page
+from siteloom.errors import SourceError
+from siteloom.model import Failure, Page, Skipped
 from siteloom.pages import open_source
-from siteloom.pages.crawl import Journal
+from siteloom.pages.crawl import Crawl, Journal
 from siteloom.store import open_store
 
 from ..pages.web_site import WebSite, served_site, shop
-from .command import Command, one_sentence
+from ..warm import run_warm
+from .command import Command, one_sentence, work_inside
+from .test_learn import within
 
 OPTIONS = (
     "--delay",
@@ -32,10 +32,21 @@ OPTIONS = (
     "/calendar/*",
 )
 ITEMS = {f"/shop/item/{number}.html" for number in range(16)}
-# The verb, with what it commits now and then committed after each page.
-COMMITTING = """
+# The verb, with what it commits now and then committed after each page; it is stopped when pages are in the
+# store and about to be noted as done for so many times.
+STOPPED = """
+import os, sys
 import siteloom.store.writer
+from siteloom.pages.crawl import Journal
 siteloom.store.writer._SECONDS_WAITING = 0
+how, left, append = int(sys.argv.pop(1)), int(sys.argv.pop(1)), Journal.append
+def stop(journal, events):
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), how)
+    append(journal, events)
+Journal.append = stop
 from siteloom.cli import main
 main()
 """
@@ -55,41 +66,32 @@ def stored(siteloom: Command) -> set[str]:
         store.close()
 
 
-def stopped_crawl(siteloom: Command, site: WebSite, how: signal.Signals, after: int) -> str:
-    """Crawl until so many items were asked for, and be stopped then; what was said."""
-    command = [sys.executable, "-c", COMMITTING, "crawl", site.address + "/shop", *OPTIONS]
-    with subprocess.Popen(
-        command, cwd=siteloom.folder, env=siteloom.environment, stderr=subprocess.PIPE, text=True
-    ) as process:
-        deadline = time.monotonic() + 60
-        while sum(path.startswith("/shop/item/") for path in site.paths) < after:
-            assert time.monotonic() < deadline
-            assert process.poll() is None
-            time.sleep(0.005)
-        process.send_signal(how)
-        assert process.stderr is not None
-        return process.stderr.read()
+def done_items(siteloom: Command, site: WebSite) -> set[str]:
+    """The items that need not be fetched again, by what an unfinished crawl knows."""
+    files = (siteloom.folder / ".siteloom" / "crawls").glob("*")
+    done = {one.url.removeprefix(site.address) for file in files for one in Journal(file).read().done}
+    return done & ITEMS
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_crawl_that_was_stopped_goes_on_where_it_was(
-    siteloom: Command, site: WebSite, how: signal.Signals
-) -> None:
-    said = stopped_crawl(siteloom, site, how, after=8)
-    assert ("Interrupted; what was done so far is kept." in said) == (how is signal.SIGINT)
-    (file,) = (siteloom.folder / ".siteloom" / "crawls").iterdir()
-    done = {one.url.removeprefix(site.address) for one in Journal(file).read().done}
-    assert "/shop" in done
-    assert len(done & ITEMS) >= 3
-    assert done & ITEMS <= stored(siteloom) < ITEMS
+def test_a_crawl_that_was_stopped_goes_on_where_it_was(siteloom: Command, site: WebSite) -> None:
+    known: set[str] = set()
+    for how in (signal.SIGKILL, signal.SIGINT):
+        begin = len(site.asked)
+        arguments = ["-c", STOPPED, str(int(how)), "7", "crawl", site.address + "/shop", *OPTIONS]
+        said = run_warm(arguments, siteloom.folder, siteloom.environment).stderr
+        assert ("Interrupted; what was done so far is kept." in said) == (how is signal.SIGINT)
+        assert ("The same crawl was stopped after" in said) == bool(known)
+        assert not known & set(site.paths[begin:])
+        known = done_items(siteloom, site)
+        assert set() < known <= stored(siteloom) < ITEMS
+
     begin = len(site.asked)
-
     result = siteloom("crawl", site.address + "/shop", *OPTIONS)
     assert result.returncode == 0, result.stderr
-    assert "The same crawl was stopped after" in result.stderr
     assert "known URLs left" in result.stderr
+    assert "Fetched into" in result.stderr
     assert stored(siteloom) == ITEMS
-    assert not done & set(site.paths[begin:])
+    assert not (known | {"/shop"}) & set(site.paths[begin:])
     # It is finished, and the same command would begin anew.
     assert not list((siteloom.folder / ".siteloom" / "crawls").iterdir())
 
@@ -103,7 +105,7 @@ def test_what_is_found_is_listed_by_shape_before_anything_is_fetched(
     result = siteloom("crawl", site.address + "/shop", *options, "-o", "-")
     assert result.returncode == 0, result.stderr
     rows = [json.loads(line) for line in result.stdout.splitlines()]
-    host = "#.#.#.#:#"
+    host = site.address.removeprefix("http://")
     assert [(row["shape"].removeprefix(host), row["urls"], row["fetched"]) for row in rows] == [
         ("/shop/item/*.html", 16, 6),
         ("/*", 1, 1),
@@ -136,6 +138,39 @@ def test_what_could_not_be_fetched_is_told(siteloom: Command, site: WebSite) -> 
     assert "No page could be fetched: all of them failed, as shown above" in one_sentence(refused)
     assert "private address" in refused.stderr
     assert site.asked == []
+    without = ("--private", "--delay", "0", "--include", "/none/*", "--exclude", "/calendar/*")
+    unmatched = siteloom("crawl", site.address + "/shop/list?page=4", *without)
+    assert one_sentence(unmatched) == (
+        "No page matches --include '/none/*', of 5 pages that were walked for links: "
+        "--dry-run lists the URLs by shape."
+    )
+
+
+def test_an_archive_of_a_crawl_that_ended_early_is_no_success(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    work_inside(tmp_path, monkeypatch)
+    page = Page("http://a.example/", b"<h1>A</h1>")
+    lost = Failure(page.url, "process lost", "")
+
+    def fetched(*events: object) -> Callable[[Crawl], Iterator[object]]:
+        return lambda _: (event for event in events)
+
+    arguments = ("crawl", page.url, "-o", "a.warc")
+    monkeypatch.setattr(Crawl, "events", fetched(page, lost))
+    assert "ended early, as shown above: what was fetched until then is in a.warc" in one_sentence(
+        within(*arguments)
+    )
+    assert [item.url for item in open_source("a.warc").read()] == [page.url]
+    Path("a.warc").unlink()
+
+    def broken(_: Crawl) -> Iterator[object]:
+        yield Skipped(page.url, "not HTML")
+        raise SourceError("There is no browser.")
+
+    monkeypatch.setattr(Crawl, "events", broken)
+    assert one_sentence(within(*arguments)) == "There is no browser."
+    assert not Path("a.warc").exists()  # which would be in the way the next time
 
 
 @pytest.mark.parametrize(

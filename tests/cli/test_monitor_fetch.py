@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
@@ -17,8 +16,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from siteloom.pages.crawl import source
+from siteloom.store.lock import is_locked
 
 from ..builtin.sites import guide, of_kind
+from ..pages.web_site import running
 from ..test_extraction import restaurants
 from .changing import LAYOUTS, Going, done, inside, rows, stored
 from .command import one_sentence
@@ -43,11 +44,13 @@ class Guide:
     robots: str = ""
     status: int = 200
     answers: list[tuple[str, int]] = field(default_factory=list)
+    was_locked: bool = False
+    """Whether the workspace was locked while something was asked for."""
     port: int = 0
 
     def begin(self, layout: str = "original") -> None:
         self.pages = dict(PAGES[layout])
-        self.moved, self.robots, self.status = {}, "", 200
+        self.moved, self.robots, self.status, self.was_locked = {}, "", 200, False
         self.answers.clear()
 
     def counts(self) -> Counter[int]:
@@ -91,6 +94,7 @@ class _Answers(BaseHTTPRequestHandler):
 
     def answer(self, status: int, body: bytes, also: dict[str, str] | None = None) -> None:
         self.server.site.answers.append((self.path, status))
+        self.server.site.was_locked |= is_locked(Path(".siteloom"))
         self.send_response(status)
         for name, value in {"Content-Type": "text/html; charset=utf-8", **(also or {})}.items():
             self.send_header(name, value)
@@ -106,12 +110,8 @@ def served() -> Iterator[Guide]:
     server = _Server((HOST, 0), _Answers)
     server.site = Guide(port=server.server_port)
     server.site.begin()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    yield server.site
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with running(server):
+        yield server.site
 
 
 @pytest.fixture(scope="module")
@@ -171,6 +171,7 @@ def test_what_has_not_changed_is_not_sent_again_and_a_change_is_told(site: Guide
     assert "│ not modified │ 10 │" in said
     assert "healthy" in said
     assert site.counts() == {304: 10}
+    assert not site.was_locked  # others can write meanwhile
     with closing(stored()) as store:
         assert store.runs(2)[1].counts["unchanged"] == 10
         assert len(store.versions(url, HOST)) == 1
@@ -187,19 +188,6 @@ def test_what_has_not_changed_is_not_sent_again_and_a_change_is_told(site: Guide
     assert "healthy" in told()
 
 
-def test_pages_that_are_gone_by_their_status_are_no_change(site: Guide) -> None:
-    gone = watched()[:2]
-    for path in gone:
-        del site.pages[path]
-    said = told()
-    assert "│ gone: status 404 │ 2 │" in said
-    assert "2 of 10 pages are gone" in said
-    assert "others take their place" in said
-    assert last_check() is True
-    assert len(watched()) == 10
-    assert not set(watched()) & set(gone)
-
-
 def test_pages_that_lead_elsewhere_are_compared_as_what_is_there(site: Guide) -> None:
     first, second, *others = watched()
     told()
@@ -213,14 +201,22 @@ def test_pages_that_lead_elsewhere_are_compared_as_what_is_there(site: Guide) ->
     assert len(others) == 8
 
 
-def test_what_could_not_be_fetched_is_missing_and_never_compared(site: Guide) -> None:
-    first, second, third, *_ = watched()
+def test_pages_that_are_gone_or_could_not_be_fetched_are_no_change(site: Guide) -> None:
+    first, second, third, *gone = watched()[:5]
     site.robots = f"User-agent: *\nDisallow: {first}\nDisallow: {second}\n"
     site.moved = {third: third}
+    for path in gone:
+        del site.pages[path]
     said = told()
-    assert "│ failed: forbidden by robots.txt │ 2 │ │ failed: too many redirects │ 1 │" in said
+    assert "│ gone: status 404 │ 2 │ │ failed: forbidden by robots.txt │ 2 │" in said
+    assert "│ failed: too many redirects │ 1 │" in said
+    assert "2 of 10 pages are gone" in said
+    assert "others take their place" in said
     assert "3 of 10 pages were not fetched again." in said
     assert "healthy" in said
+    assert last_check() is True
+    assert len(watched()) == 10
+    assert not set(watched()) & set(gone)
 
 
 def test_an_outage_is_no_change(site: Guide) -> None:
@@ -252,9 +248,10 @@ def test_a_site_that_is_out_of_reach_does_not_keep_others_from_being_compared(si
 def test_a_watch_in_a_file_needs_no_workspace(site: Guide) -> None:
     site.begin("mild")
     without = ("--watch", "watch.jsonl", "--workspace", "none")
-    assert [change["attributes"] for change in rows("monitor", "--fetch", *without)] == [["phone"]]
     del site.pages[watched()[0]]
-    assert "1 of 10 pages are gone" in told(*without)
+    assert "1 of 10 pages are gone" in told(*without, "-o", "changes.jsonl")
+    (change,) = map(json.loads, Path("changes.jsonl").read_text(encoding="utf-8").splitlines())
+    assert change["attributes"] == ["phone"]
     assert not Path("none").exists()
 
 

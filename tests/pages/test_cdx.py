@@ -6,13 +6,11 @@ import gzip
 import json
 import pickle
 import tempfile
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -24,6 +22,7 @@ from siteloom.model import Failure, Skipped
 from siteloom.pages import SourceItem, open_source, open_sources
 from siteloom.pages.cdx import Cdx
 
+from ..file_server import file_server
 from .reading import failures, pages, read, read_content, reasons
 from .warc_records import Pack, gzip_members, http, page_record, plain, record, warcinfo
 
@@ -185,9 +184,13 @@ def test_a_setting_says_where_they_are(tmp_path: Path) -> None:
     index.write_text(lines_of([2], "crawl-data/a.warc.gz"), encoding="utf-8")
     (failure,) = failures(read(index))
     assert (failure.url, failure.reason) == ("http://a.example/2", "missing file")
-    assert "the setting pages.warcs says where" in failure.detail
+    assert failure.detail.startswith(f"crawl-data/a.warc.gz: it is not near {index}, in its folder or ")
+    assert failure.detail.endswith("; the setting pages.warcs says where WARC files are")
     source = open_source(index, PagesSettings(warcs=f"{tmp_path}/base/"))
     assert urls(list(source.read())) == ["http://a.example/2"]
+    wrong = open_source(index, PagesSettings(warcs=f"{tmp_path}/index"))
+    (failure,) = failures(list(wrong.read()))
+    assert f"it is neither in {tmp_path}/index, as the setting pages.warcs says, nor near" in failure.detail
 
 
 def test_a_missing_archive_is_a_failure_for_each_page_and_the_rest_is_read(crawl: Path) -> None:
@@ -202,16 +205,11 @@ def test_a_missing_archive_is_a_failure_for_each_page_and_the_rest_is_read(crawl
 
 
 @pytest.fixture
-def elsewhere(crawl: Path) -> Iterator[str]:
+def elsewhere(crawl: Path, memory: Any) -> str:
     """The address of a folder with the archive and an index of two of its pages."""
-    fsspec = pytest.importorskip("fsspec")
-    files = fsspec.filesystem("memory")
-    files.store.clear()
-    files.pipe_file("/base/crawl-data/a.warc.gz", (crawl / "a.warc.gz").read_bytes())
-    files.pipe_file("/base/index/i.cdxj", lines_of([1, 3], "crawl-data/a.warc.gz").encode())
-    yield "memory://base"
-    files.store.clear()
-    files.pseudo_dirs[:] = [""]
+    memory.pipe_file("/base/crawl-data/a.warc.gz", (crawl / "a.warc.gz").read_bytes())
+    memory.pipe_file("/base/index/i.cdxj", lines_of([1, 3], "crawl-data/a.warc.gz").encode())
+    return "memory://base"
 
 
 def test_an_index_elsewhere_names_files_there(elsewhere: str) -> None:
@@ -239,12 +237,8 @@ def test_an_index_here_names_files_elsewhere(elsewhere: str, tmp_path: Path) -> 
 
 def test_a_server_that_gives_whole_files_gives_no_wrong_page(crawl: Path) -> None:
     pytest.importorskip("aiohttp")
-    quiet = type("Quiet", (SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(quiet, directory=crawl)) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        content = lines_of([3], f"http://127.0.0.1:{server.server_port}/a.warc.gz")
-        (failure,) = read_content("i.cdxj", content.encode())
-        server.shutdown()
+    with file_server(crawl) as web:
+        (failure,) = read_content("i.cdxj", lines_of([3], f"{web}/a.warc.gz").encode())
     assert isinstance(failure, Failure)
     assert failure.reason == "unreadable file"
     assert failure.detail.endswith("/a.warc.gz: its server gives whole files only")

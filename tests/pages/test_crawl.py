@@ -12,21 +12,26 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scrapy.http import HtmlResponse
 
 from siteloom.config import CrawlSettings, PagesSettings
 from siteloom.errors import MissingExtra, UsageError
 from siteloom.model import Failure, Page, Resource, Skipped
 from siteloom.pages.crawl import Crawl, UrlPatterns, checked_url, is_public, source
 from siteloom.pages.crawl.frontier import Frontier, template_shape
+from siteloom.pages.crawl.links import links_of
 from siteloom.pages.crawl.progress import Done, Found, Links
+from siteloom.pages.crawl.requisites import stylesheets_of
 
-from .web_site import A_LIST, GUIDE, LARGE, WebSite, served_site
+from ..warm import run_warm
+from .web_site import A_LIST, CROOKED, GUIDE, LARGE, WebSite, served_site
 
 ROOT = Path(__file__).parents[2]
 HERE = CrawlSettings(delay=0, timeout=3, private=True, contact="crawls@example.org")
@@ -53,13 +58,16 @@ def reason(item: Page | Failure | Skipped) -> str:
 def test_each_url_of_a_list_is_a_page_or_a_failure_with_its_reason(site: WebSite) -> None:
     unused = "http://127.0.0.1:1/ü"
     no_name = "http://a..b/"
+    # Other sites, so that no page waits for them.
+    slow, busy = f"http://127.0.0.2:{site.port}/slow", f"http://127.0.0.3:{site.port}/busy"
     paths = (
-        *("/moved", "/latin", "/loop", "/slow", "/large", "/packed", "/data", "/untyped"),
-        *("/broken", "/busy", "/door", "/members/ann", "/nowhere", "/latin#top"),
+        *("/moved", "/latin", "/loop", "/large", "/packed", "/data", "/untyped", "/broken", "/door"),
+        *("/members/ann", "/nowhere", "/latin#top", "/lost", "/crooked"),
     )
-    urls = (*(site.address + path for path in paths), unused, no_name)
+    urls = (slow, busy, *(site.address + path for path in paths), unused, no_name)
     begin = len(site.asked)
-    found = fetch(Crawl(urls, len(urls), settings=HERE, pages=PagesSettings(LARGE - 1)))
+    settings = replace(HERE, timeout=2)
+    found = fetch(Crawl(urls, len(urls), settings=settings, pages=PagesSettings(LARGE - 1)))
     asked = site.asked[begin:]
 
     page = found[site.address + A_LIST]  # where /moved leads to
@@ -70,14 +78,15 @@ def test_each_url_of_a_list_is_a_page_or_a_failure_with_its_reason(site: WebSite
     latin = found[site.address + "/latin"]
     assert isinstance(latin, Page)
     assert latin.charset == "iso-8859-1"
-    assert isinstance(found[site.address + "/busy"], Page)
+    assert isinstance(found[busy], Page)
+    assert isinstance(found[site.address + "/crooked"], Page)  # though it leads to what is no address
     assert found[site.address + "/door"] == Skipped(
         site.address + "/door", "redirected to a page that was fetched before"
     )
     failures = {url: item for url, item in found.items() if isinstance(item, Failure)}
     assert {url.removeprefix(site.address): item.reason for url, item in failures.items()} == {
         "/loop": "too many redirects",
-        "/slow": "too slow",
+        slow: "too slow",
         "/large": "page too large",
         "/packed": "page too large",
         "/data": "not HTML",
@@ -85,19 +94,20 @@ def test_each_url_of_a_list_is_a_page_or_a_failure_with_its_reason(site: WebSite
         "/broken": "status 500",
         "/members/ann": "forbidden by robots.txt",
         "/nowhere": "status 404",
+        "/lost": "status 302",
         unused: "connection refused",
         no_name: "unknown host",
     }
     assert failures[unused].detail == ""
     assert failures[site.address + "/data"].detail == "it is application/json"
-    assert len(found) == len(paths) + 1  # the fragment does not make another page
+    assert len(found) == len(urls) - 1  # the fragment does not make another page
 
     counted = Counter(path for path, _, _ in asked)
     assert counted["/members/ann"] == 0
-    assert counted["/robots.txt"] == 1
+    assert counted["/robots.txt"] == 3  # of three hosts
     assert counted["/broken"] == 3
-    busy = [moment for path, moment, _ in asked if path == "/busy"]
-    assert busy[1] - busy[0] >= 0.95
+    first, second = [moment for path, moment, _ in asked if path == "/busy"]
+    assert second - first >= 0.95
     (agent,) = {agent for _, _, agent in asked}
     assert re.fullmatch(r"Siteloom/[0-9.a-z]+ \(\+crawls@example\.org\)", agent)
 
@@ -170,6 +180,13 @@ def test_redirects_and_names_do_not_lead_into_private_networks(
     assert isinstance(outside, Page)
 
 
+def test_what_is_no_address_keeps_no_other_from_being_found() -> None:
+    page = HtmlResponse("http://x.example/a/", body=CROOKED, encoding="utf-8")
+    assert [*links_of(page), *stylesheets_of(page)] == []
+    without_base = page.replace(body=CROOKED.replace(b"<base", b"<i") + b'<a href="b">b</a>')
+    assert set(links_of(without_base)) == {"http://x.example/nest/", "http://x.example/a/b"}
+
+
 def children() -> set[int]:
     """The processes that this one has started and that still run."""
     tasks = Path("/proc/self/task").glob("*/children")
@@ -204,7 +221,7 @@ for _ in Crawl(("{site.address}/calendar/2026/1",), 100_000, True, settings).rea
     print(Path("/proc/self/task", str(os.getpid()), "children").read_text(), flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 """
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, text=True)
+    told = run_warm(["-c", program], ROOT, os.environ)
     assert told.returncode == -signal.SIGKILL
     wait_until(lambda: not Path("/proc", told.stdout.strip()).exists())
 

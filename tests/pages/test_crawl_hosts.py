@@ -18,7 +18,7 @@ from cryptography.x509.oid import NameOID
 
 from siteloom.config import CrawlSettings
 from siteloom.model import Failure, Page, Skipped
-from siteloom.pages.crawl import Crawl, UrlPatterns
+from siteloom.pages.crawl import Crawl, Done, Found, Progress, UrlPatterns
 
 from .web_site import WebSite, served_site, shop
 
@@ -125,7 +125,19 @@ def test_sitemaps_and_lists_of_many_pages_lead_to_all_items(site: WebSite) -> No
     assert sum(path.startswith("/calendar") for path in counted) < 30
 
 
-def test_a_crawl_without_sitemaps_does_not_ask_for_them(site: WebSite) -> None:
+def test_neither_sitemaps_nor_stylesheets_are_fetched_unless_they_are_wanted(site: WebSite) -> None:
     items = list(Crawl((site.address + "/shop",), 3, follows=True, settings=HERE).read())
     assert len(items) == 3
-    assert not {"/a.xml", "/sitemap.xml"} & set(site.paths)
+    assert not {"/a.xml", "/sitemap.xml", "/shop.css"} & set(site.paths)
+
+
+def test_sitemaps_are_read_again_where_a_crawl_goes_on_and_only_of_its_sites(site: WebSite) -> None:
+    start, via = site.address + "/shop", site.address + "/via"
+    progress = Progress((Found(start, 0),), (Done(start, start, is_kept=True),))
+    crawl = Crawl((start, via), 4, follows=True, settings=HERE, with_sitemaps=True, progress=progress)
+    pages = [item.url for item in crawl.read() if isinstance(item, Page)]
+    assert site.address + "/restaurants/listed.html" in pages
+    assert "/shop" not in site.paths
+    assert f"http://127.0.0.2:{site.port}/" in pages  # by a host of another site
+    assert site.paths.count("/robots.txt") == 3
+    assert site.paths.count("/sitemap.xml") == 2  # of the first and of the last

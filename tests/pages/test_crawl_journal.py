@@ -55,9 +55,10 @@ def test_each_crawl_has_its_own_and_more_pages_go_on_with_it(tmp_path: Path) -> 
         Crawl(("http://y.example/",), 10, follows=True),
         Crawl(CRAWL.urls, 10, follows=True, patterns=UrlPatterns(("/a/*",))),
         Crawl(CRAWL.urls, 10, follows=True, with_sitemaps=True),
+        Crawl(CRAWL.urls, 10, follows=True, with_requisites=True),
     ]
     journals = {Journal.of(tmp_path, crawl, site) for crawl in (CRAWL, *others) for site in (None, "shop")}
-    assert len(journals) == 8
+    assert len(journals) == 10
     assert Journal.of(tmp_path, Crawl(CRAWL.urls, 500, follows=True), None) in journals
 
 

@@ -53,6 +53,16 @@ def test_one_that_unpacks_to_ever_more_is_cut(monkeypatch: pytest.MonkeyPatch) -
     assert read_sitemap(bomb) == ONE
 
 
+def test_one_of_ever_more_elements_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sitemaps, "_MOST_ADDRESSES", 5)
+    monkeypatch.setattr(sitemaps, "_MOST_EVENTS", 100)
+    entry = b"<url><loc>http://x.example/</loc></url>"
+    assert len(read_sitemap(b"<urlset>" + entry * 60).pages) == 5
+    assert len(read_sitemap(b"http://x.example/\n" * 60).pages) == 5
+    assert len(read_sitemap(b"<urlset>" + b"<a/>" * 40 + entry).pages) == 1
+    assert read_sitemap(b"<urlset>" + b"<a/>" * 60 + entry) == Listed()
+
+
 @given(st.binary(max_size=60) | st.binary(max_size=60).map(lambda some: URLS + some))
 def test_no_sitemap_raises(body: bytes) -> None:
     read_sitemap(body)

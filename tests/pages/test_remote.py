@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -35,18 +36,14 @@ pytest.importorskip("pyarrow.parquet")
 
 
 @pytest.fixture
-def elsewhere() -> Iterator[Callable[[str, bytes], str]]:
+def elsewhere(memory: Any) -> Callable[[str, bytes], str]:
     """Puts files into memory, as the files of another machine; gives their addresses."""
-    filesystem = fsspec.filesystem("memory")
 
     def put(name: str, content: bytes) -> str:
-        filesystem.pipe_file(f"/{name}", content)
+        memory.pipe_file(f"/{name}", content)
         return f"memory://{name}"
 
-    filesystem.store.clear()
-    yield put
-    filesystem.store.clear()
-    filesystem.pseudo_dirs[:] = [""]
+    return put
 
 
 @pytest.fixture

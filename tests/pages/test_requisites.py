@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,6 +21,7 @@ from siteloom.store import open_store
 from ..cli.changing import done
 from ..cli.command import work_inside
 from .test_crawl import ROOT
+from .web_site import running
 
 HEAD = """
 <link rel="stylesheet" href="/main.css#part"><link rel=icon href=/icon.png>
@@ -68,12 +68,8 @@ def server() -> Iterator[_Server]:
     server = _Server(("0.0.0.0", 0), _Answers)
     server.asked = []
     server.handle_error = lambda *_: None  # type: ignore[method-assign] # those who hang up
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with running(server):
+        yield server
 
 
 def test_stylesheets_come_once_from_wherever_they_may(
@@ -119,13 +115,6 @@ def test_a_crawl_keeps_them_in_the_workspace(
     done(*crawl, "--requisites", "-o", "pages.warc.gz")
     with_resources = open_source("pages.warc.gz", with_resources=True).read()
     assert f"{address}/main.css" in {item.url for item in with_resources if isinstance(item, Resource)}
-
-
-def test_stylesheets_are_only_fetched_if_they_are_wanted(server: _Server) -> None:
-    settings = CrawlSettings(delay=0, private=True)
-    (page,) = Crawl((f"http://127.0.0.1:{server.server_port}/1",), 1, settings=settings).read()
-    assert isinstance(page, Page)
-    assert server.asked == ["/robots.txt", "/1"]
 
 
 def test_addresses_are_in_full_as_the_archive_looks_them_up() -> None:

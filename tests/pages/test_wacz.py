@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import pickle
+import random
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -141,7 +143,26 @@ def test_a_zip_bomb_is_not_unpacked(temporary: Path) -> None:
     (failure,) = read_content("a.wacz", bomb)
     assert isinstance(failure, Failure)
     assert failure.reason == "archive too large"
-    assert "10,000,000 when decompressed" in failure.detail
+    assert "10,000,000 bytes when decompressed" in failure.detail
+
+
+def test_a_zip_bomb_within_another_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def badly(*_: object) -> object:
+        """Compresses a byte to a bit, so that what comes of it can be compressed again."""
+        return zlib.compressobj(wbits=-zlib.MAX_WBITS, strategy=zlib.Z_HUFFMAN_ONLY)
+
+    noise = random.Random(0).randbytes(20_000)  # so that neither is a hundred times smaller by itself
+    with monkeypatch.context() as patched:
+        patched.setattr(zipfile, "_get_compressor", badly)
+        bomb = (("archive/a.warc", b"\0" * 10_000_000), ("noise", noise))
+        inner = wacz(*bomb, compression=zipfile.ZIP_DEFLATED)
+    outer = wacz(("b.wacz", inner), compression=zipfile.ZIP_DEFLATED)
+    assert len(inner) < 100 * len(outer)
+    assert len(outer) < 30_000
+    (failure,) = read_content("a.wacz", outer)
+    assert isinstance(failure, Failure)
+    assert failure.reason == "archive too large"
+    assert "a.wacz/b.wacz/archive/a.warc" in failure.url
 
 
 def test_members_that_overlap_are_not_unpacked() -> None:

@@ -22,6 +22,8 @@ ROBOTS = b"User-agent: Siteloom\nDisallow: /members/\n\nUser-agent: *\nDisallow:
 NO_LINKS = ("http://[", "//127.0.0.1:99999/", "https://a b.example/", "//", "http://", "http:///x", "tel:1")
 SOME_LINKS = ("/members/ann", "/away", "/moved", "/data", "/nowhere")
 START = (A_LIST, "/calendar/2026/1", *NO_LINKS, "/nest/", *SOME_LINKS)
+CROOKED = b"""<base href="http://["><link rel=next href="http://["><link rel=stylesheet href="http://[">
+<link rel=next href="/nest/"><meta http-equiv=refresh content="0; url=http://["><h1>Crooked</h1>"""
 LARGE = 300_000
 SLOW_SECONDS = 8
 
@@ -48,12 +50,13 @@ class WebSite:
 
 def shop(lists: int, items_of_a_list: int) -> dict[str, bytes]:
     """A shop whose items stand in a list of many pages, each of which says in its head what is next."""
-    pages = {"/shop": b'<a href="/shop/list?page=1">all</a><a href="/calendar/2026/1">news</a>'}
+    links = b'<a href="/shop/list?page=1">all</a><a href="/calendar/2026/1">news</a>'
+    pages = {"/shop": b"<link rel=stylesheet href=/shop.css>" + links}
     for page in range(1, lists + 1):
         items = range((page - 1) * items_of_a_list, page * items_of_a_list)
-        links = "".join(f'<p><a href="/shop/item/{item}.html">{item}</a>' for item in items)
+        listed = "".join(f'<p><a href="/shop/item/{item}.html">{item}</a>' for item in items)
         following = f'<link rel="next" href="/shop/list?page={page + 1}">' if page < lists else ""
-        pages[f"/shop/list?page={page}"] = f"<head>{following}</head>{links}".encode()
+        pages[f"/shop/list?page={page}"] = f"<head>{following}</head>{listed}".encode()
         pages |= {f"/shop/item/{item}.html": f"<h1>Item {item}</h1>".encode() for item in items}
     return pages
 
@@ -77,10 +80,17 @@ def served_site(
         server.socket = context.wrap_socket(server.socket, server_side=True)
     address = f"{scheme}://{host}:{server.server_port}"
     server.site = WebSite(address, [], robots, robots_status, also or {})
+    with running(server):
+        yield server.site
+
+
+@contextmanager
+def running(server: ThreadingHTTPServer) -> Iterator[None]:
+    """Let a server answer, in a thread of its own."""
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:
-        yield server.site
+        yield
     finally:
         server.shutdown()
         thread.join()
@@ -98,6 +108,7 @@ class _Server(ThreadingHTTPServer):
 
 class _Answers(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # or each answer would wait some 40 ms for its second part
     server: _Server
 
     def do_GET(self) -> None:
@@ -123,8 +134,14 @@ class _Answers(BaseHTTPRequestHandler):
                 self.redirect(A_LIST + "#top")
             case ["away"]:
                 self.redirect(f"http://127.0.0.2:{site.port}/")
+            case ["via"]:
+                self.redirect(f"http://127.0.0.3:{site.port}/away")
             case ["door"]:
                 self.answer(f'<meta http-equiv="refresh" content="0; url={A_LIST}">'.encode())
+            case ["lost"]:
+                self.redirect("http://[")
+            case ["crooked"]:
+                self.answer(CROOKED)
             case ["slow"]:
                 time.sleep(SLOW_SECONDS)
                 self.links()

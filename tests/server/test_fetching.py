@@ -88,9 +88,16 @@ def run(
 def test_one_url_is_one_page_and_what_failed_is_told(site: WebSite, store: Store, settings: Settings) -> None:
     url = site.address + A_LIST
     reports: list[tuple[int, int | None, str]] = []
-    fetched = run(store, settings, {"urls": [url]}, lambda *told: reports.append(told))
+    locked: list[bool] = []
+
+    def report(*told: Any) -> None:
+        reports.append(told)
+        locked.append(store.is_being_written)
+
+    fetched = run(store, settings, {"urls": [url]}, report)
     assert (fetched["url"], fetched["pages"], fetched["failures"]) == (url, 1, {})
     assert reports[-1] == (1, 1, "pages fetched")
+    assert not any(locked)  # others can write meanwhile
     again = run(store, settings, {"urls": [url, url, f"{site.address}/broken"]})
     assert (again["new"], again["unchanged"], again["failures"]) == (0, 1, {"status 500": 1})
     with pytest.raises(SourceError, match=r"^No page could be read: status 404\.$"):

@@ -172,7 +172,7 @@ def test_a_file_in_the_place_of_the_workspace_is_refused(tmp_path: Path) -> None
 def test_an_unreachable_postgresql_is_named_without_its_password_and_nothing_is_begun(tmp_path: Path) -> None:
     address = f"postgresql://me:s3cret@127.0.0.1:{free_port()}/name"
     sentence = refusal(StoreSettings(str(tmp_path / "w"), address), create=True)
-    assert sentence.startswith("The database postgresql+psycopg://me:***@127.0.0.1")
+    assert sentence.startswith("The database postgresql://me:***@127.0.0.1")
     assert "s3cret" not in sentence
     assert not workspace_exists(StoreSettings(str(tmp_path / "w")))
     open_store(StoreSettings(str(tmp_path / "w")), create=True).close()

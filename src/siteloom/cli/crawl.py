@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,10 +20,10 @@ from siteloom.cli.ingested import (
     write_failures,
 )
 from siteloom.cli.shell import Shell
-from siteloom.cli.sources import why_no_page
-from siteloom.errors import OutputError, SourceError, UsageError
+from siteloom.errors import SourceError, UsageError
+from siteloom.filesystems import shown
 from siteloom.model import Failure, Page, Resource, Skipped
-from siteloom.output import Column, check_destination
+from siteloom.output import Column, check_destination, new_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -106,8 +107,8 @@ def run(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write the pages to an archive instead of the workspace: .warc, .warc.gz or .warc.zst; with "
-            "--dry-run, what is found: .jsonl, .csv, .parquet or -.",
+            help="Write the pages to an archive instead of the workspace: .warc, .warc.gz or .warc.zst, here "
+            "or at s3://... and the like; with --dry-run, what is found: .jsonl, .csv, .parquet or -.",
         ),
     ] = None,
     failures: FailuresOption = None,
@@ -135,7 +136,8 @@ def run(
             raise UsageError(
                 "--site is for pages in the workspace, and -o writes them to a file: leave one out."
             )
-        _crawl_to_file(shell, crawl, Path(output), failures)
+        with new_file(output) as file:
+            _crawl_to_file(shell, crawl, file, shown(output), failures)
     else:
         _crawl_to_workspace(shell, crawl, site, failures)
 
@@ -200,43 +202,55 @@ def _crawl_to_workspace(shell: Shell, crawl: Crawl, site: str | None, failures: 
                 jobs=shell.settings.run.jobs,
                 on_item=lambda item: advance(1) if isinstance(item, Page) else None,
             )
-        tell_ingested(shell, store, report, failures)
-    _check_any(report.kept + done, report.failures, report.skipped)
+        tell_ingested(shell, store, report, failures, "Fetched into")
+    _check_any(crawl, report.kept + done, report.failures, report.skipped)
     if not is_finished:
         raise SourceError("The crawl ended early, as shown above: the same command goes on where it was.")
 
 
-def _crawl_to_file(shell: Shell, crawl: Crawl, file: Path, failures: str | None) -> None:
-    from siteloom.pages.crawl import check_extra
+def _crawl_to_file(shell: Shell, crawl: Crawl, file: Path, name: str, failures: str | None) -> None:
+    from siteloom.pages.crawl import Ended, check_extra
     from siteloom.pages.warc_writing import open_warc
 
     check_extra(renders=crawl.renders)  # before there is a file without a page
-    if file.exists():
-        raise OutputError(f"{file} is there already: remove it, or name another file.")
     failed: list[Failure] = []
     skipped: Counter[str] = Counter()
     count = 0
-    with shell.measuring("Fetching", crawl.most_pages) as advance, open_warc(file) as warc:
-        for item in crawl.read():
-            match item:
-                case Page():
-                    warc.write_page(item)
-                    count += 1
-                    advance(1)
-                case Resource():
-                    warc.write_resource(item)
-                case Failure():
-                    failed.append(item)
-                case Skipped():
-                    skipped[item.reason] += 1
-    if not count:
-        file.unlink()
+    is_finished = False
+    try:
+        with (
+            shell.measuring("Fetching", crawl.most_pages) as advance,
+            open_warc(file) as warc,
+            closing(crawl.events()) as events,
+        ):
+            for event in events:
+                match event:
+                    case Page():
+                        warc.write_page(event)
+                        count += 1
+                        advance(1)
+                    case Resource():
+                        warc.write_resource(event)
+                    case Failure():
+                        failed.append(event)
+                    case Skipped():
+                        skipped[event.reason] += 1
+                    case Ended():
+                        is_finished = True
+    finally:
+        if not count:
+            file.unlink(missing_ok=True)
     write_failures(shell, failures, failed)
     by_reason = Counter(one.reason for one in failed)
-    show_counts(shell, f"Written to {file}", [("pages", count)], by_reason, skipped)
+    show_counts(shell, f"Written to {name}", [("pages", count)], by_reason, skipped)
     if failed:
         show_first(shell, failed)
-    _check_any(count, by_reason, skipped)
+    _check_any(crawl, count, by_reason, skipped)
+    if not is_finished:
+        raise SourceError(
+            f"The crawl ended early, as shown above: what was fetched until then is in {name}; "
+            "to begin anew, remove it, or name another file."
+        )
 
 
 def _look_ahead(shell: Shell, crawl: Crawl, output: str | None, failures: str | None) -> None:
@@ -260,7 +274,9 @@ def _look_ahead(shell: Shell, crawl: Crawl, output: str | None, failures: str | 
         _show_shapes(shell, crawl, rows)
     if found.failures:
         show_first(shell, found.failures)
-    _check_any(len(crawl.urls) - len(found.failures), {one.reason: 1 for one in found.failures}, {})
+    _check_any(
+        crawl, len(crawl.urls) - len(found.failures), Counter(one.reason for one in found.failures), {}
+    )
 
 
 def _show_shapes(shell: Shell, crawl: Crawl, rows: Sequence[dict[str, object]]) -> None:
@@ -278,7 +294,17 @@ def _show_shapes(shell: Shell, crawl: Crawl, rows: Sequence[dict[str, object]]) 
     )
 
 
-def _check_any(pages: int, failures: Mapping[str, int], skipped: Mapping[str, int]) -> None:
-    if not pages:
-        why = why_no_page(failed=bool(failures), skipped=sum(skipped.values()))
-        raise SourceError(f"No page could be fetched: {why}.")
+def _check_any(crawl: Crawl, pages: int, failures: Mapping[str, int], skipped: Mapping[str, int]) -> None:
+    """Refuse to end well without a page."""
+    from siteloom.pages.crawl import WALKED
+
+    if pages:
+        return
+    if walked := skipped.get(WALKED, 0):
+        patterns = " or ".join(f"'{pattern}'" for pattern in crawl.patterns.include)
+        raise SourceError(
+            f"No page matches --include {patterns}, of {plural(walked, 'page')} that were walked for links: "
+            "--dry-run lists the URLs by shape."
+        )
+    all_of_them = "failed" if failures else "were skipped"
+    raise SourceError(f"No page could be fetched: all of them {all_of_them}, as shown above.")

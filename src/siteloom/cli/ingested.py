@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from siteloom.pipeline import IngestReport
     from siteloom.store import Store
 
-_FAILURES_SHOWN = 5
+FAILURES_SHOWN = 5
+"""So many failures tell what is wrong; all of them go to `--failures`."""
 _FAILURE_COLUMNS = (Column("url"), Column("reason"), Column("detail"))
 
 SiteOption = Annotated[
@@ -35,7 +36,9 @@ FailuresOption = Annotated[
 ]
 
 
-def tell_ingested(shell: Shell, store: Store, report: IngestReport, failures: str | None) -> None:
+def tell_ingested(
+    shell: Shell, store: Store, report: IngestReport, failures: str | None, title: str = "Ingested into"
+) -> None:
     """Show what became of all that was read, and write what failed to a file, if one is named."""
     write_failures(shell, failures, store.failures(report.run_id))
     counts = [
@@ -43,7 +46,7 @@ def tell_ingested(shell: Shell, store: Store, report: IngestReport, failures: st
         ("changed since the last time", report.changed),
         ("unchanged", report.unchanged),
     ]
-    show_counts(shell, f"Ingested into {store.folder}", counts, report.failures, report.skipped)
+    show_counts(shell, f"{title} {store.folder}", counts, report.failures, report.skipped)
     if report.failures:
         show_first(shell, store.failures(report.run_id))
 
@@ -72,5 +75,5 @@ def show_counts(
 
 def show_first(shell: Shell, failures: Iterable[Failure]) -> None:
     """Show the first of what failed."""
-    rows = [(f.url, f.reason, f.detail) for f in islice(failures, _FAILURES_SHOWN)]
+    rows = [(f.url, f.reason, f.detail) for f in islice(failures, FAILURES_SHOWN)]
     shell.show("What failed first", ("where", "reason", "detail"), rows)

@@ -23,6 +23,7 @@ from siteloom.errors import SourceError
 from siteloom.filesystems import (
     MISSING,
     fetch,
+    folders_above,
     has_scheme,
     local_path,
     look_up,
@@ -223,7 +224,7 @@ class CdxPart:
         return (self,)
 
 
-_TEMPORARY = ("connection failed", "cut off", "no permission")
+_TEMPORARY = ("connection failed", "cut off", "no permission", "no credentials")
 
 
 def _item(content: IO[bytes] | Failure, place: _Place, reader: Warc) -> Page | Resource | Failure | Skipped:
@@ -249,6 +250,7 @@ class _Warcs:
     def __init__(self, index: str, settings: PagesSettings) -> None:
         self._max_bytes = settings.max_bytes + _BYTES_BESIDE_A_PAGE
         self._ways = _ways(index, settings.warcs)
+        self._nowhere = _nowhere(index, settings.warcs)
         self._missing: dict[str, Failure] = {}
         self._found: _Found | None = None
 
@@ -278,8 +280,7 @@ class _Warcs:
             if content is not None and (failure is None or failure.reason == MISSING):
                 failure = content
         if failure is None or failure.reason == MISSING:
-            detail = "it is not near the index; the setting pages.warcs says where WARC files are"
-            failure = Failure(shown(place.file), MISSING, detail)
+            failure = Failure(shown(place.file), MISSING, self._nowhere)
             self._missing[place.file] = failure
         return failure
 
@@ -357,21 +358,20 @@ class _Way(NamedTuple):
 
 def _ways(index: str, warcs: str) -> list[_Way]:
     """How the files of an index are looked for, the likeliest way first."""
-    folders = _folders_above(index)
+    path = local_path(index)
+    folders = folders_above(index) if path is None else [str(one) for one in Path(path).absolute().parents]
     near = [place for one in folders[:2] for place in (one, *(f"{one}/{name}" for name in _FOLDERS_OF_WARCS))]
     given = [warcs.rstrip("/")] if warcs else []
     with_folders = [_Way(folder, False) for folder in dict.fromkeys([*given, "", *near, *folders[2:]])]
     return with_folders + [_Way(folder, True) for folder in [*given, *near]]
 
 
-def _folders_above(index: str) -> list[str]:
-    """The folders that an index is in, the nearest first."""
-    path = local_path(index)
-    if path is not None:
-        return [str(folder) for folder in Path(path).absolute().parents]
-    scheme, _, rest = without_query(index).partition("://")
-    names = rest.split("/")[:-1]
-    return [f"{scheme}://{'/'.join(names[:count])}" for count in range(len(names), 0, -1)]
+def _nowhere(index: str, warcs: str) -> str:
+    """Where a file was looked for by all ways, and was not."""
+    near = f"near {shown(index)}, in its folder or those above, or in warcs or archive there"
+    if warcs:
+        return f"it is neither in {shown(warcs)}, as the setting pages.warcs says, nor {near}"
+    return f"it is not {near}; the setting pages.warcs says where WARC files are"
 
 
 def _captured(line: str, fields: str) -> _Capture | str:

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 
 from siteloom.config import PagesSettings
 from siteloom.errors import SourceError
-from siteloom.filesystems import fetch_needed, has_scheme, local_path, look_up, shown, without_query
+from siteloom.filesystems import (
+    fetch_needed,
+    folders_above,
+    has_scheme,
+    local_path,
+    look_up,
+    shown,
+    without_query,
+)
 from siteloom.model import Failure
 from siteloom.pages.compressed import DECOMPRESSION_ERRORS, open_compressed
 from siteloom.pages.formats import is_found_by, is_index
@@ -137,7 +145,7 @@ def _in_remote_folder(file: str, lines: list[str]) -> list[str]:
     """
     lines = [line if has_scheme(line) else line.lstrip("/") for line in lines]
     plain = [line for line in lines if not (has_scheme(line) or "*" in line or line.endswith("/"))]
-    folders = _folders_above(file)
+    folders = folders_above(file)
     if plain:
         folders = [one for one in folders if not isinstance(look_up(f"{one}/{plain[0]}"), Failure)]
     if not folders:
@@ -146,10 +154,3 @@ def _in_remote_folder(file: str, lines: list[str]) -> list[str]:
             "write such lines with their whole addresses."
         )
     return [line if has_scheme(line) else f"{folders[0]}/{line}" for line in lines]
-
-
-def _folders_above(file: str) -> list[str]:
-    """The folders that a file elsewhere is in, the nearest first."""
-    scheme, _, path = without_query(file).partition("://")
-    names = path.split("/")[:-1]
-    return [f"{scheme}://{'/'.join(names[:count])}" for count in range(len(names), 0, -1)]

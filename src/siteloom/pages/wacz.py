@@ -43,13 +43,17 @@ _ZIP_ERRORS = (zipfile.BadZipFile, RuntimeError, OSError, EOFError, ValueError, 
 
 @dataclass(frozen=True, slots=True)
 class Wacz:
-    """A WACZ file, or one member of it; `depth` is how many others it is within."""
+    """A WACZ file, or one member of it.
+
+    `depth` is how many others it is within, and `most_bytes` how many a member of it may have then.
+    """
 
     path: Path
     settings: PagesSettings
     with_resources: bool = False
     member: str | None = None
     depth: int = 0
+    most_bytes: int | None = None
 
     def read(self) -> Iterator[Page | Resource | Failure | Skipped]:
         """The pages of its WARC files, in the order in which these stand in it."""
@@ -87,12 +91,15 @@ class Wacz:
         self, archive: zipfile.ZipFile, member: ZipInfo
     ) -> Iterator[Page | Resource | Failure | Skipped]:
         place = f"{self.path}/{member.filename}"
-        if member.file_size > _MOST_TIMES_SMALLER * max(member.compress_size, 1):
+        most_bytes = _MOST_TIMES_SMALLER * max(member.compress_size, 1)
+        if self.most_bytes is not None:
+            most_bytes = min(most_bytes, self.most_bytes)
+        if member.file_size > most_bytes:
             yield Failure(
                 place,
                 "archive too large",
-                f"{member.compress_size:,} bytes that are {member.file_size:,} when decompressed; "
-                f"at most {_MOST_TIMES_SMALLER} times as many are taken",
+                f"{member.file_size:,} bytes when decompressed; at most {most_bytes:,} are taken, which is "
+                f"{_MOST_TIMES_SMALLER} times as many as it has in the file",
             )
             return
         with tempfile.TemporaryDirectory(prefix="siteloom-") as folder:
@@ -101,13 +108,14 @@ class Wacz:
             with copy.open("wb") as file:
                 damage = _copied(archive, member, file)
             if copy.stat().st_size or damage is None:
-                yield from told_of(place, self._reader(copy).read(), copy)
+                yield from told_of(place, self._reader(copy, most_bytes).read(), copy)
             if damage is not None:
                 yield Failure(place, _DAMAGED, damage)
 
-    def _reader(self, copy: Path) -> Warc | Wacz:
+    def _reader(self, copy: Path, most_bytes: int) -> Warc | Wacz:
         if copy.name.endswith(SUFFIX):
-            return Wacz(copy, self.settings, self.with_resources, depth=self.depth + 1)
+            depth = self.depth + 1
+            return Wacz(copy, self.settings, self.with_resources, depth=depth, most_bytes=most_bytes)
         return Warc(copy, self.settings, self.with_resources)
 
 

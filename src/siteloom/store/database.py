@@ -11,6 +11,7 @@ import sqlalchemy
 from sqlalchemy import event
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
+from siteloom.config import without_passwords
 from siteloom.errors import MissingExtra, StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -49,8 +50,13 @@ def postgres_url(text: str) -> URL:
         # Not shown, because no one can tell where in it a password stands.
         raise UsageError(f"The address of the database cannot be read: {wanted}.") from None
     if url.get_backend_name() not in ("postgresql", "postgres"):
-        raise UsageError(f"{url!r} is no address of a PostgreSQL database: {wanted}.")
+        raise UsageError(f"{shown_address(url)} is no address of a PostgreSQL database: {wanted}.")
     return url.set(drivername="postgresql+psycopg")
+
+
+def shown_address(url: URL) -> str:
+    """An address without its secrets, which its options may be, too, and without the driver, which no one gave."""
+    return without_passwords(url.set(drivername=url.get_backend_name()).render_as_string())
 
 
 def connect(url: URL) -> Engine:
@@ -124,4 +130,6 @@ def _raise_store_error(context: ExceptionContext) -> None:
         ) from error.orig
     fate = "opened" if context.connection is None else "used"
     reason = str(error.orig).strip().partition("\n")[0]
-    raise StoreError(f"The database {context.engine.url!r} cannot be {fate}: {reason}.") from error.orig
+    raise StoreError(
+        f"The database {shown_address(context.engine.url)} cannot be {fate}: {reason}."
+    ) from error.orig

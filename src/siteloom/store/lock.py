@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _LOCK_FILE = "lock"
 _SERVER_LOCK_FILE = "server-lock"
-_CRAWL_LOCK_FILE = "crawl-lock"
 _POSTGRES_LOCK = int.from_bytes(b"siteloom")  # any number that no other program is likely to lock
 
 # Whoever asks whether a workspace is being written holds its lock for a moment, far shorter than this.
@@ -76,13 +75,12 @@ def server_lock(workspace: Path) -> AbstractContextManager[None]:
     )
 
 
-def crawl_lock(workspace: Path) -> AbstractContextManager[None]:
-    """Be the one crawl into a workspace, or raise StoreBusy at once; others may write to it meanwhile."""
+def verb_lock(workspace: Path, verb: str) -> AbstractContextManager[None]:
+    """Be the one run of a verb in a workspace, or raise StoreBusy at once; others may write meanwhile."""
     return _lock(
         workspace,
-        _CRAWL_LOCK_FILE,
-        "Another crawl (process {}) into this workspace is under way: try again when it ends, "
-        "or crawl several sites at once by naming them all.",
+        f"{verb}-lock",
+        f"Another {verb} (process {{}}) into this workspace is under way: try again when it ends.",
     )
 
 

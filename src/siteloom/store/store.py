@@ -52,7 +52,7 @@ from siteloom.store.entities import Entities
 from siteloom.store.growth import GrownSite, accept_grown_site, grown_sites, save_grown_site
 from siteloom.store.jobs import Jobs
 from siteloom.store.keys import content_hash
-from siteloom.store.lock import crawl_lock, is_locked, write_lock
+from siteloom.store.lock import is_locked, verb_lock, write_lock
 from siteloom.store.packs import Document, Pack
 from siteloom.store.page_index import PageIndex
 from siteloom.store.page_urls import PageUrls
@@ -189,11 +189,12 @@ class Store:
 
     @contextmanager
     def collecting(
-        self, arguments: Mapping[str, object], jobs: int, on_commit: Callable[[], object]
+        self, verb: str, arguments: Mapping[str, object], jobs: int, on_commit: Callable[[], object]
     ) -> Iterator[tuple[RunRecorder, PageWriter]]:
         """The same for pages that come slowly, from the web: others can write meanwhile, but for moments.
 
-        `on_commit` is called each time that all which was added, and all failures, are in the store for good.
+        There is one run of a verb at a time. `on_commit` is called each time that all which was added, and
+        all failures, are in the store for good.
         """
 
         def commit() -> None:
@@ -204,8 +205,8 @@ class Store:
             return write_lock(self.folder, self.on_busy or (lambda: None) if waits else None)
 
         with (
-            crawl_lock(self.folder),
-            recorded_run(self.engine, self.clock, "crawl", arguments) as run,
+            verb_lock(self.folder, verb),
+            recorded_run(self.engine, self.clock, verb, arguments) as run,
             PageWriter(
                 self.engine,
                 self.packs_folder,

@@ -179,7 +179,7 @@ class PageWriter:
             )
         )
         if self._lock is not None:
-            self._flush_now_and_then()
+            self.flush_when_due()
             return None
         if self._arrived.is_full(_PAGES_LOOKED_UP, _BYTES_LOOKED_UP):
             with held_back_interrupt():
@@ -200,11 +200,15 @@ class PageWriter:
             self._commit_all_but(0)
             self._on_commit()
 
-    def _flush_now_and_then(self) -> None:
+    def flush_when_due(self) -> None:
         """Commit when a block is full, or after some time; never a part, for others may write in between.
 
-        While another process writes, pages go on coming: to keep what fetches them waiting would cost some.
+        To be called for what is no page, too, so that it is noted in time what became of that. While another
+        process writes, pages go on coming: to keep what fetches them waiting would cost some. With the lock
+        held all the time, `add` commits by itself.
         """
+        if self._lock is None:
+            return
         is_late = self._seconds() - self._looked_at >= _SECONDS_WAITING
         if is_late or self._arrived.is_full(_PAGES_OF_A_BLOCK, _BYTES_OF_A_BLOCK):
             with suppress(StoreBusy):

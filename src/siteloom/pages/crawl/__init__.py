@@ -4,10 +4,11 @@ from siteloom.pages.crawl.addresses import checked_url, is_public
 from siteloom.pages.crawl.journal import Journal
 from siteloom.pages.crawl.patterns import UrlPatterns, checked_pattern
 from siteloom.pages.crawl.progress import Done, Found, Links, Progress
-from siteloom.pages.crawl.source import NOT_MODIFIED, Crawl, Ended, check_extra
+from siteloom.pages.crawl.source import NOT_MODIFIED, WALKED, Crawl, Ended, check_extra
 
 __all__ = [
     "NOT_MODIFIED",
+    "WALKED",
     "Crawl",
     "Done",
     "Ended",

@@ -35,7 +35,8 @@ class Journal(NamedTuple):
 
         How many pages are wanted, and how fast, may change from one time to the next.
         """
-        asked = [crawl.urls, crawl.follows, crawl.patterns, crawl.with_sitemaps, crawl.renders, site]
+        ways = (crawl.follows, crawl.with_sitemaps, crawl.renders, crawl.with_requisites)
+        asked = [crawl.urls, ways, crawl.patterns, site]
         digest = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
         return cls(workspace / FOLDER / f"{digest}.jsonl")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import urlsplit
 
@@ -111,8 +112,7 @@ class Robots:
         """Refuse what the host does not want to be fetched."""
         if request.meta.get("dont_obey_robotstxt"):  # it is robots.txt
             return
-        parts = urlsplit(request.url)
-        origin = f"{parts.scheme}://{parts.netloc}"
+        origin = origin_of(request.url)
         async with self._turns[origin]:
             if origin not in self._rules:
                 self._rules[origin] = await self._ask(origin)
@@ -160,6 +160,12 @@ class Robots:
             slot.delay = max(slot.delay, self._delays.get(key, 0.0))
 
 
+def origin_of(url: str) -> str:
+    """The scheme, host and port of an address: what one robots.txt speaks for."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
 def _no_rules(problem: Problem) -> Problem:
     why = "; ".join(filter(None, problem[:2]))
     return Problem("robots.txt cannot be read", f"{why}; so nothing of its host is fetched", is_expected=True)
@@ -170,8 +176,9 @@ class Redirects(RedirectMiddleware):
 
     def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
         """Follow it, but not for ever."""
-        with ignored_as(_too_many_redirects()):
+        with ignored_as(_too_many_redirects()), suppress(ValueError):
             return unconditional(super().process_response(request, response))
+        return response  # it leads to what is no address, like http://[
 
 
 class Doors(MetaRefreshMiddleware):
@@ -179,8 +186,9 @@ class Doors(MetaRefreshMiddleware):
 
     def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
         """Follow it, but not for ever."""
-        with ignored_as(_too_many_redirects()):
+        with ignored_as(_too_many_redirects()), suppress(ValueError):
             return unconditional(super().process_response(request, response))
+        return response  # it leads to what is no address, like http://[
 
 
 def unconditional(answer: Request | Response) -> Request | Response:

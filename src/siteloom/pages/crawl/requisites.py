@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING
-from urllib.parse import urldefrag, urljoin, urlsplit
 
 from scrapy.http import TextResponse
+from scrapy.utils.response import get_base_url
+
+from siteloom.pages.crawl.links import complete
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from scrapy.http import Response
 
@@ -36,27 +39,16 @@ _IMPORT = re.compile(
 
 
 def stylesheets_of(response: Response) -> Iterator[str]:
-    """The addresses of the stylesheets of a page, as they stand on it."""
+    """The addresses of the stylesheets of a page, as the archive of pages looks them up."""
     if isinstance(response, TextResponse):
-        base = urljoin(response.url, response.xpath("string(//base/@href)").get("").strip())
-        yield from _absolute(response.xpath(_LINKED).getall(), base)
-        for style in response.xpath("//style/text()").getall():
-            yield from imports_of(style, base)
+        with suppress(ValueError):  # a base like http://[, with which Scrapy reads nothing
+            base = get_base_url(response)
+            yield from complete(response.xpath(_LINKED).getall(), base)
+            for style in response.xpath("//style/text()").getall():
+                yield from imports_of(style, base)
 
 
 def imports_of(css: str, base: str) -> Iterator[str]:
     """The addresses of the stylesheets that another imports."""
     found = _IMPORT.findall(_COMMENT.sub(" ", css))
-    yield from _absolute(("".join(groups) for groups in found), base)
-
-
-def _absolute(addresses: Iterable[str], base: str) -> Iterator[str]:
-    """Those of the web, as the archive of pages looks them up: in full, without fragment."""
-    for address in addresses:
-        try:
-            url = urldefrag(urljoin(base, address.strip().replace(" ", "%20"))).url
-            is_of_web = bool(address.strip()) and urlsplit(url).scheme in ("http", "https")
-        except ValueError:  # like http://[
-            continue
-        if is_of_web:
-            yield url
+    yield from complete(("".join(groups) for groups in found), base)

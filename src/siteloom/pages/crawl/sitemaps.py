@@ -1,16 +1,20 @@
 """The addresses that hosts list in sitemaps.
 
-Scrapy reads the XML of them, in which no entity is resolved. A sitemap that is broken gives what stands
-before the break.
+No entity is resolved in their XML, and no more is read than a sitemap may hold: none fills the memory.
+A sitemap that is broken gives what stands before the break.
 """
 
 from __future__ import annotations
 
 import zlib
-from typing import NamedTuple
+from io import BytesIO
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
 
-from lxml.etree import LxmlError
-from scrapy.utils.sitemap import Sitemap
+from lxml import etree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MOST_SITEMAPS = 50
 """So many files are read in a crawl: with 2,500,000 addresses, far more than a sample is taken from."""
@@ -19,6 +23,12 @@ DEEPEST = 3
 MOST_BYTES = 52_428_800
 """As large as a sitemap may be by the protocol (50 MiB), packed or not."""
 
+# As many addresses as a sitemap may list by the protocol.
+_MOST_ADDRESSES = 50_000
+# So many starts and ends of elements are read: ten elements for each address, such as its translations.
+_MOST_EVENTS = 20 * _MOST_ADDRESSES
+# What lists, and what an address stands in there.
+_ENTRIES = {"urlset": "url", "sitemapindex": "sitemap"}
 _GZIP = b"\x1f\x8b"
 
 
@@ -33,19 +43,42 @@ def read_sitemap(body: bytes) -> Listed:
     """What a sitemap lists, be it XML, packed XML or lines of text; nothing if it is none of them."""
     unpacked = _unpacked(body).lstrip(b"\xef\xbb\xbf \t\r\n")
     if not unpacked.startswith(b"<"):
-        lines = unpacked.decode("utf-8", "replace").splitlines()
-        return Listed(pages=tuple(line.strip() for line in lines if line.startswith(("http://", "https://"))))
+        lines = (line.strip().decode("utf-8", "replace") for line in BytesIO(unpacked))
+        urls = (line for line in lines if line.startswith(("http://", "https://")))
+        return Listed(pages=tuple(islice(urls, _MOST_ADDRESSES)))
+    events = etree.iterparse(
+        BytesIO(unpacked),
+        events=("start", "end"),
+        recover=True,
+        resolve_entities=False,
+        remove_comments=True,
+        remove_pis=True,
+        collect_ids=False,
+    )
     found: list[str] = []
     kind = ""
     try:
-        sitemap = Sitemap(unpacked)
-        kind = sitemap.type
-        found.extend(entry["loc"] for entry in sitemap if entry["loc"])
-    except (LxmlError, StopIteration):
+        _, root = next(events)
+        kind = _name(root)
+        found.extend(islice(_addresses(events, _ENTRIES.get(kind)), _MOST_ADDRESSES))
+    except (etree.LxmlError, StopIteration):
         pass  # what was found before is good
-    if kind == "sitemapindex":
-        return Listed(sitemaps=tuple(found))
-    return Listed(pages=tuple(found)) if kind == "urlset" else Listed()
+    return Listed(sitemaps=tuple(found)) if kind == "sitemapindex" else Listed(pages=tuple(found))
+
+
+def _addresses(events: etree.iterparse[tuple[str, etree._Element]], entry: str | None) -> Iterator[str]:
+    """The addresses of the entries of a sitemap, as they are read; nothing if it has no such entries."""
+    if entry is None:
+        return
+    for event, element in islice(events, _MOST_EVENTS):
+        if event == "end" and _name(element) == entry:
+            if address := (element.findtext("{*}loc") or "").strip():
+                yield address
+            element.clear()
+
+
+def _name(element: etree._Element) -> str:
+    return etree.QName(element).localname
 
 
 def _unpacked(body: bytes) -> bytes:

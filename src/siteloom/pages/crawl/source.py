@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 NOT_MODIFIED = "not modified"
 """Why a page is skipped that is as it was."""
 
+WALKED = "only walked for its links"
+"""Why a page is skipped that is not one of those to keep."""
+
 _PROGRAM = "siteloom.pages.crawl"
 
 

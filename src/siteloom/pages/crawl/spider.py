@@ -7,13 +7,11 @@ to each request and answer (`siteloom.pages.crawl.middlewares`), and which addre
 
 from __future__ import annotations
 
-import codecs
 from collections import deque
 from contextlib import suppress
 from datetime import UTC, datetime
-from email.message import Message
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag
 
 from scrapy import Request, Spider, signals
@@ -25,12 +23,13 @@ from scrapy.downloadermiddlewares.retry import RetryMiddleware
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import DownloadFailedError, ResponseDataLossError, StopDownload
 from scrapy.http import TextResponse
-from scrapy.linkextractors import LinkExtractor
 
 from siteloom.errors import SiteloomError, UsageError
 from siteloom.model import Failure, Page, Resource, Skipped, Validators
+from siteloom.pages.content_type import content_type
 from siteloom.pages.crawl.addresses import checked_url
 from siteloom.pages.crawl.frontier import FOUND, Frontier
+from siteloom.pages.crawl.links import links_of
 from siteloom.pages.crawl.middlewares import (
     CONDITIONS,
     LONGEST_WAIT,
@@ -42,6 +41,7 @@ from siteloom.pages.crawl.middlewares import (
     Redirects,
     Robots,
     Unpacking,
+    origin_of,
 )
 from siteloom.pages.crawl.problems import problem_of
 from siteloom.pages.crawl.progress import Done, Found, Links
@@ -56,12 +56,12 @@ from siteloom.pages.crawl.requisites import (
 )
 from siteloom.pages.crawl.resolving import AnyAddresses, PublicAddresses
 from siteloom.pages.crawl.sitemaps import DEEPEST, MOST_BYTES, MOST_SITEMAPS, read_sitemap
-from siteloom.pages.crawl.source import NOT_MODIFIED, Ended
+from siteloom.pages.crawl.source import NOT_MODIFIED, WALKED, Ended
 from siteloom.pages.warc import HTML_TYPES
 from siteloom.urls import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -76,17 +76,12 @@ if TYPE_CHECKING:
 _DOOR_SECONDS = 5
 # Those of usual servers have less than 100 characters.
 _LONGEST_VALIDATOR = 1_000
-# Where lists say in their head what their next page is.
-_NEXT_PAGE = "//link[contains(concat(' ', normalize-space(@rel), ' '), ' next ')]/@href"
 # Of several sites, as many as Scrapy fetches at once by default.
 _AT_ONCE = 16
 # Of one site, the next is ready when one has come; what is taken later is chosen knowing more.
 _OF_ONE_SITE = 2
 # So many addresses are listed by a crawl that only looks ahead: as many as fit into memory with ease.
 _MOST_LISTED = 1_000_000
-
-WALKED = "only walked for its links"
-"""Why a page is skipped that is not one of those to keep."""
 
 
 def run_crawl(crawl: Crawl, tell: Callable[[Event], None]) -> None:
@@ -176,9 +171,10 @@ class PageSpider(Spider):
         self._limit = crawl.pages.max_bytes
         self._tell = tell
         self._fetched: set[str] = set()
-        self._links = LinkExtractor()
         self._with_sitemaps = crawl.with_sitemaps
         self._sitemaps: set[str] = set()
+        self._sitemaps_there: dict[str, list[str]] = {}  # of hosts that redirects have come by
+        self._begun: dict[str, None] = {}  # where start pages are that were fetched before
         self._take_up(crawl)
 
     def _take_up(self, crawl: Crawl) -> None:
@@ -190,8 +186,9 @@ class PageSpider(Spider):
         for url, at, _ in crawl.progress.done:
             if at:
                 self._fetched.add(at)
-                if url in starts:
-                    self.sites.add(site_of(at))
+            if url in starts:
+                self.sites.add(site_of(at or url))
+                self._begun[origin_of(at or url)] = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -202,7 +199,7 @@ class PageSpider(Spider):
 
     def begin_body(self, headers: Headers, request: Request) -> None:
         """Do not load what is no page."""
-        media_type = _content_type(headers).media_type
+        media_type = content_type(headers.get("Content-Type")).media_type
         if FOUND in request.meta and media_type not in HTML_TYPES:
             raise StopDownload(fail=False)
         if REQUISITE in request.meta and media_type != STYLESHEET:
@@ -221,13 +218,14 @@ class PageSpider(Spider):
                 is_kept = self.patterns.keeps(at)
                 self._tell(item if is_kept else Skipped(found.url, WALKED))
                 if is_kept:
-                    self._ask_for_stylesheets(stylesheets_of(response))
+                    self._ask(self._stylesheets_of(stylesheets_of(response)))
             else:
                 self._tell(item)
             if at and self._follows:
                 if found.clicks == 0:  # else it is on one of them
                     self.sites.add(site_of(response.url))
-                self._know(self.frontier.add_links(self._links_of(response), found))
+                    self._ask(self._sitemaps_of(self._sitemaps_there.pop(origin_of(response.url), ()), 1))
+                self._know(self.frontier.add_links(self._of_the_sites(links_of(response)), found))
         finally:
             self._end(Done(found.url, at, is_kept))
 
@@ -248,12 +246,24 @@ class PageSpider(Spider):
         finally:
             self._end(Done(found.url, "", is_kept=False))
 
+    async def start(self) -> AsyncIterator[Request]:
+        """Look for the sitemaps of start pages that were fetched before: not all may have been read."""
+        if self._follows and self._with_sitemaps:
+            for request in self._sitemaps_of([f"{origin}/sitemap.xml" for origin in self._begun], 1):
+                yield request
+
     def look_for_sitemaps(self, origin: str, urls: Iterable[str], request: Request) -> None:
-        """Fetch the sitemaps of a host that was asked for, or that one which was asked for led to."""
+        """Fetch the sitemaps of a host that was asked for, or that one which was asked for led to.
+
+        Redirects may come by hosts of other sites: their sitemaps are wanted if a start page is there.
+        """
         is_asked = FOUND in request.meta and request.meta[FOUND].clicks == 0
         if self._follows and self._with_sitemaps and (is_asked or SITEMAP in request.meta):
-            self.sites.add(site_of(origin))
-            self._ask_for_sitemaps([*urls, f"{origin}/sitemap.xml"], 1)
+            there = [*urls, f"{origin}/sitemap.xml"]
+            if site_of(origin) in self.sites:
+                self._ask(self._sitemaps_of(there, 1))
+            else:
+                self._sitemaps_there[origin] = there
 
     def sitemap_arrived(self, response: Response) -> None:
         """Take in what a sitemap lists."""
@@ -261,48 +271,48 @@ class PageSpider(Spider):
         self._know(self.frontier.add_links(self._of_the_sites(listed.pages)))
         depth: int = response.meta[SITEMAP]
         if depth < DEEPEST:
-            self._ask_for_sitemaps(listed.sitemaps, depth + 1)
+            self._ask(self._sitemaps_of(listed.sitemaps, depth + 1))
 
     def sitemap_failed(self, _: TwistedFailure) -> None:
         """Do without it: no one has promised that it is there."""
 
-    def _ask_for_sitemaps(self, urls: Iterable[str], depth: int) -> None:
-        assert self.crawler.engine is not None
+    def _sitemaps_of(self, urls: Iterable[str], depth: int) -> Iterator[Request]:
         for url in self._of_the_sites(urls):
             if url not in self._sitemaps and len(self._sitemaps) < MOST_SITEMAPS:
                 self._sitemaps.add(url)
                 meta = {SITEMAP: depth, "download_maxsize": MOST_BYTES}
-                self.crawler.engine.crawl(
-                    Request(url, self.sitemap_arrived, errback=self.sitemap_failed, meta=meta)
-                )
+                yield Request(url, self.sitemap_arrived, errback=self.sitemap_failed, meta=meta)
+
+    def _ask(self, requests: Iterable[Request]) -> None:
+        """Make requests before the next page is fetched."""
+        assert self.crawler.engine is not None
+        for request in requests:
+            self.crawler.engine.crawl(request)
 
     def requisite_arrived(self, response: Response) -> None:
         """Tell of a stylesheet, and fetch what it imports."""
         url, depth = response.meta[REQUISITE]
         media_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
-        if _content_type(response.headers).media_type != STYLESHEET:
+        if content_type(response.headers.get("Content-Type")).media_type != STYLESHEET:
             self._tell(Skipped(url, f"not a stylesheet but {media_type or 'of unknown type'}"))
             return
         self._tell(Resource(url, response.body, media_type, datetime.now(UTC)))
         if depth < DEEPEST_IMPORT and isinstance(response, TextResponse):
-            self._ask_for_stylesheets(imports_of(response.text, response.url), depth + 1)
+            self._ask(self._stylesheets_of(imports_of(response.text, response.url), depth + 1))
 
     def requisite_failed(self, failure: TwistedFailure) -> None:
         """Do without it: the page is there."""
         url, _ = failure.request.meta[REQUISITE]  # type: ignore[attr-defined]
         self._tell(Skipped(url, f"stylesheet: {problem_of(failure.value, LARGEST_STYLESHEET).reason}"))
 
-    def _ask_for_stylesheets(self, urls: Iterable[str], depth: int = 0) -> None:
+    def _stylesheets_of(self, urls: Iterable[str], depth: int = 0) -> Iterator[Request]:
         if self._stylesheets is None:
             return
-        assert self.crawler.engine is not None
         for url in urls:
             if url not in self._stylesheets and len(self._stylesheets) < MOST_STYLESHEETS:
                 self._stylesheets.add(url)
                 meta = {REQUISITE: (url, depth), "download_maxsize": LARGEST_STYLESHEET}
-                self.crawler.engine.crawl(
-                    Request(url, self.requisite_arrived, errback=self.requisite_failed, meta=meta)
-                )
+                yield Request(url, self.requisite_arrived, errback=self.requisite_failed, meta=meta)
 
     def _of_the_sites(self, urls: Iterable[str]) -> Iterator[str]:
         for url in urls:
@@ -321,7 +331,7 @@ class PageSpider(Spider):
 
     def _item(self, response: Response, found: Found) -> Page | Failure | Skipped:
         url = urldefrag(response.url).url
-        media_type, charset = _content_type(response.headers)
+        media_type, charset = content_type(response.headers.get("Content-Type"))
         if response.status == 304 and response.request is not None and _is_conditional(response.request):
             return Skipped(found.url, NOT_MODIFIED)
         if response.status != 200:
@@ -347,12 +357,6 @@ class PageSpider(Spider):
         conditions = {name: value for name, value in zip(CONDITIONS, known, strict=True) if value}
         meta = {FOUND: found, "handle_httpstatus_list": [304] if conditions else []}
         return Request(found.url, headers=conditions, callback=self.arrived, errback=self.failed, meta=meta)
-
-    def _links_of(self, response: Response) -> Iterator[str]:
-        if isinstance(response, TextResponse):
-            links = [link.url for link in self._links.extract_links(response)]
-            links += [response.urljoin(found.get()) for found in response.xpath(_NEXT_PAGE)]
-            yield from self._of_the_sites(links)
 
 
 class Schedule(BaseScheduler):
@@ -395,22 +399,3 @@ def _validators(headers: Headers) -> Validators | None:
         for text in said
     ]
     return Validators(*usable) if any(usable) else None
-
-
-class _ContentType(NamedTuple):
-    media_type: str
-    charset: str | None
-
-
-def _content_type(headers: Headers) -> _ContentType:
-    value = headers.get("Content-Type")
-    if not value:
-        return _ContentType("", None)
-    message = Message()
-    message["Content-Type"] = value.decode("latin-1")
-    charset = message.get_content_charset()
-    try:
-        known = charset if charset and codecs.lookup(charset) else None
-    except (LookupError, ValueError):
-        known = None
-    return _ContentType(message.get_content_type(), known)

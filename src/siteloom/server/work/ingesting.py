@@ -148,9 +148,17 @@ class Arrivals:
         self._has_changed = False
 
     def take_in(
-        self, sources: Sequence[PageSource], names: Sequence[str], settings: Settings
+        self,
+        sources: Sequence[PageSource],
+        names: Sequence[str],
+        settings: Settings,
+        *,
+        comes_slowly: bool = False,
     ) -> dict[str, Any]:
-        """Put the pages of sources into the store; what became of them, as JSON."""
+        """Put the pages of sources into the store; what became of them, as JSON.
+
+        Where these come slowly, others can write to the store meanwhile.
+        """
         self._report(0, None, "Pages are read.")
         taken = ingest(
             self._store,
@@ -159,6 +167,7 @@ class Arrivals:
             jobs=settings.run.jobs,
             names=names,
             on_item=self._count,
+            on_commit=(lambda: None) if comes_slowly else None,
         )
         if not self._pages or not taken.kept:
             raise SourceError(f"No page could be read: {self._why_none(taken)}.")
