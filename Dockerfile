@@ -8,7 +8,7 @@ FROM python:3.13-slim AS build
 WORKDIR /siteloom
 COPY pyproject.toml README.md LICENSE ./
 COPY src src
-# Not spark, which needs Java, nor render, which needs a browser.
+# Not spark, which needs Java, nor render, which needs a browser, nor web-poet, which is for spiders.
 RUN python -m venv /opt/siteloom \
     && /opt/siteloom/bin/pip install --no-cache-dir '.[server,parquet,postgres,values,embedded,text,crawl]'
 

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -73,6 +74,16 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
     """The address of an empty database."""
     with postgres_server.new_database() as url:
         yield url
+
+
+@pytest.fixture
+def memory() -> Iterator[Any]:
+    """A filesystem like those of other machines, at memory://, with no file."""
+    files = pytest.importorskip("fsspec").filesystem("memory")
+    files.store.clear()
+    yield files
+    files.store.clear()
+    files.pseudo_dirs[:] = [""]
 
 
 @pytest.fixture(scope="session")

@@ -10,20 +10,20 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import pyarrow.parquet as pq
 import pytest
 from fsspec.implementations.local import LocalFileSystem
+from fsspec.implementations.memory import MemoryFileSystem
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from siteloom.errors import MissingExtra, OutputError, UsageError
-from siteloom.output import LIST_SEPARATOR, Column, Fields, ListOf, check_destination, open_output
+from siteloom.output import LIST_SEPARATOR, Column, Fields, ListOf, check_destination, new_file, open_output
 
 COLUMNS = (
     Column("name"),
@@ -377,16 +377,6 @@ def test_a_name_too_long_is_one_clear_sentence(tmp_path: Path) -> None:
 # Elsewhere
 
 
-@pytest.fixture
-def memory() -> Iterator[Any]:
-    """A filesystem like those of other machines."""
-    files = fsspec.filesystem("memory")
-    files.store.clear()
-    yield files
-    files.store.clear()
-    files.pseudo_dirs[:] = [""]
-
-
 @every_suffix
 def test_a_file_elsewhere_has_what_one_here_has(memory: Any, suffix: str) -> None:
     destination = f"memory://bucket/new/out{suffix}"
@@ -431,7 +421,56 @@ def test_what_is_copied_in_pieces_is_renamed_when_it_is_whole(
         open_output(f"local://{tmp_path}/out.csv", COLUMNS),
     ):
         pass
+    assert [one.name for one in tmp_path.iterdir()] == ["out.csv"]
     assert (tmp_path / "out.csv").read_bytes() == b"old"
+
+
+def test_no_bucket_is_made_where_there_are_no_folders(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def make(_: object, path: str, **__: object) -> None:
+        pytest.fail(f"a bucket {path} is made by mistake")
+
+    def put(files: MemoryFileSystem, source: str, target: str) -> None:  # as s3fs does, with no folder
+        files.pipe_file(target, Path(source).read_bytes())
+
+    monkeypatch.setattr(MemoryFileSystem, "makedirs", make)
+    monkeypatch.setattr(MemoryFileSystem, "put_file", put)
+    with open_output("memory://bukcet/out.csv", COLUMNS):
+        pass
+    assert memory.find("/") == ["/bukcet/out.csv"]
+
+
+@pytest.mark.parametrize("scheme", ["", "local://"])
+def test_a_new_file_is_kept_however_its_writing_ends(tmp_path: Path, scheme: str) -> None:
+    destination = f"{scheme}{tmp_path}/pages.warc"
+
+    def write_and_stop() -> None:
+        with new_file(destination) as file:
+            file.write_bytes(b"the first pages")
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        write_and_stop()
+    assert [one.name for one in tmp_path.iterdir()] == ["pages.warc"]
+    assert (tmp_path / "pages.warc").read_bytes() == b"the first pages"
+    with pytest.raises(OutputError, match=r"pages\.warc is there already: remove it"), new_file(destination):
+        pytest.fail("it would be overwritten")
+
+
+class NoCredentialsError(Exception):
+    """As botocore has it."""
+
+
+def test_credentials_that_are_missing_are_told_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_info(*_: object, **__: object) -> None:
+        raise NoCredentialsError("Unable to locate credentials")
+
+    monkeypatch.setattr(MemoryFileSystem, "info", no_info)
+    with pytest.raises(OutputError) as told:
+        check_destination("memory://bucket/out.csv")
+    assert str(told.value) == (
+        "memory://bucket/out.csv may not be written: check the credentials for it "
+        "(Unable to locate credentials)."
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ with its password or its signature.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -37,10 +38,12 @@ _UNREADABLE = "unreadable file"
 _UNREACHABLE = "connection failed"
 _NO_PACKAGE = "missing package"
 _NO_FILESYSTEM = "unknown filesystem"
+_NO_CREDENTIALS = "no credentials"
 # Filesystems raise errors of packages of their own, which have only parts of their names in common.
 _REASONS = (
     (re.compile("FileNotFound|NoSuch"), MISSING),
-    (re.compile("Permission|Forbidden|Credential|Auth"), "no permission"),
+    (re.compile("Credential"), _NO_CREDENTIALS),
+    (re.compile("Permission|Forbidden|Auth"), "no permission"),
     (re.compile("Payload|Incomplete"), "cut off"),
     (re.compile("Connect|Timeout|gaierror"), _UNREACHABLE),
 )
@@ -69,6 +72,13 @@ def local_path(location: str) -> str | None:
 def without_query(url: str) -> str:
     """An address without what stands behind its path, if it is one of the web."""
     return url.partition("?")[0].partition("#")[0] if url.startswith(WEB) else url
+
+
+def folders_above(url: str) -> list[str]:
+    """The folders that a file elsewhere is in, the nearest first."""
+    scheme, _, path = without_query(url).partition("://")
+    names = path.split("/")[:-1]
+    return [f"{scheme}://{'/'.join(names[:count])}" for count in range(len(names), 0, -1)]
 
 
 def shown(text: str) -> str:
@@ -158,7 +168,7 @@ def check_writable(url: str) -> None:
     if not isinstance(found, Failure):
         if found.get("type") == "directory":
             raise OutputError(f"{shown(url)} is a folder: give the name of a file in it.")
-    elif found.reason in (_UNREACHABLE, _NO_PACKAGE, _NO_FILESYSTEM):
+    elif found.reason in (_UNREACHABLE, _NO_PACKAGE, _NO_FILESYSTEM, _NO_CREDENTIALS):
         raise _output_error(found)
 
 
@@ -166,19 +176,29 @@ def put(file: Path, url: str) -> None:
     """Copy a file of this machine to a place elsewhere, where it appears whole or not at all."""
     try:
         filesystem, path = filesystem_of(url)
-        folder, slash, name = path.rpartition("/")
-        if folder:
-            filesystem.makedirs(folder, exist_ok=True)
-        if not _can_rename(filesystem):
+        if _can_rename(filesystem):
+            _put_by_renaming(file, filesystem, path)
+        else:
+            # No folder is made: there are none, and for the first one, a bucket would be.
             filesystem.put_file(str(file), path)
-            return
-        temporary = f"{folder}{slash}.{name}.{uuid4().hex}.tmp"
-        filesystem.put_file(str(file), temporary)
-        filesystem.mv(temporary, path)
     except MissingExtra:
         raise
     except Exception as error:
         raise _output_error(failure_of(url, error)) from error
+
+
+def _put_by_renaming(file: Path, filesystem: Any, path: str) -> None:
+    folder, slash, name = path.rpartition("/")
+    if folder:
+        filesystem.makedirs(folder, exist_ok=True)
+    temporary = f"{folder}{slash}.{name}.{uuid4().hex}.tmp"
+    try:
+        filesystem.put_file(str(file), temporary)
+        filesystem.mv(temporary, path)
+    except BaseException:
+        with suppress(Exception):  # it may not be there; and why it cannot be removed is no news
+            filesystem.rm_file(temporary)
+        raise
 
 
 def _can_rename(filesystem: Any) -> bool:
@@ -243,7 +263,7 @@ def _sentence(failure: Failure, done: str) -> str:
     match failure.reason:
         case "missing package":
             return f"{failure.url} {failure.detail}."
-        case "no permission":
+        case "no permission" | "no credentials":
             return f"{failure.url} may not be {done}: check the credentials for it ({failure.detail})."
         case "connection failed":
             return f"{failure.url} cannot be reached: {failure.detail}."

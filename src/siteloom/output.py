@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from siteloom.errors import MissingExtra, OutputError, UsageError
-from siteloom.filesystems import check_writable, local_path, put, shown, without_query
+from siteloom.filesystems import check_writable, local_path, look_up, put, shown, without_query
+from siteloom.model import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -153,6 +154,29 @@ def whole_file(destination: str) -> Iterator[IO[bytes]]:
         with suppress(OSError):  # all that matters is on the disk by now, or thrown away
             file.close()
         Path(temporary).unlink(missing_ok=True)
+
+
+@contextmanager
+def new_file(destination: str) -> Iterator[Path]:
+    """Where to make a file that is not there yet; it is kept however the block ends.
+
+    What goes elsewhere is made on this machine, and copied there in the end.
+    """
+    path = local_path(destination)
+    is_there = Path(path).exists() if path is not None else not isinstance(look_up(destination), Failure)
+    if is_there:
+        raise OutputError(f"{shown(destination)} is there already: remove it, or name another file.")
+    if path is not None:
+        yield Path(path)
+        return
+    check_writable(destination)
+    with tempfile.TemporaryDirectory(prefix="siteloom-") as folder:
+        copy = Path(folder, destination.rpartition("/")[2])
+        try:
+            yield copy
+        finally:
+            if copy.exists():
+                put(copy, destination)
 
 
 def stream_output(

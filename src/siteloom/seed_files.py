@@ -24,7 +24,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from siteloom.arrow import in_microseconds, load_pyarrow
 from siteloom.config import without_passwords
 from siteloom.errors import MissingExtra, SourceError, UsageError
-from siteloom.filesystems import fetch_needed, has_scheme, local_path, look_up, shown, source_error
+from siteloom.filesystems import (
+    WEB,
+    fetch_needed,
+    has_scheme,
+    local_path,
+    look_up,
+    shown,
+    source_error,
+    without_query,
+)
 from siteloom.model import LONGEST_SOURCE, Failure, Seed, Skipped
 from siteloom.spacing import some_names
 
@@ -172,11 +181,11 @@ def _opened(location: str) -> _Rows:
         is_file, is_folder = path.is_file(), path.is_dir()
     except (OSError, ValueError) as error:
         raise SourceError(f"{location} cannot be opened: {error}.") from error
-    if not is_file and location.startswith(("http://", "https://")):
-        raise SourceError(f"{location} is on the web: save it first, and name the file.")
-    if not is_file and has_scheme(location) and is_table(location):
+    if not is_file and has_scheme(location) and is_table(without_query(location)):
         local = local_path(location)
         return _elsewhere(location) if local is None else _opened(local)
+    if not is_file and location.startswith(WEB):
+        raise SourceError(f"{shown(location)} is on the web, and no .csv, .tsv, .jsonl or .parquet file.")
     if not is_file and "://" in location:
         return _sql_table(location)
     name = path.name.lower()
@@ -199,7 +208,7 @@ def _elsewhere(location: str) -> _Rows:
     found = look_up(location)
     if isinstance(found, Failure):
         raise source_error(found)
-    name = location.rpartition("/")[2]
+    name = without_query(location).rpartition("/")[2]
 
     def rows() -> Iterator[tuple[int, Mapping[str, object] | _Bad]]:
         with TemporaryDirectory(prefix="siteloom-") as folder:
@@ -397,7 +406,7 @@ def _bad_address() -> UsageError:
 
 def _place(url: URL) -> str:
     """A database as it may be shown."""
-    return without_passwords(url.render_as_string())
+    return without_passwords(url.set(drivername=url.get_backend_name()).render_as_string())
 
 
 def _engine(url: URL) -> Engine:

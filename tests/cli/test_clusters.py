@@ -78,6 +78,12 @@ def test_pages_that_do_not_parse_are_counted(siteloom: Command, crawl: Path) -> 
     assert "217 failed" in siteloom("status").stderr.replace("\n", " ")
 
 
+def test_a_single_page_is_told_as_one(siteloom: Command) -> None:
+    page = {"url": "http://a.example/", "html": "<p>a"}
+    (siteloom.folder / "one.jsonl").write_text(json.dumps(page), encoding="utf-8")
+    assert "1 page is in no cluster;" in siteloom("cluster", "one.jsonl").stderr
+
+
 def test_mistakes_are_told_in_a_sentence(siteloom: Command, crawl: Path) -> None:
     assert "There is no method 'best'" in one_sentence(siteloom("cluster", str(crawl), "--method", "best"))
     assert "siteloom init" in one_sentence(siteloom("cluster"))

@@ -5,11 +5,9 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import psycopg
 import pyarrow.parquet as pq
 import pytest
@@ -45,15 +43,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def memory() -> Iterator[Any]:
-    files = fsspec.filesystem("memory")
-    files.store.clear()
-    yield files
-    files.store.clear()
-    files.pseudo_dirs[:] = [""]
-
-
 def urls(content: bytes) -> list[str]:
     return [json.loads(line)["url"] for line in content.splitlines()]
 
@@ -64,6 +53,25 @@ def test_archives_and_indexes_are_sources(place: Path) -> None:
         assert done.returncode == 0, done.stderr
         assert urls((place / "out.jsonl").read_bytes()) == [page.url for page in expected]
         assert not (place / "out.jsonl.parts").exists()
+
+
+def test_files_that_an_index_names_and_that_are_missing_are_told(place: Path) -> None:
+    (place / "a.warc.gz").rename(place / "elsewhere.warc.gz")
+    for output in ("out.jsonl", "-"):
+        done = within("extract", "some.cdxj", "--wrapper", "food.json", "-o", output)
+        assert one_sentence(done) == "No page could be read: all of them failed, as shown above."
+        assert "What failed first" in done.stderr
+        assert "pages.warcs" in done.stderr
+        assert "siteloom explain" not in done.stderr
+
+
+def test_what_failed_first_is_not_said_of_pages_that_could_be_read(place: Path) -> None:
+    page = {"url": "http://other.example/", "html": "<p>a"}
+    (place / "other.jsonl").write_text(json.dumps(page), encoding="utf-8")
+    done = within("extract", "other.jsonl", "--wrapper", "food.json")
+    assert "no wrapper for the site" in done.stderr
+    assert "siteloom explain" in done.stderr
+    assert "What failed first" not in done.stderr
 
 
 def test_all_may_be_elsewhere(place: Path, memory: Any) -> None:
@@ -91,19 +99,36 @@ def test_all_may_be_elsewhere(place: Path, memory: Any) -> None:
 def test_wrappers_and_examples_may_be_elsewhere(memory: Any) -> None:
     values = {"name": [restaurants().extract(PAGES[0]).values["name"][0]]}
     memory.pipe_file("/in/e.jsonl", json.dumps({"url": PAGES[0].url, "values": values}).encode())
-    learned = within("learn", "a.wacz", "--examples", "memory://in/e.jsonl", "-o", "memory://out/w.json")
+    place = "memory://me:s3cret@out/w.json"
+    learned = within("learn", "a.wacz", "--examples", "memory://in/e.jsonl", "-o", place)
     assert learned.returncode == 0, learned.stderr
-    done = within("extract", "a.wacz", "--wrapper", "memory://out/w.json", "-o", "-")
+    assert "The wrapper is in memory://me:***@out/w.json." in learned.stderr
+    done = within("extract", "a.wacz", "--wrapper", place, "-o", "-")
     assert len(done.stdout.splitlines()) == len(PAGES)
 
 
+def test_wrappers_go_elsewhere_as_what_other_programs_run(place: Path, memory: Any) -> None:
+    memory.pipe_file("/in/food.json", (place / "food.json").read_bytes())
+    options = ("--format", "xslt", "-o", "memory://out/food.xslt")
+    done = within("export", "--wrapper", "memory://in/food.json", *options)
+    assert done.returncode == 0, done.stderr
+    assert b"<xsl:stylesheet" in memory.cat_file("/out/food.xslt")
+
+
+def test_what_other_tools_were_taught_may_be_elsewhere(memory: Any) -> None:
+    name = {"id": "name", "type": "SelectorText", "parentSelectors": ["_root"], "selector": "h1"}
+    taught = {"_id": "food", "startUrl": [PAGES[0].url], "selectors": [{**name, "multiple": False}]}
+    memory.pipe_file("/in/sitemap.json", json.dumps(taught).encode())
+    done = within("examples", "memory://in/sitemap.json", "a.wacz", "-o", "memory://out/e.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert set(urls(memory.cat_file("/out/e.jsonl"))) <= {page.url for page in PAGES}
+
+
 def test_another_process_sees_what_was_written(siteloom: Command) -> None:
-    for number, scheme in enumerate(("file", "local")):
-        output = f"{scheme}://{siteloom.folder}/{number}.jsonl"
-        done = siteloom("extract", "some.cdxj", "--wrapper", "food.json", "-o", output)
-        assert done.returncode == 0, done.stderr
-        found = urls((siteloom.folder / f"{number}.jsonl").read_bytes())
-        assert found == [page.url for page in PAGES[1:4]]
+    output = f"local://{siteloom.folder}/out.jsonl"
+    done = siteloom("extract", "some.cdxj", "--wrapper", "food.json", "-o", output)
+    assert done.returncode == 0, done.stderr
+    assert urls((siteloom.folder / "out.jsonl").read_bytes()) == [page.url for page in PAGES[1:4]]
 
 
 def test_a_source_is_not_overwritten_under_its_other_name(place: Path) -> None:
@@ -114,6 +139,13 @@ def test_a_source_is_not_overwritten_under_its_other_name(place: Path) -> None:
 
 def test_the_web_and_databases_for_engines_are_refused() -> None:
     start = ("extract", "a.wacz", "--wrapper", "food.json", "-o")
+    place = "memory://me:s3cret@bucket/r.jsonl"
+    assert one_sentence(within(*start, place, "--failures", place)).startswith(
+        "Records and failures cannot both go to memory://me:***@bucket/r.jsonl: "
+    )
+    assert one_sentence(within("extract", place, *start[2:], place)) == (
+        "memory://me:***@bucket/r.jsonl would be overwritten, but the pages are read from it."
+    )
     done = within(*start, "https://a.example/r.csv")
     assert done.returncode == 2
     assert one_sentence(done) == (

@@ -20,7 +20,7 @@ from .test_learn import within
 def test_pages_of_each_wrapper_are_chosen_and_kept(watched_place: Path, go: Going) -> None:
     go(watched_place)
     told = done("watch", "--wrapper", WRAPPER, "-k", "12")
-    assert "siteloom monitor" in told
+    assert "siteloom monitor --fetch" in told
     with closing(stored()) as store:
         (kept,) = store.watches()
     watch = watch_from_json(kept.text)

@@ -41,8 +41,8 @@ FIXED = [
     "confidence",
     "duplicate_of",
     "record",
-    "first_seen",
-    "last_seen",
+    "first_written",
+    "last_written",
 ]
 LIST = "shop"  # what `row` calls the wrapper
 
@@ -143,12 +143,12 @@ def test_what_cannot_be_read_as_its_type_is_in_the_record_alone(table: str) -> N
 
 def test_rows_of_the_same_url_are_replaced_and_others_stay(table: str) -> None:
     write(table, [row("a", name=["old a"]), row("b", name=["old b"])])
-    before = found(table, "url, name, first_seen, last_seen")
+    before = found(table, "url, name, first_written, last_written")
     write(table, [row("c", name=["new c"]), row("a", name=["new a"])])
-    after = found(table, "url, name, first_seen, last_seen")
+    after = found(table, "url, name, first_written, last_written")
     assert [(one["url"], one["name"]) for one in after] == [("a", "new a"), ("b", "old b"), ("c", "new c")]
-    assert after[0]["first_seen"] == before[0]["first_seen"]
-    assert after[0]["last_seen"] > before[0]["last_seen"]
+    assert after[0]["first_written"] == before[0]["first_written"]
+    assert after[0]["last_written"] > before[0]["last_written"]
     assert after[1] == before[1]
 
 
@@ -232,12 +232,18 @@ def test_columns_of_the_users_own_are_respected(table: str) -> None:
     execute(
         table,
         'CREATE TABLE products (id serial, "URL" varchar(200) PRIMARY KEY, Price numeric(10, 2), note text, '
-        "published timestamptz, name varchar(20)[], weight text, likes int NOT NULL DEFAULT 7)",
+        "published timestamptz, name varchar(20)[], weight text, likes int NOT NULL DEFAULT 7, "
+        "rating double precision, sizes real[], confidence real)",
         "INSERT INTO products (\"URL\", note) VALUES ('a', 'mine')",
     )
     check_destination(table)
     one = typed_row(
-        "a", price=[{"amount": "1.50", "currency": "$"}], published=["2011-03-04T10:00:00"], weight=["1"]
+        "a",
+        price=[{"amount": "1.50", "currency": "$"}],
+        published=["2011-03-04T10:00:00"],
+        weight=["1"],
+        rating=[{"value": "4.25", "best": "5"}],
+        sizes=["1.5", "2"],
     )
     one["values"]["name"] = ["Lamp"]
     write(table, [one])
@@ -246,7 +252,20 @@ def test_columns_of_the_users_own_are_respected(table: str) -> None:
     assert (read["price"], read["weight"], read["name"]) == (Decimal("1.50"), "weight as seen", ["Lamp"])
     assert read["published"] == dt.datetime(2011, 3, 4, 10, tzinfo=dt.UTC)
     assert read["price_currency"] == "$"
+    assert (read["rating"], read["sizes"]) == (4.25, [1.5, 2])
     assert "position" not in read
+
+
+def test_a_column_of_text_takes_several_values_as_json(table: str) -> None:
+    execute(table, "CREATE TABLE products (url text PRIMARY KEY, tags varchar(30), sizes text)")
+    several = typed_row("a", sizes=["1", "2.5"])
+    several["values"]["tags"] = ["new", "o\0ak"]
+    write(table, [several, row("b", tags=["new"]), row("c")])
+    assert [(one["tags"], one["sizes"]) for one in found(table, "url, tags, sizes")] == [
+        ('["new", "o\N{REPLACEMENT CHARACTER}ak"]', '["sizes as seen", "sizes as seen"]'),
+        ("new", None),
+        (None, None),
+    ]
 
 
 def test_a_table_with_one_row_a_url_takes_no_lists(table: str) -> None:
@@ -277,10 +296,11 @@ def test_a_table_that_cannot_take_records_is_told_before_the_work(table: str) ->
 def test_a_column_of_a_wrong_type_is_told_before_anything_is_written(table: str) -> None:
     cases = {
         "weight int": r"The column weight of the table products is integer, but records need numeric: ",
-        "tags text": r"The column tags of the table products is text, but records need text\[\]: ",
+        "sizes numeric": r"The column sizes of the table products is numeric, but records need numeric\[\]: ",
         "name numeric": r"The column name of the table products is numeric, but records need text: ",
         "name colour": r"The column name of the table products is colour, but records need text: ",
         "published int": r"The column published of the table products is integer, but records need date: ",
+        "name text GENERATED ALWAYS AS (url || '!') STORED": r"The column name .* is computed by",
     }
     execute(table, "CREATE TYPE colour AS ENUM ('red')")
     for column, message in cases.items():
@@ -293,10 +313,15 @@ def test_a_column_of_a_wrong_type_is_told_before_anything_is_written(table: str)
             pytest.fail("nothing should be written")
 
 
-def test_what_is_too_long_for_a_column_is_refused_and_not_cut_off(table: str) -> None:
-    execute(table, "CREATE TABLE products (url text PRIMARY KEY, name varchar(3))")
+def test_what_is_too_large_for_a_column_is_refused_and_not_cut_off(table: str) -> None:
+    execute(table, "CREATE TABLE products (url text PRIMARY KEY, name varchar(3), weight numeric(3, 1))")
     with pytest.raises(OutputError, match=r"The table products of .* cannot be written: value too long"):
         write(table, [row("a", name=["Lamp"])])
+    with pytest.raises(
+        OutputError, match=r"overflow \(A field with precision 3, scale 1 must round [^\n]*\)\.$"
+    ):
+        write(table, [typed_row("a", weight=["1000"])])
+    assert found(table, "url") == []
 
 
 def test_a_view_is_refused(table: str) -> None:
@@ -328,6 +353,23 @@ def test_what_names_no_table_is_wrong_use(path: str) -> None:
     with pytest.raises(UsageError, match="names no table: it must look like postgresql://") as told:
         check_destination(f"postgresql://me:s3cret@host/{path}")
     assert "s3cret" not in str(told.value)
+
+
+def test_a_name_that_postgresql_would_cut_off_is_wrong_use() -> None:
+    for name in ("x" * 64, f"{'ä' * 32}.x"):
+        with pytest.raises(
+            UsageError, match=r"is too long for PostgreSQL, which takes 63 bytes: give a shorter"
+        ):
+            check_destination(f"postgresql://me@host/name/{name}")
+
+
+def test_a_server_that_does_not_answer_is_told_before_the_work_and_no_password() -> None:
+    for name in ("name", "name/table"):
+        with pytest.raises(OutputError, match=r"^The table .* of .* cannot be written: .*refused") as told:
+            check_destination(
+                f"postgresql://me:s3cret@127.0.0.1:{free_port()}/{name}?password=s3cret&sslpassword=s3cret"
+            )
+        assert "s3cret" not in str(told.value)
 
 
 def test_without_a_table_the_address_is_that_of_the_database(postgres_url: str) -> None:
@@ -395,9 +437,3 @@ def test_schemas_of_several_wrappers_become_one() -> None:
     assert [(one.type or "text", bool(one.multi)) for one in common.values()] == [
         ("text", False), ("date", True), ("text", False),
     ]  # fmt: skip
-
-
-def test_a_server_that_does_not_answer_is_told_before_the_work() -> None:
-    with pytest.raises(OutputError, match=r"^The table products of .* cannot be written: .*refused") as told:
-        check_destination(f"postgresql://me:s3cret@127.0.0.1:{free_port()}/name/products")
-    assert "s3cret" not in str(told.value)

@@ -220,7 +220,28 @@ def test_the_folder_of_a_run_of_an_engine_is_read(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="its run is not done: start the same command again"):
         read_records(folder)
     (folder / "_SUCCESS").write_text("{}", encoding="utf-8")
-    assert read_records(folder)["name"].to_pylist() == ["Lamp", "Desk"]
+    for name in (folder, f"{folder}/", f"file://{folder}", f"local://{folder}"):
+        assert read_records(name)["name"].to_pylist() == ["Lamp", "Desk"]
+
+
+def test_files_and_folders_elsewhere_are_read(tmp_path: Path, memory: Any) -> None:
+    for name in ("r.jsonl", "r.parquet"):
+        memory.pipe_file(f"/bucket/{name}", write(tmp_path / name, SHOP).read_bytes())
+    memory.put(str(bulk_folder(tmp_path / "run.v2")), "/bucket/run.v2", recursive=True)
+    memory.pipe_file("/bucket/run.v2/_SUCCESS", b"{}")
+    for name in ("r.jsonl", "r.parquet", "run.v2", "run.v2/"):
+        assert read_records(f"memory://bucket/{name}")["name"].to_pylist() == ["Lamp", "Desk"]
+    memory.pipe_file("/bucket/r.jsonl", b"{}")
+    for name, message in {
+        "r.jsonl": "Line 1 of memory://bucket/r.jsonl is no record: give a file that siteloom extract -o "
+        "wrote.",
+        "no.parquet": "There is no file memory://bucket/no.parquet: check the address.",
+        "no": "The folder memory://bucket/no has no records that can be read: it is no workspace, and no run "
+        "wrote it.",
+    }.items():
+        with pytest.raises(SourceError) as told:
+            read_records(f"memory://bucket/{name}")
+        assert str(told.value) == message
 
 
 def test_the_records_of_a_workspace_are_those_that_hold_now(sqlite_store: Store) -> None:
@@ -238,7 +259,8 @@ def test_the_records_of_a_workspace_are_those_that_hold_now(sqlite_store: Store)
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("r.csv", "url,name\n", "extract to .jsonl or .parquet"),
+        ("r.csv", "url,name\n", "r.csv is a flat table already: read it with pandas.read_csv"),
+        ("wrapper.json", "{}", r"wrapper.json is no file of records: give a .jsonl or .parquet file [^()]+$"),
         ("r.jsonl", "{}\n", "^Line 1 of .*r.jsonl is no record: give a file that siteloom extract"),
         ("r.jsonl", '\n{"url": \n', "^Line 2 of .*r.jsonl is no JSON: "),
         ("r.parquet", "PAR1", "^.*r.parquet cannot be read: "),
@@ -261,8 +283,12 @@ def test_mistakes_of_the_caller_are_told(tmp_path: Path) -> None:
         read_records()
     with pytest.raises(SourceError, match="There is no file or folder nothing"):
         read_records("nothing.jsonl")
-    with pytest.raises(SourceError, match=r"^s3://bucket/records is elsewhere: copy it to this machine"):
-        read_records("s3://bucket/records")
+    with pytest.raises(
+        SourceError, match=r"^postgresql://me:\*\*\*@host/name is a database: read its table with pandas"
+    ):
+        read_records("postgresql://me:s3cret@host/name")
+    with pytest.raises(SourceError, match="^sqlite:///r.db is a database: read its table with pandas"):
+        read_records("sqlite:///r.db")
     with pytest.raises(SourceError, match="it is no workspace, and no run wrote it"):
         read_records(tmp_path)
     with pytest.raises(UsageError, match=r"several must be a list of names, such as \['name'\]"):

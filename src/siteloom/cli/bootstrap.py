@@ -24,6 +24,7 @@ from siteloom.cli.schema_file import SchemaOption, read_schema
 from siteloom.cli.shell import Shell
 from siteloom.cli.sources import SourcesArgument, pages_of, say_unread, why_no_page
 from siteloom.errors import SourceError, UsageError
+from siteloom.filesystems import shown
 from siteloom.output import STANDARD_OUTPUT, Column, check_destination, flat_for
 
 if TYPE_CHECKING:
@@ -275,7 +276,7 @@ def _bootstrap_sources(
         return
     write_text(output, found.wrapper.to_json())
     if output != STANDARD_OUTPUT:
-        shell.say(f"The wrapper is in {output}.")
+        shell.say(f"The wrapper is in {shown(output)}.")
 
 
 def _of_one_site(pages: Iterable[Page]) -> Iterator[Page]:
@@ -318,7 +319,7 @@ def _say_suggestions(shell: Shell, found: Bootstrapped, file: str, sources: Sequ
     """Say what a file of suggestions holds, and what to do with it."""
     if not found.suggestions:
         why = "too few pages show what is known" if found.wrapper is None else "every attribute was accepted"
-        shell.say(f"There is nothing to suggest, so {file} is empty: {why}.")
+        shell.say(f"There is nothing to suggest, so {shown(file)} is empty: {why}.")
         return
     held = {name for example in found.suggestions for name in example.values}
     has = [name for name in found.attributes if name in held]
@@ -363,7 +364,7 @@ def _bootstrap_crawl(
     shell.show("Sites", columns, [[one[name] for name in columns] for one in told])
     others = sum(outcomes.values()) - len(told)
     if others:
-        shell.say(f"And {plural(others, 'other site')}: {output} tells of all.")
+        shell.say(f"And {plural(others, 'other site')}: {shown(output or '')} tells of all.")
     shell.say(", ".join(f"{name}: {count:,}" for name, count in outcomes.items()))
     for one in told:
         if one["outcome"] == "failed":
@@ -372,8 +373,8 @@ def _bootstrap_crawl(
         shell.warn(f"No site could be wrapped. {told[0]['site']}: {told[0]['reason']}")
         raise typer.Exit(1)
     shell.say("To have the records, with the same sources:")
-    of_crawl = shlex.join(sources or ())
-    shell.say(f"  siteloom extract {of_crawl} --wrapper {shlex.quote(output or '')} -o FILE")
+    of_crawl = shlex.join(map(shown, sources or ()))
+    shell.say(f"  siteloom extract {of_crawl} --wrapper {shlex.quote(shown(output or ''))} -o FILE")
 
 
 # ---- a workspace

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from siteloom import filesystems
 from siteloom.cli.shell import Shell
 from siteloom.errors import UsageError
 from siteloom.output import STANDARD_OUTPUT
@@ -76,7 +77,6 @@ def bulk_run(
     shell: Shell, choice: EngineChoice, sources: list[str] | None, output: str | None, asked: object
 ) -> Iterator[tuple[BulkRun, list[PageSource]]]:
     """A run of a verb into the folder `-o`, and the shards of all sources; `asked` is all that decides it."""
-    from siteloom import filesystems
     from siteloom.bulk.folder import OutputFolder
     from siteloom.bulk.run import BulkRun, part_count
     from siteloom.extraction_runs import fingerprint, source_files
@@ -132,7 +132,7 @@ def finished(shell: Shell, run: BulkRun, output: str | None) -> Counts | None:
     """What a run has counted that was done before, of which the user is told."""
     counts = run.finished
     if counts is not None:
-        shell.say(f"{output} is done already: this is what came of it.")
+        shell.say(f"{filesystems.shown(output or '')} is done already: this is what came of it.")
     return counts
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 
+from siteloom import filesystems
 from siteloom.cli.bulk import EngineChoice, EngineOption, MasterOption, SparkConfOption, bulk_run, finished
 from siteloom.cli.change_words import plural, shortened
 from siteloom.cli.shell import OutputOption, Shell
@@ -153,7 +154,7 @@ def _clean_in_bulk(
         if others:
             shell.say(f"These are the largest sites; the others have {plural(others, 'page')}.")
     shell.say(f"{plural(counts['cleaned'], 'page')} cleaned.")
-    shell.say(f"They are in {output}, those of each site in a folder of its own.")
+    shell.say(f"They are in {filesystems.shown(output or '')}, those of each site in a folder of its own.")
 
 
 def _show(shell: Shell, sites: dict[str, SiteTally], form: CleanedForm) -> None:

@@ -92,7 +92,7 @@ def _cluster_in_bulk(
 
 def _say_coverage(shell: Shell, unclustered: int, coverage: float, plain_coverage: float) -> None:
     shell.say(
-        f"{unclustered:,} pages are in no cluster; {coverage:.1%} are in one "
+        f"{plural(unclustered, 'page is', 'pages are')} in no cluster; {coverage:.1%} are in one "
         f"({plain_coverage:.1%} before leftovers joined)."
     )
 

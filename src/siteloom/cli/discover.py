@@ -13,6 +13,7 @@ from siteloom.cli.learn import say_replaced, show_rules
 from siteloom.cli.shell import Shell
 from siteloom.cli.sources import SourcesArgument, say_unread, stored_clusters, stored_pages
 from siteloom.errors import SourceError, UsageError
+from siteloom.filesystems import shown
 from siteloom.output import STANDARD_OUTPUT, Column, check_destination
 from siteloom.spacing import evenly_spaced
 
@@ -87,7 +88,7 @@ def run(
                 "To have the rows as data, give -o FILE; to make a wrapper of columns, --accept COLUMN."
             )
         elif output != STANDARD_OUTPUT:
-            shell.say(f"{plural(len(table.rows), 'row')} are in {output}.")
+            shell.say(f"{plural(len(table.rows), 'row')} are in {shown(output)}.")
 
 
 def _check(sources: Sequence[str] | None, accept: Sequence[str] | None, output: str | None) -> None:
@@ -142,7 +143,7 @@ def _chosen(shell: Shell, store: Store, name: str | None, site: str | None) -> T
     from siteloom.discovery import outline
 
     outlines = []
-    with shell.counting("Looking at", "clusters") as count:
+    with shell.counting("Looking at", "cluster") as count:
         for choice in choices:
             pages = store.pages_at(evenly_spaced(choice.addresses, _RANKED_BY))
             outlines.append(outline(pages, limits=shell.settings.parse))
@@ -237,7 +238,7 @@ def _accept(
     if output is not None:
         write_text(output, text)
         if output != STANDARD_OUTPUT:
-            shell.say(f"The wrapper is in {output}.")
+            shell.say(f"The wrapper is in {shown(output)}.")
 
 
 def _learn_beside(

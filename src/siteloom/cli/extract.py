@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siteloom.cli.bulk import EngineChoice, EngineOption, MasterOption, SparkConfOption, bulk_run, finished
-from siteloom.cli.extraction_summary import load_wrappers, show_extracted
+from siteloom.cli.extraction_summary import is_unread, load_wrappers, show_extracted
+from siteloom.cli.ingested import FAILURES_SHOWN
 from siteloom.cli.output_health import OutputHealth
 from siteloom.cli.shell import Shell
 from siteloom.cli.sources import SourcesArgument, WrappersOption, why_no_page
 from siteloom.errors import SourceError, UsageError, WrapperError
+from siteloom.filesystems import local_path, shown
 from siteloom.output import STANDARD_OUTPUT, Column, open_output
 from siteloom.output import check_destination as check_file
 
@@ -86,7 +88,6 @@ def run(
     held against what is usual: that far fewer records have a value, or that values are odd, is told as a
     change.
     """
-    from siteloom.filesystems import shown
     from siteloom.record_rows import check_destination, parse_key
 
     choice = EngineChoice(engine, master, spark_conf)
@@ -113,9 +114,11 @@ def run(
         with _journal(plan, store, opened, site, output) as journal:
             tally = outlet.stream(unordered=unordered) if journal is None else outlet.run(journal)
             health.check(tally, journal)
-        show_extracted(shell, tally, duplicates=outlet.duplicates, joined=outlet.written if key else None)
+        joined = outlet.written if key else None
+        show_extracted(shell, tally, outlet.unread, duplicates=outlet.duplicates, joined=joined)
         if not tally["records",]:
-            shell.say("No page gave a record: siteloom explain tells of a single page why.")
+            if tally["pages",]:
+                shell.say("No page gave a record: siteloom explain tells of a single page why.")
         elif output is None:
             shell.say("To have the records as data, give -o FILE.")
         elif output != STANDARD_OUTPUT:
@@ -137,7 +140,8 @@ def _check_outputs(output: str | None, failures: str | None) -> None:
         raise UsageError("Records and failures cannot both go to standard output: give one of them a file.")
     written = _written((output, failures))
     if len(set(written)) < len(written):
-        raise UsageError(f"Records and failures cannot both go to {output}: give one of them another file.")
+        place = shown(output or "")
+        raise UsageError(f"Records and failures cannot both go to {place}: give one of them another file.")
 
 
 def _written(outputs: Iterable[str | None]) -> list[Path]:
@@ -146,8 +150,6 @@ def _written(outputs: Iterable[str | None]) -> list[Path]:
 
 def _place(location: str) -> Path:
     """What is the same for two names of one file."""
-    from siteloom.filesystems import local_path
-
     path = local_path(location)
     return Path(location) if path is None else Path(path).resolve()
 
@@ -161,7 +163,7 @@ def _opened(shell: Shell, locations: Sequence[str], outputs: Iterable[str | None
     written = _written(outputs)
     for location in locations:
         if _place(location.removeprefix(LIST_MARK)) in written:
-            raise UsageError(f"{location} would be overwritten, but the pages are read from it.")
+            raise UsageError(f"{shown(location)} would be overwritten, but the pages are read from it.")
     opened = open_sources(locations, shell.settings.pages)
     for source in opened:
         place = place_on_disk(source)
@@ -213,7 +215,6 @@ def _journal(
 
 def _file_of(output: str | None) -> str | None:
     """The file of this machine that an output is, if it is one."""
-    from siteloom.filesystems import local_path
     from siteloom.record_rows import is_database
 
     if output is None or output == STANDARD_OUTPUT:
@@ -256,10 +257,10 @@ def _extract_in_bulk(
         counts = finished(shell, run, output) or extract_in_bulk(run, shards, wrappers, limits)
         if failures is not None:
             shell.write(failures, _FAILURE_COLUMNS, map(asdict, run.failures()))
-    tally = tally_from(counts["tally"])
-    show_extracted(shell, tally, duplicates=counts["duplicates"])
+        tally = tally_from(counts["tally"])
+        show_extracted(shell, tally, run.failures(), duplicates=counts["duplicates"])
     _check_pages(tally)
-    shell.say(f"The records are in {output}, those of each site in a folder of its own.")
+    shell.say(f"The records are in {shown(output or '')}, those of each site in a folder of its own.")
 
 
 class _Outlet:
@@ -277,6 +278,7 @@ class _Outlet:
         self._failures = failures
         self.written = 0
         self.duplicates = 0
+        self.unread: list[Failure] = []  # the first of them
         self.wrappers = load_wrappers(shell, plan.wrappers)
         _check_footprints(shell, self.wrappers)
         wrappers = [named.wrapper for named in self.wrappers]
@@ -385,11 +387,19 @@ class _Outlet:
 
     @contextmanager
     def _writing_failures(self) -> Iterator[Callable[[Failure], None]]:
-        if self._failures is None:
-            yield lambda _: None
-            return
-        with open_output(self._failures, _FAILURE_COLUMNS) as writer:
-            yield lambda one: writer.write({"url": one.url, "reason": one.reason, "detail": one.detail})
+        opened = (
+            nullcontext(_Nowhere())
+            if self._failures is None
+            else open_output(self._failures, _FAILURE_COLUMNS)
+        )
+        with opened as writer:
+
+            def write(one: Failure) -> None:
+                if len(self.unread) < FAILURES_SHOWN and is_unread(one.reason):
+                    self.unread.append(one)
+                writer.write({"url": one.url, "reason": one.reason, "detail": one.detail})
+
+            yield write
 
 
 def _check_footprints(shell: Shell, wrappers: Iterable[NamedWrapper]) -> None:

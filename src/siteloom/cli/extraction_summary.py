@@ -5,12 +5,15 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
+from siteloom.cli.ingested import show_first
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from siteloom.cli.shell import Shell
     from siteloom.extraction import Tally, WrapperText
     from siteloom.matching import NamedWrapper
+    from siteloom.model import Failure
 
 _SHAPES_SHOWN = 10
 _WRAPPERS_SHOWN = 20
@@ -28,11 +31,25 @@ def load_wrappers(shell: Shell, texts: Iterable[WrapperText]) -> list[NamedWrapp
     return wrappers
 
 
-def show_extracted(shell: Shell, tally: Tally, *, duplicates: int, joined: int | None = None) -> None:
-    """Show pages, records and failures, how many records have each attribute, and what had no wrapper."""
+def is_unread(reason: str) -> bool:
+    """Whether a page failed for another reason than that it is for no wrapper, or that one found nothing."""
+    from siteloom.extraction import LACKING, NO_VALUES
+    from siteloom.matching import NO_TAGS, NO_WRAPPER_FOR_SITE, NO_WRAPPER_FOR_URL, UNLIKE
+
+    return reason not in (NO_WRAPPER_FOR_SITE, NO_WRAPPER_FOR_URL, NO_TAGS, UNLIKE, NO_VALUES, LACKING)
+
+
+def show_extracted(
+    shell: Shell, tally: Tally, failures: Iterable[Failure], *, duplicates: int, joined: int | None = None
+) -> None:
+    """Show pages, records and failures, how many records have each attribute, and what had no wrapper.
+
+    Of the failures, the first pages that could not be read are shown.
+    """
     from siteloom.extraction import counted_by_name, filled_attributes
 
     pages = tally["pages",]
+    failed = counted_by_name(tally, "failed")
     shell.show(
         "Extracted",
         ("", "count"),
@@ -41,10 +58,12 @@ def show_extracted(shell: Shell, tally: Tally, *, duplicates: int, joined: int |
             ("records", tally["records",]),
             *([] if joined is None else [("records after joining", joined)]),
             ("duplicates of other records", duplicates),
-            *((f"failed: {reason}", count) for reason, count in counted_by_name(tally, "failed")),
+            *((f"failed: {reason}", count) for reason, count in failed),
             *((f"skipped: {reason}", count) for reason, count in counted_by_name(tally, "skipped")),
         ],
     )
+    if any(is_unread(reason) for reason, _ in failed):
+        show_first(shell, (one for one in failures if is_unread(one.reason)))
     if records := dict(counted_by_name(tally, "records of")[:_WRAPPERS_SHOWN]):
         shell.show(
             "Values",

@@ -13,6 +13,7 @@ from siteloom.cli.shell import Shell
 from siteloom.cli.sources import SourcesArgument, stored_pages
 from siteloom.errors import ExampleError, UsageError
 from siteloom.examples_file import read_examples
+from siteloom.filesystems import shown
 from siteloom.output import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def run(
     write_text(output, learned.wrapper.to_json())
     show_learned(shell, learned)
     if output != STANDARD_OUTPUT:
-        shell.say(f"The wrapper is in {output}.")
+        shell.say(f"The wrapper is in {shown(output)}.")
 
 
 def _learn_workspace(
@@ -162,7 +163,7 @@ def _learn_template(
     _show_new(shell, store, template, new)
     if output is not None:
         write_text(output, store.wrapper(new.name).text)
-        shell.say(f"The wrapper is in {output}, too.")
+        shell.say(f"The wrapper is in {shown(output)}, too.")
 
 
 def _self_annotated(shell: Shell, store: Store) -> list[Example]:

@@ -14,6 +14,7 @@ from siteloom.cli.relearned import Found, report
 from siteloom.cli.shell import OutputOption, Shell
 from siteloom.cli.sources import SourcesArgument, pages_of
 from siteloom.errors import SourceError, UsageError
+from siteloom.filesystems import shown
 from siteloom.output import STANDARD_OUTPUT, check_destination
 
 if TYPE_CHECKING:
@@ -236,9 +237,9 @@ def _relearn_sources(shell: Shell, sources: list[str], file: str, records: str) 
 def _save(shell: Shell, file: str, one: Found) -> None:
     repaired = by_state(one.row["attributes"], "repaired")
     if one.row["outcome"] == "needs-annotation" and not repaired:
-        shell.say(f"There is no better wrapper, and so nothing was written to {file}.")
+        shell.say(f"There is no better wrapper, and so nothing was written to {shown(file)}.")
         return
     write_text(file, one.wrapper.to_json())
     if file != STANDARD_OUTPUT:
         partly = ", repaired in part" if one.row["outcome"] == "needs-annotation" else ""
-        shell.say(f"The wrapper is in {file}{partly}.")
+        shell.say(f"The wrapper is in {shown(file)}{partly}.")

@@ -101,7 +101,7 @@ def run(
 def _import(shell: Shell, store: Store, wanted: SeedOrder) -> None:
     from siteloom.seeding import import_seeds
 
-    with shell.counting("Reading", "records") as count:
+    with shell.counting("Reading", "record") as count:
         found = import_seeds(store, wanted, shell.settings.pages, lambda: count(1))
     _tell(shell, store, found)
     if found.why_none:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from siteloom.cli.change_words import plural
 from siteloom.cli.options import PROGRAM, CommonOptions, common_options
 from siteloom.config import ResolvedSetting, Settings, load_settings
 from siteloom.errors import OutputError, SiteloomError
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from siteloom.store import Store
 
 INTERRUPTED = 130  # as shells count it: 128 and the number of the signal
+
+_PLAIN_RATE = 9.95  # what is less has a digit behind the point, as it would be rounded by a tenth and more
 
 # Errors are told by _fail; without this, Python would print those that come before logging is set up.
 logging.getLogger(PROGRAM).addHandler(logging.NullHandler())
@@ -152,7 +155,7 @@ class Shell:
                     output.write(row)
 
     @contextmanager
-    def counting(self, description: str, unit: str = "pages") -> Iterator[Callable[[int], None]]:
+    def counting(self, description: str, unit: str = "page") -> Iterator[Callable[[int], None]]:
         """A line that counts pages and their rate while the block runs, if anyone looks at a terminal.
 
         Or something else, as the unit says.
@@ -168,14 +171,14 @@ class Shell:
 
         A step may have any number of pages. How many steps there are may be unknown.
         """
-        with self._progress(description, steps, "pages") as advance:
+        with self._progress(description, steps, "page") as advance:
             advance(0, done)
             yield lambda pages: advance(pages, 1)
 
     @contextmanager
     def stepping(self, description: str, steps: int, done: int) -> Iterator[Callable[[int], None]]:
         """A line that shows how many of so many steps are done, and how long it will take."""
-        with self._progress(description, steps, "shards") as advance:
+        with self._progress(description, steps, "shard") as advance:
             advance(done, done)
             yield lambda count: advance(count, count)
 
@@ -198,21 +201,19 @@ class Shell:
 
         columns: list[ProgressColumn] = [
             SpinnerColumn(),
-            TextColumn(
-                f"{{task.description}}  {{task.fields[counted]:,}} {unit}  {{task.fields[rate]}} {unit}/s"
-            ),
+            TextColumn("{task.description}  {task.fields[told]}"),
             TimeElapsedColumn(),
         ]
         if steps is not None:
             columns += [BarColumn(), TextColumn("{task.percentage:.0f}%"), TimeRemainingColumn(compact=True)]
         with Progress(*columns, console=self._console(), transient=True) as progress:
-            task = progress.add_task(description, total=steps, counted=0, rate="-")
+            task = progress.add_task(description, total=steps, counted=0, told=_counted(0, unit, None))
 
             def advance(count: int, done: int) -> None:
                 state = progress.tasks[0]
                 counted = state.fields["counted"] + count
-                rate = f"{counted / state.elapsed:,.0f}" if state.elapsed else "-"
-                progress.update(task, advance=done, counted=counted, rate=rate)
+                told = _counted(counted, unit, state.elapsed)
+                progress.update(task, advance=done, counted=counted, told=told)
 
             yield advance
 
@@ -220,6 +221,13 @@ class Shell:
         from rich.console import Console
 
         return Console(stderr=True, soft_wrap=False)
+
+
+def _counted(count: int, unit: str, seconds: float | None) -> str:
+    """How many there were, and how many a second."""
+    rate = count / seconds if seconds else None
+    shown = "-" if rate is None else f"{rate:,.0f}" if rate >= _PLAIN_RATE else f"{rate:.1f}"
+    return f"{plural(count, unit)}  {shown} {unit}s/s"
 
 
 def _shown(value: object) -> str:

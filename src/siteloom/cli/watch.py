@@ -12,6 +12,7 @@ from siteloom.cli.files import check_text_file, write_text
 from siteloom.cli.shell import Shell
 from siteloom.cli.sources import SourcesArgument, stored_pages
 from siteloom.errors import UsageError
+from siteloom.filesystems import shown
 from siteloom.output import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
@@ -84,9 +85,9 @@ def run(
     if output is not None:
         _write(output, watches)
         if output != STANDARD_OUTPUT:
-            shell.say(f"What is watched is in {output}{'' if sources else ', too'}.")
+            shell.say(f"What is watched is in {shown(output)}{'' if sources else ', too'}.")
     if not sources:
-        shell.say("When the pages were fetched and ingested again: siteloom monitor")
+        shell.say("To fetch and compare them: siteloom monitor --fetch. Once they are ingested again: siteloom monitor")
 
 
 class _Chosen(NamedTuple):

@@ -13,6 +13,7 @@ import json
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy
@@ -21,7 +22,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from siteloom.errors import MissingExtra, OutputError, UsageError
 from siteloom.record_rows.columns import column_names, lowest_confidence
-from siteloom.store.database import postgres_url
+from siteloom.store.database import postgres_url, shown_address
 from siteloom.store.text import is_storable, storable
 
 if TYPE_CHECKING:
@@ -36,7 +37,9 @@ _TABLE = "records"
 _FIXED = ("url", "wrapper", "version", "confidence", "duplicate_of", "record")
 OF_POSTGRES = ("tableoid", "xmin", "cmin", "xmax", "cmax", "ctid")
 """Columns that every table of PostgreSQL has."""
-_LONGEST_NAME = 63  # bytes, of which PostgreSQL would cut off the rest
+LONGEST_NAME = 63
+"""Bytes of a name, of which PostgreSQL would cut off the rest."""
+_LONGEST_DETAIL = 200  # it may show a whole row
 _ROWS_AT_ONCE = 500
 
 
@@ -153,10 +156,10 @@ def fitted(name: str) -> str:
     """A name that databases take; the end of one that is too long becomes a digest of it."""
     name = storable(name)
     content = name.encode()
-    if len(content) <= _LONGEST_NAME:
+    if len(content) <= LONGEST_NAME:
         return name
     end = f"~{blake2b(content, digest_size=4).hexdigest()}"
-    return content[: _LONGEST_NAME - len(end)].decode(errors="ignore") + end
+    return content[: LONGEST_NAME - len(end)].decode(errors="ignore") + end
 
 
 def _make_empty(connection: Connection, table: Table) -> None:
@@ -179,8 +182,8 @@ def _columns_to_replace(connection: Connection) -> list[str]:
     columns = [column["name"] for column in inspector.get_columns(_TABLE)]
     if _TABLE not in inspector.get_table_names() or not set(_FIXED) <= set(columns):
         raise OutputError(
-            f"The database {connection.engine.url!r} has a table {_TABLE} that Siteloom did not make: "
-            "rename that table, or give another database."
+            f"The database {shown_address(connection.engine.url)} has a table {_TABLE} that Siteloom did "
+            "not make: rename that table, or give another database."
         )
     return columns
 
@@ -229,5 +232,14 @@ def table_errors(url: URL, table: str) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        reason = str(error.orig).strip().partition("\n")[0]
-        raise OutputError(f"The table {table} of {url!r} cannot be written: {reason}.") from error.orig
+        raise OutputError(
+            f"The table {table} of {shown_address(url)} cannot be written: {_reason(error)}."
+        ) from error.orig
+
+
+def _reason(error: DBAPIError) -> str:
+    """What the database complains of, and of which row or column, where PostgreSQL tells that, too."""
+    first, *others = str(error.orig).strip().splitlines()
+    detail = next((line.removeprefix("DETAIL:") for line in others if line.startswith("DETAIL:")), "")
+    told = f" ({shorten(detail, _LONGEST_DETAIL, placeholder=' ...').rstrip('.')})" if detail.strip() else ""
+    return first.rstrip(".") + told

@@ -2,8 +2,8 @@
 
 The table has a row for each record: `url`, `position` (from 1 on among the records of a page), columns for
 each attribute, `wrapper`, `version`, `confidence` (the lowest of the record), `duplicate_of`, `record` (the
-whole row as JSON, with texts as seen), `first_seen` and `last_seen`. A table that is not there is made, and
-columns that it lacks are added; what else it has is left alone.
+whole row as JSON, with texts as seen), `first_written` and `last_written`. A table that is not there is made,
+and columns that it lacks are added; what else it has is left alone.
 
 | type | column |
 |---|---|
@@ -13,7 +13,7 @@ columns that it lacks are added; what else it has is left alone.
 | date | date |
 
 Attributes with several values have arrays. A column that is there and can hold the values keeps its type;
-one of text has them as seen.
+one of text has them as seen, several as a JSON array.
 """
 
 from __future__ import annotations
@@ -23,14 +23,34 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import sqlalchemy
-from sqlalchemy import Column, Date, DateTime, Double, Integer, MetaData, Numeric, String, Table, Text, func
+from sqlalchemy import (
+    Column,
+    Date,
+    DateTime,
+    Double,
+    Float,
+    Integer,
+    MetaData,
+    Numeric,
+    String,
+    Table,
+    Text,
+    func,
+)
 from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB, insert
 from sqlalchemy.schema import CreateColumn, CreateTable
 
 from siteloom.errors import OutputError, UsageError
 from siteloom.record_rows.columns import column_names, lowest_confidence
-from siteloom.record_rows.database import OF_POSTGRES, connection_to, fitted, json_text, table_errors
-from siteloom.store.database import postgres_url
+from siteloom.record_rows.database import (
+    LONGEST_NAME,
+    OF_POSTGRES,
+    connection_to,
+    fitted,
+    json_text,
+    table_errors,
+)
+from siteloom.store.database import postgres_url, shown_address
 from siteloom.store.text import storable
 
 if TYPE_CHECKING:
@@ -71,8 +91,13 @@ def own_table(address: str) -> OwnTable | None:
     schema, _, table = name.rpartition(".")
     if not table or "/" in name or "." in schema or name.startswith("."):
         raise UsageError(
-            f"{url!r} names no table: it must look like postgresql://user@host/name/table, "
+            f"{shown_address(url)} names no table: it must look like postgresql://user@host/name/table, "
             "or .../name/schema.table."
+        )
+    if too_long := [one for one in (schema, table) if len(one.encode()) > LONGEST_NAME]:
+        raise UsageError(
+            f"The name {too_long[0]} is too long for PostgreSQL, which takes {LONGEST_NAME} bytes: give a "
+            "shorter one."
         )
     return OwnTable(url.set(database=database), schema or None, table)
 
@@ -123,7 +148,7 @@ _DEFAULT_TYPES: dict[_Kind, TypeEngine[Any]] = {
 # Integers would take numbers, too, but round them. Texts take anything, as it was seen.
 _FITTING_TYPES: dict[_Kind, tuple[type[TypeEngine[Any]], ...]] = {
     "text": (String,),
-    "number": (Numeric, String),
+    "number": (Numeric, Float, String),
     "day": (Date, DateTime, String),
     "integer": (Integer,),
     "time": (DateTime,),
@@ -185,8 +210,8 @@ def _fixed() -> list[_Wanted]:
         _Wanted("confidence", "number"),
         _Wanted("duplicate_of", "text"),
         _Wanted("record", "JSON"),
-        _Wanted("first_seen", "time"),
-        _Wanted("last_seen", "time"),
+        _Wanted("first_written", "time"),
+        _Wanted("last_written", "time"),
     ]
 
 
@@ -210,14 +235,14 @@ def _fit(connection: Connection, table: OwnTable, wanted: Sequence[_Wanted]) -> 
     """How records fit into the table as it is now; refused if they do not."""
     inspector = sqlalchemy.inspect(connection)
     if table.schema is not None and not inspector.has_schema(table.schema):
-        raise OutputError(f"There is no schema {table.schema} in {table.url!r}: make it first.")
+        raise OutputError(f"There is no schema {table.schema} in {shown_address(table.url)}: make it first.")
     if not inspector.has_table(table.name, table.schema):
         made = [
             _Fitted(one, one.name, one.column_type, _key(one, number)) for number, one in enumerate(wanted)
         ]
         return _Fit(made, [], ("url", "position"), is_new=True)
     if table.name not in inspector.get_table_names(table.schema):
-        raise OutputError(f"{table} of {table.url!r} is a view: give the name of a table.")
+        raise OutputError(f"{table} of {shown_address(table.url)} is a view: give the name of a table.")
     there = {column["name"]: column for column in inspector.get_columns(table.name, table.schema)}
     in_any_case = {name.lower(): name for name in there}
     key = _key_of(inspector, table, in_any_case)
@@ -225,6 +250,11 @@ def _fit(connection: Connection, table: OwnTable, wanted: Sequence[_Wanted]) -> 
     for number, one in enumerate(wanted):
         name = one.name if one.name in there else in_any_case.get(one.name.lower())
         if name is not None:
+            if there[name].get("computed"):
+                raise OutputError(
+                    f"The column {name} of the table {table} is computed by the database, so nothing can be "
+                    "written to it: rename it, or give another table."
+                )
             found = _Fitted(one, name, there[name]["type"], _key(one, number))
             _check_type(table, found, connection.dialect)
             columns.append(found)
@@ -262,15 +292,19 @@ def _key_of(inspector: Any, table: OwnTable, in_any_case: Mapping[str, str]) -> 
         if set(columns) in known:
             return columns
     raise OutputError(
-        f"The table {table} of {table.url!r} has no key by which records are known: make url, or url and "
-        "position together, its primary key, or give another table."
+        f"The table {table} of {shown_address(table.url)} has no key by which records are known: make url, "
+        "or url and position together, its primary key, or give another table."
     )
 
 
 def _check_type(table: OwnTable, found: _Fitted, dialect: Dialect) -> None:
     wanted = found.wanted
-    # A single value is an array of one where there is one; several have no place in a column for one.
-    is_room = found.is_array if wanted.is_list else wanted.attribute is not None or not found.is_array
+    # A single value is an array of one where there is one; of columns for one, those of text take several.
+    is_room = (
+        found.is_array or isinstance(found.type, String)
+        if wanted.is_list
+        else wanted.attribute is not None or not found.is_array
+    )
     # To SQLAlchemy a type that has a list of values is one of texts.
     is_listed = isinstance(found.cell_type, sqlalchemy.Enum)
     if is_room and not is_listed and isinstance(found.cell_type, _FITTING_TYPES[wanted.kind]):
@@ -369,6 +403,8 @@ def _cell(row: Row, column: _Fitted) -> object:
         cells = [_typed_text(value, column) for value in row["typed"].get(wanted.attribute, ())]
     if column.is_array:
         return cells or None
+    if wanted.is_list and len(cells) > 1:
+        return json_text(cells)
     return cells[0] if cells else None
 
 
@@ -460,7 +496,7 @@ def _upsert(connection: Connection, target: Table, waiting: Table, fit: _Fit) ->
     changed = {
         target.columns[one.key]: statement.excluded[one.key]
         for one in fit.columns
-        if one.name not in fit.key and one.key != "first_seen"
+        if one.name not in fit.key and one.key != "first_written"
     }
     keys = [target.columns[one.key] for one in fit.columns if one.name in fit.key]
     connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=changed))

@@ -6,6 +6,7 @@ records of today reads those of tomorrow.
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 from collections import Counter
@@ -13,14 +14,17 @@ from contextlib import contextmanager
 from datetime import date
 from itertools import chain, islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from siteloom.arrow import load_pyarrow
-from siteloom.config import StoreSettings, load_settings, without_passwords
-from siteloom.errors import SourceError, UsageError
-from siteloom.output import LIST_SEPARATOR
+from siteloom.config import StoreSettings, load_settings
+from siteloom.errors import SiteloomError, SourceError, UsageError
+from siteloom.filesystems import failure_of, fetch_needed, filesystem_of, local_path, shown, source_error
+from siteloom.output import LIST_SEPARATOR, suffix_of
 from siteloom.record_rows.columns import column_names, lowest_confidence
+from siteloom.record_rows.formats import is_database
 from siteloom.record_rows.rows import flag_duplicates
 from siteloom.spacing import some_names
 
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
     from siteloom.record_rows.rows import Row
 
 _ROWS_AT_A_TIME = 10_000  # as Python has them they take some ten times as much memory as in Arrow
+_FILES = (".jsonl", ".parquet")
 _PAGES = "pages"  # of records that were joined
 _OF_A_RECORD = ("url", "wrapper", "duplicate_of")
 _READ = ("url", "wrapper", "version", "values", "typed", "confidence", "duplicate_of", _PAGES)
@@ -67,8 +72,9 @@ def read_records(
 ) -> pa.Table:
     """The records that `siteloom extract` wrote, as a flat table of Arrow.
 
-    A source is a `.jsonl` or `.parquet` file, the folder that a run with `--engine` wrote, or a workspace,
-    of which the records that hold now are read. The columns are `url`, `wrapper`, `version`, one for each
+    A source is a `.jsonl` or `.parquet` file, the folder that a run with `--engine` wrote, both also
+    elsewhere, such as `s3://bucket/records.parquet`, or a workspace, of which the records that hold now are
+    read. The columns are `url`, `wrapper`, `version`, one for each
     attribute, `confidence` (the lowest of the record), `duplicate_of`, and `pages` if records were joined.
 
     The column of an attribute is text; if a record has several values, they stand in it with ` | ` between
@@ -222,43 +228,70 @@ def _typed_cell(value: Any, part: _Part, kind: str, attribute: str, url: str) ->
 
 def _rows_of(source: str | Path, pa: Any) -> Iterator[Iterator[Row]]:
     """The rows of a source, one file after the other."""
-    if isinstance(source, str) and "://" in source:
+    location = str(source)
+    local = location if isinstance(source, Path) else local_path(location)
+    if isinstance(source, str) and is_database(location):
         raise SourceError(
-            f"{without_passwords(source)} is elsewhere: copy it to this machine first, and name the file or "
-            "folder. (The table of a database can be read as it is.)"
+            f"{shown(location)} is a database: read its table with pandas, DuckDB or the like instead."
         )
-    path = Path(source)
+    # Elsewhere what has another ending is the folder of a run: to ask would take as long as to read it.
+    is_file = _is_file(Path(local)) if local is not None else suffix_of(location) in (*_FILES, ".csv")
+    if is_file and suffix_of(location) not in _FILES:
+        why = (
+            "is a flat table already: read it with pandas.read_csv or the like, or extract to .jsonl or .parquet"
+            if suffix_of(location) == ".csv"
+            else "is no file of records: give a .jsonl or .parquet file that siteloom extract -o wrote"
+        )
+        raise SourceError(f"{shown(location)} {why}.")
+    if local is not None and (Path(local) / "workspace.json").exists():
+        yield _of_workspace(Path(local))
+        return
+    for file in [local or location] if is_file else _of_run(local or location):
+        yield _of_file(Path(file), pa) if local is not None else _of_copy(file, pa)
+
+
+def _is_file(path: Path) -> bool:
     try:
         is_folder, exists = path.is_dir(), path.exists()
     except (OSError, ValueError) as error:
         raise SourceError(f"{path} cannot be opened: {error}.") from error
-    suffix = path.suffix.lower()
     if not exists:
         raise SourceError(f"There is no file or folder {path}: check the path.")
-    if is_folder and (path / "workspace.json").exists():
-        yield _of_workspace(path)
-    elif is_folder:
-        for file in _of_run(path):
-            yield _of_parquet(file, pa)
-    elif suffix == ".jsonl":
-        yield _of_json_lines(path)
-    elif suffix == ".parquet":
-        yield _of_parquet(path, pa)
-    else:
-        raise SourceError(
-            f"{path} is no file of records that can be read back: extract to .jsonl or .parquet. "
-            "(A .csv file is a flat table already.)"
-        )
+    return not is_folder
 
 
-def _of_run(folder: Path) -> list[Path]:
+def _of_run(folder: str) -> list[str]:
     """The files of a run of an engine, by site."""
-    files = sorted(file for file in folder.glob("site=*/*.parquet") if not file.name.startswith("."))
-    if not (folder / "_SUCCESS").exists():
+    folder = folder.rstrip("/")
+    try:
+        filesystem, path = filesystem_of(folder)
+        files = sorted(filesystem.glob(f"{glob.escape(path)}/site=*/*.parquet"))
+        is_done = filesystem.exists(f"{path}/_SUCCESS")
+    except SiteloomError:
+        raise
+    except Exception as error:
+        raise source_error(failure_of(folder, error)) from error
+    if not is_done:
         not_done = "its run is not done: start the same command again"
         why = not_done if files else "it is no workspace, and no run wrote it"
-        raise SourceError(f"The folder {folder} has no records that can be read: {why}.")
-    return files
+        raise SourceError(f"The folder {shown(folder)} has no records that can be read: {why}.")
+    # Killed processes leave files whose names begin with a dot.
+    return [folder + file.removeprefix(path) for file in files if "/." not in file.removeprefix(path)]
+
+
+def _of_copy(url: str, pa: Any) -> Iterator[Row]:
+    """The rows of a file elsewhere, of which there is a copy while they are read."""
+    with TemporaryDirectory(prefix="siteloom-") as folder:
+        copy = Path(folder, f"records{suffix_of(url)}")
+        fetch_needed(url, copy)
+        try:
+            yield from _of_file(copy, pa)
+        except SourceError as error:
+            raise SourceError(str(error).replace(str(copy), shown(url))) from error
+
+
+def _of_file(path: Path, pa: Any) -> Iterator[Row]:
+    return _of_parquet(path, pa) if suffix_of(path.name) == ".parquet" else _of_json_lines(path)
 
 
 def _of_workspace(folder: Path) -> Iterator[Row]:
