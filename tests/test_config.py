@@ -113,6 +113,9 @@ def test_other_variables_are_none_of_our_business(folder: Path) -> None:
         ("[run]\njobs = true", "run.jobs must be a whole number, but is True ("),
         ('[run]\njobs = "2"', "run.jobs must be a whole number, but is '2' ("),
         ("[store]\nurl = 5", "store.url must be a text, but is 5 ("),
+        ("[crawl]\ndelay = -0.5", "crawl.delay must be at least 0, but is -0.5 ("),
+        ("[crawl]\ndelay = nan", "crawl.delay must be a number, but is nan ("),
+        ('[crawl]\ndelay = "1"', "crawl.delay must be a number, but is '1' ("),
         ("[crawl]\nprivate = 1", "crawl.private must be true or false, but is 1 ("),
         ("jobs = 2", "'jobs' stands outside a [section] in "),
         ("[run]\njob = 2", "there is no setting run.job ("),
@@ -124,6 +127,17 @@ def test_a_bad_value_in_the_file_is_named_with_its_place(folder: Path, text: str
     assert sentence.startswith("Settings need mending: ")
     assert message in sentence
     assert str(folder / "siteloom.toml") in sentence
+
+
+@pytest.mark.parametrize("text", ["1", "1.0", "1e0"])
+def test_seconds_need_not_be_whole(folder: Path, text: str) -> None:
+    said = load_settings(folder, {"SITELOOM_CRAWL_DELAY": text}, {})
+    assert said == load_settings(folder, {"SITELOOM_CRAWL_DELAY": "1.00"}, {})
+    half, _ = load_settings(with_file(folder, "[crawl]\ndelay = 0.5"), {}, {})
+    assert half.crawl.delay == 0.5
+    whole, resolved = load_settings(with_file(folder, "[crawl]\ndelay = 2"), {}, {})
+    assert whole.crawl.delay == 2
+    assert [one.shown for one in resolved if one.name == "crawl.delay"] == ["2"]
 
 
 @pytest.mark.parametrize("text", ["", "x", "1.5", "--5", "5-", "1 2", "9" * 5_000])

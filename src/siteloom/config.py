@@ -269,7 +269,7 @@ def _from_environment(environment: Mapping[str, str], problems: list[str]) -> di
     return found
 
 
-def _number(text: str, kind: type[int] | type[float]) -> float | str:
+def _number(text: str, kind: type[int | float]) -> float | str:
     """A number if the text is one of this kind; the text itself is then the mistake to report."""
     try:
         return kind(text)
