@@ -287,7 +287,7 @@ def test_mistakes_of_the_caller_are_told(tmp_path: Path) -> None:
         SourceError, match=r"^postgresql://me:\*\*\*@host/name is a database: read its table with pandas"
     ):
         read_records("postgresql://me:s3cret@host/name")
-    with pytest.raises(SourceError, match="^sqlite:///r.db is a database: read its table with pandas"):
+    with pytest.raises(SourceError, match=r"^sqlite:///r\.db is a database: read its table with pandas"):
         read_records("sqlite:///r.db")
     with pytest.raises(SourceError, match="it is no workspace, and no run wrote it"):
         read_records(tmp_path)

@@ -138,7 +138,8 @@ class OutputFolder:
         """A Parquet file as a table of Arrow."""
         pyarrow = load_pyarrow()
         with self.opened(name) as content:
-            return pyarrow.parquet.ParquetFile(content).read()
+            # In this thread alone: Arrow's own may still hold the file when Python ends, and abort it.
+            return pyarrow.parquet.ParquetFile(content, pre_buffer=False).read(use_threads=False)
 
     @contextmanager
     def opened(self, name: str) -> Iterator[Any]:

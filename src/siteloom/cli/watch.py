@@ -87,7 +87,8 @@ def run(
         if output != STANDARD_OUTPUT:
             shell.say(f"What is watched is in {shown(output)}{'' if sources else ', too'}.")
     if not sources:
-        shell.say("To fetch and compare them: siteloom monitor --fetch. Once they are ingested again: siteloom monitor")
+        shell.say("To fetch and compare them: siteloom monitor --fetch")
+        shell.say("When they were fetched and ingested again by other means: siteloom monitor")
 
 
 class _Chosen(NamedTuple):

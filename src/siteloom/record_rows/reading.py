@@ -238,7 +238,7 @@ def _rows_of(source: str | Path, pa: Any) -> Iterator[Iterator[Row]]:
     is_file = _is_file(Path(local)) if local is not None else suffix_of(location) in (*_FILES, ".csv")
     if is_file and suffix_of(location) not in _FILES:
         why = (
-            "is a flat table already: read it with pandas.read_csv or the like, or extract to .jsonl or .parquet"
+            "is a flat table already: read it with pandas.read_csv, or extract to .jsonl or .parquet"
             if suffix_of(location) == ".csv"
             else "is no file of records: give a .jsonl or .parquet file that siteloom extract -o wrote"
         )

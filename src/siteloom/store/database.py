@@ -55,7 +55,7 @@ def postgres_url(text: str) -> URL:
 
 
 def shown_address(url: URL) -> str:
-    """An address without its secrets, which its options may be, too, and without the driver, which no one gave."""
+    """An address without its secrets, which its options may be, too, and without our driver."""
     return without_passwords(url.set(drivername=url.get_backend_name()).render_as_string())
 
 
