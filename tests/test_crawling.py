@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import pytest
 
 from siteloom.config import StoreSettings
-from siteloom.crawling import crawl_into, taken_up
+from siteloom.crawling import crawl_into
 from siteloom.errors import StoreBusy
 from siteloom.model import Failure, Page, Skipped
 from siteloom.pages import SourceItem
-from siteloom.pages.crawl import Crawl, Found, Journal, Links, source
+from siteloom.pages.crawl import Crawl, Found, Journal, Links, Progress, source
 from siteloom.pipeline import ingest
 from siteloom.store import Store, open_store
 from siteloom.store import writer as store_writer
@@ -100,12 +100,12 @@ def test_a_crawl_that_ends_early_is_not_finished(
     journal = Journal.of(store.folder, crawl, None)
     before = Links((Found("http://a.example/", 0), Found("http://a.example/1", 1)))
     journal.append([before])
-    crawl = taken_up(store, crawl)
-    assert crawl.progress.found == before.found
-    report = crawl_into(store, crawl)
+    begun: list[Progress] = []
+    report = crawl_into(store, crawl, on_begin=begun.append)
+    assert [one.found for one in begun] == [before.found]
     assert not report.is_finished
     assert report.ingested.failures == {"process lost": 1}
-    assert journal.read() == crawl.progress
+    assert [journal.read()] == begun
 
 
 def test_one_crawl_at_a_time(store: Store, store_settings: StoreSettings) -> None:
@@ -114,4 +114,4 @@ def test_one_crawl_at_a_time(store: Store, store_settings: StoreSettings) -> Non
         store.collecting("crawl", {}, 1, lambda: None),
         pytest.raises(StoreBusy, match=r"Another crawl \(process \d+\)"),
     ):
-        ingest(other, [Items([page("http://a.example/1")])], on_commit=lambda: None)
+        crawl_into(other, Crawl(("http://a.example/",), 1), on_begin=lambda _: pytest.fail("it has not"))

@@ -617,11 +617,34 @@ def test_pages_that_are_gone_are_replaced_by_others(watched: Store) -> None:
     assert (again.checkup.changes, again.checkup.gone) == ((), ())
 
 
+@pytest.mark.parametrize(("count", "verdict"), [(10, "healthy"), (11, "mostly gone")])
+def test_pages_of_which_most_are_gone_are_never_healthy(watched: Store, count: int, verdict: str) -> None:
+    bellwethers = watch_from_json(watched.watches()[0].text).bellwethers
+    gone = [one.page for one in bellwethers[:count]]
+    put(watched, *(guide.within_frame(page, "404", "<p>Nicht gefunden.</p>") for page in gone))
+    (found,) = check_watches(watched)
+    assert (len(found.checkup.gone), found.verdict, found.checkup.changes) == (count, verdict, ())
+    assert health(watched) == [True] * (verdict == "healthy")
+    (again,) = check_watches(watched)  # others have taken their place
+    assert again.verdict == "healthy"
+
+
+def test_a_change_of_the_few_that_are_left_is_kept_and_both_are_told(watched: Store) -> None:
+    bellwethers = watch_from_json(watched.watches()[0].text).bellwethers
+    gone = [one.page for one in bellwethers[:12]]
+    put(watched, *guide.pages("mild-change"))
+    put(watched, *(guide.within_frame(page, "404", "<p>Nicht gefunden.</p>") for page in gone))
+    (found,) = check_watches(watched)
+    assert (found.verdict, health(watched)) == ("changed", [False])
+    assert found.warning.startswith(f"12 of 20 watched pages of {NAME} are gone: ")
+
+
 def test_a_night_of_walls_says_nothing(watched: Store) -> None:
     text = watched.watches()[0].text
     put(watched, *map(wall, guide.pages()))
     (found,) = check_watches(watched)
     assert (len(found.checkup.gone), found.checkup.changes, found.is_telling) == (20, (), False)
+    assert found.verdict == "mostly gone"
     assert watched.watches()[0].text == text
     assert watched.checks() == []
     put(watched, *guide.pages("mild-change"))

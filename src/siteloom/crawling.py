@@ -6,30 +6,26 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.model import Failure
-from siteloom.pages.crawl import Done, Ended, Journal, Links
+from siteloom.model import Failure, Skipped
+from siteloom.pages.crawl import FORBIDDEN, Done, Ended, Journal, Links
 from siteloom.pipeline import ingest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
     from siteloom.pages import SourceItem
-    from siteloom.pages.crawl import Crawl, Found
+    from siteloom.pages.crawl import Crawl, Found, Progress
     from siteloom.pipeline import IngestReport
     from siteloom.store import Store
 
 
 class CrawlReport(NamedTuple):
-    """What became of a crawl, and whether it came to its end."""
+    """What became of a crawl, whether it came to its end, and how many pages an earlier part of it had."""
 
     ingested: IngestReport
     is_finished: bool
-
-
-def taken_up(store: Store, crawl: Crawl, site: str | None = None) -> Crawl:
-    """The crawl, with what is known of it if it was stopped before its end."""
-    return replace(crawl, progress=Journal.of(store.folder, crawl, site).read())
+    pages_before: int
 
 
 def journal_file(store: Store, crawl: Crawl, site: str | None = None) -> Path:
@@ -43,14 +39,17 @@ def crawl_into(
     *,
     site: str | None = None,
     jobs: int = 1,
+    on_begin: Callable[[Progress], object] = lambda _: None,
     on_item: Callable[[SourceItem], object] = lambda _: None,
 ) -> CrawlReport:
-    """Fetch pages into the store, or the rest of them if the crawl was taken up.
+    """Fetch pages into the store, or the rest of them if the same crawl was stopped before its end.
 
-    Others can write to the store meanwhile. What is done is written to a journal once it is in the store.
+    Others can write to the store meanwhile, but not another crawl. What is done is written to a journal once
+    it is in the store. `on_begin` is called with what an earlier part of the crawl has done, once it is sure
+    that no other does the same.
     """
     journal = Journal.of(store.folder, crawl, site)
-    source = _Journaled(crawl)
+    source = _Journaled(crawl, journal, on_begin)
 
     def commit() -> None:
         journal.append(source.told)
@@ -61,7 +60,7 @@ def crawl_into(
     )
     if source.is_finished:
         journal.remove()
-    return CrawlReport(report, source.is_finished)
+    return CrawlReport(report, source.is_finished, source.pages_before)
 
 
 @dataclass(slots=True)
@@ -69,12 +68,18 @@ class _Journaled:
     """A crawl as a source; beside its pages, it tells how far they have come."""
 
     crawl: Crawl
+    journal: Journal
+    on_begin: Callable[[Progress], object]
     told: list[Links | Done] = field(default_factory=list)
     is_finished: bool = False
+    pages_before: int = 0
 
     def read(self) -> Iterator[SourceItem]:
         """The pages as they come."""
-        with closing(self.crawl.events()) as events:
+        progress = self.journal.read()  # only now, or another crawl could write to it meanwhile
+        self.pages_before = progress.pages
+        self.on_begin(progress)
+        with closing(replace(self.crawl, progress=progress).events()) as events:
             for event in events:
                 match event:
                     case Links() | Done():
@@ -110,21 +115,25 @@ def look_ahead(crawl: Crawl) -> LookAhead:
     """What a crawl would fetch, by what its first pages and the sitemaps of its hosts tell."""
     found: list[Found] = []
     failures: list[Failure] = []
+    forbidden: set[str] = set()
     for event in replace(crawl, looks_ahead=True).events():
         if isinstance(event, Links):
             found.extend(event.found)
         elif isinstance(event, Failure):
             failures.append(event)
-    return LookAhead(_shapes(crawl, found), tuple(failures))
+        if isinstance(event, Failure | Skipped) and event.reason == FORBIDDEN:
+            forbidden.add(event.url)
+    return LookAhead(_shapes(crawl, found, forbidden), tuple(failures))
 
 
-def _shapes(crawl: Crawl, found: Sequence[Found]) -> tuple[FoundShape, ...]:
+def _shapes(crawl: Crawl, found: Sequence[Found], forbidden: Collection[str]) -> tuple[FoundShape, ...]:
     from siteloom.pages.crawl.frontier import Frontier, template_shape  # noqa: PLC0415 - needs the extra
 
     frontier = Frontier(crawl.most_pages, crawl.patterns, most_known=len(found))
     by_shape: dict[tuple[str, bool], list[str]] = {}
     for one in found:
-        frontier.add(one)
+        if one.url not in forbidden:
+            frontier.add(one)
         by_shape.setdefault((template_shape(one.url), crawl.patterns.keeps(one.url)), []).append(one.url)
     taken = dict.fromkeys(by_shape, 0)
     while (following := frontier.next()) is not None:

@@ -61,7 +61,10 @@ _OUTCOMES = ("new", "changed", "unchanged", "failed", "skipped")
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """What became of everything that was read."""
+    """What became of everything that was read.
+
+    `resources` is how many of what was new, changed or unchanged are no pages.
+    """
 
     run_id: int
     new: int
@@ -70,6 +73,7 @@ class IngestReport:
     bytes: int
     failures: Mapping[str, int]
     skipped: Mapping[str, int]
+    resources: int
 
     @property
     def kept(self) -> int:
@@ -99,6 +103,7 @@ def ingest(
     """
     skipped: Counter[str] = Counter()
     size = 0
+    resources = 0
     _log.info("ingest begins: %s", ", ".join(names))
     arguments = {"sources": list(names), "site": site}
     opened = (
@@ -113,6 +118,7 @@ def ingest(
                         _fail(run, failure)
                     else:
                         size += len(item.html if isinstance(item, Page) else item.body)
+                        resources += isinstance(item, Resource)
                 case Failure():
                     _fail(run, item)
                     writer.flush_when_due()
@@ -131,6 +137,7 @@ def ingest(
         size,
         dict(run.failures_by_reason),
         dict(skipped),
+        resources,
     )
 
 

@@ -23,7 +23,7 @@ from .test_learn import within
 
 OPTIONS = (
     "--delay",
-    "0",
+    "0.001",
     "--private",
     "--no-sitemap",
     "--include",
@@ -80,6 +80,7 @@ def test_a_crawl_that_was_stopped_goes_on_where_it_was(siteloom: Command, site: 
         arguments = ["-c", STOPPED, str(int(how)), "7", "crawl", site.address + "/shop", *OPTIONS]
         said = run_warm(arguments, siteloom.folder, siteloom.environment).stderr
         assert ("Interrupted; what was done so far is kept." in said) == (how is signal.SIGINT)
+        assert ("The same command goes on where this one was stopped." in said) == (how is signal.SIGINT)
         assert ("The same crawl was stopped after" in said) == bool(known)
         assert not known & set(site.paths[begin:])
         known = done_items(siteloom, site)
@@ -116,6 +117,12 @@ def test_what_is_found_is_listed_by_shape_before_anything_is_fetched(
     assert set(site.paths) == {"/robots.txt", "/shop", "/sitemap.xml"}
     assert not (siteloom.folder / ".siteloom").exists()
 
+    site.robots = b"User-agent: *\nDisallow: /shop/item/\n"
+    written = siteloom("crawl", site.address + "/shop", *options, "-o", "shapes.csv")
+    assert written.stderr == "What was found, by shape, is in shapes.csv.\n"
+    lines = (siteloom.folder / "shapes.csv").read_text().splitlines()
+    assert lines[1].startswith(f"{host}/shop/item/*.html,16,0,")  # what is forbidden is not fetched
+
     shown = siteloom("crawl", site.address + "/shop", *options)
     assert "how many of 9 pages would be of each" in shown.stderr
     assert "nothing is kept" in shown.stderr
@@ -143,6 +150,23 @@ def test_what_could_not_be_fetched_is_told(siteloom: Command, site: WebSite) -> 
     assert one_sentence(unmatched) == (
         "No page matches --include '/none/*', of 5 pages that were walked for links: "
         "--dry-run lists the URLs by shape."
+    )
+
+
+def test_stylesheets_are_told_apart_from_pages(siteloom: Command, site: WebSite) -> None:
+    site.also = {"/": b"<link rel=stylesheet href=/guide.css>", "/guide.css": b"p {}"}
+    options = ("--private", "--delay", "0", "--pages", "1", "--requisites")
+    told = " ".join(siteloom("crawl", site.address, *options).stderr.split())
+    assert "│ new │ 2 │" in told
+    assert "│ of these, stylesheets and images │ 1 │" in told
+    told = " ".join(siteloom("crawl", site.address, *options, "-o", "a.warc").stderr.split())
+    assert "│ pages │ 1 │ │ stylesheets │ 1 │" in told
+
+
+def test_a_server_without_https_is_told(siteloom: Command, site: WebSite) -> None:
+    result = siteloom("crawl", site.address.removeprefix("http://"), "--private", "--delay", "0")
+    assert "the server does not speak https: try an address with http://" in " ".join(
+        result.stderr.replace("│", " ").split()
     )
 
 
@@ -182,7 +206,12 @@ def test_an_archive_of_a_crawl_that_ended_early_is_no_success(
         (["x.example", "--exclude", " "], "must not be empty"),
         (["x.example", "y.example", "--pages", "1"], "at least 2"),
         (["x.example", "--pages", "0"], "at least 1"),
-        (["x.example", "--delay", "-1"], "from 0 on"),
+        (["x.example", "--delay", "-0.5"], "from 0 on"),
+        (["x.example", "--delay", "nan"], "from 0 on"),
+        (
+            ["x.example", "--delay", "soon"],
+            "--delay is a number of seconds from 0 on, such as 0.5, not soon.",
+        ),
         (["x.example", "-o", "pages.zip"], ".warc.gz"),
         (["x.example", "-o", "pages.warc", "--site", "x"], "leave one out"),
         (["x.example", "-o", "no/such/folder.warc"], "no/such"),

@@ -318,7 +318,7 @@ def test_mistakes_without_a_workspace_are_told_in_a_sentence(inside: Command, cr
         ((*learn, good, *out, "--schema", "none.json"), 2, "The schema none.json cannot be read"),
         ((*learn, good, *out, "--schema", str(no_object)), 2, 'must be an object such as {"cuisine"'),
         ((*learn, good, *out, "--schema", str(schema)), 2, "name is of type 'money': it can be text"),
-        ((*learn, good, "-o", "none/w.json"), 1, "There is no folder none to write w.json to: make it first."),
+        ((*learn, good, "-o", "none/w.json"), 1, "There is no folder none to write w.json to"),
         (("learn", "none.jsonl", "--examples", good, *out), 1, "none.jsonl"),
     ]
     for arguments, status, message in cases:

@@ -129,10 +129,16 @@ def test_a_night_of_walls_is_told_and_keeps_nothing(watched_place: Path, go: Goi
     walls = [{"url": page["url"], "html": html} for page in rows_in("original.jsonl")]
     write_lines(folder / "walls.jsonl", walls)
     done("ingest", "walls.jsonl")
-    told = " ".join(done("monitor").split())
+    result = within("monitor", "-o", "changes.jsonl")
+    told = " ".join(result.stderr.split())
     assert f"{WRAPPER}: 20 of 20 pages are gone, and the others are too few to say more." in told
-    assert "healthy" not in told
+    assert "│ mostly gone │" in told
+    assert f"siteloom: 20 of 20 watched pages of {WRAPPER} are gone: the site may have moved" in told
+    assert result.returncode == 0
+    assert rows_in("changes.jsonl") == []  # it is no change
     assert checks() == before
+    told = done("relearn")
+    assert "healthy" not in told
 
 
 def test_a_watch_of_an_older_version_is_renewed_and_told(watched_place: Path, go: Going) -> None:

@@ -219,6 +219,29 @@ def test_pages_that_are_gone_or_could_not_be_fetched_are_no_change(site: Guide) 
     assert not set(watched()) & set(gone)
 
 
+def test_a_site_that_has_moved_its_pages_is_told_though_some_are_as_they_were(site: Guide) -> None:
+    for path in watched()[:7]:
+        del site.pages[path]
+    result = within("monitor", "--fetch", "-o", "changes.jsonl")
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1].startswith(
+        f"siteloom: 7 of 10 watched pages of {WRAPPER} are gone: the site may have moved its pages, so "
+    )
+    assert "healthy" not in result.stderr
+    assert Path("changes.jsonl").read_text(encoding="utf-8") == ""
+    assert last_check() is None
+
+
+def test_private_addresses_are_fetched_if_that_is_said(site: Guide, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SITELOOM_CRAWL_PRIVATE")
+    result = within("monitor", "--fetch")
+    assert result.returncode == 1
+    assert "(private address: 10)" in result.stderr
+    assert "to allow this, give --private, or set private = true under [crawl]" in one_sentence(result)
+    assert "later" not in result.stderr
+    assert "healthy" in told("--private")
+
+
 def test_an_outage_is_no_change(site: Guide) -> None:
     site.status = 403
     before = last_check()
@@ -268,6 +291,7 @@ def test_addresses_that_the_web_does_not_know_are_told(site: Guide) -> None:
     [
         (("--fetch", "original.jsonl"), "--fetch takes the pages from the web: leave the SOURCE out."),
         (("--render",), "--render is for pages from the web: give --fetch, too."),
+        (("--private",), "--private is for pages from the web: give --fetch, too."),
         (("--watch", "watch.jsonl"), "give one, or --fetch, or leave it out."),
     ],
 )

@@ -171,7 +171,7 @@ def test_redirects_and_names_do_not_lead_into_private_networks(
     assert away == Failure(
         site.address + "/away",
         "private address",
-        "127.0.0.2 is within a private network: to allow this, crawl with --private, or set private = true "
+        "127.0.0.2 is within a private network: to allow this, give --private, or set private = true "
         "under [crawl] in siteloom.toml, or SITELOOM_CRAWL_PRIVATE=true, and start Siteloom again; "
         f"redirected to http://127.0.0.2:{site.port}/",
     )

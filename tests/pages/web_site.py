@@ -37,7 +37,7 @@ class WebSite:
     robots: bytes = ROBOTS
     robots_status: int = 200
     also: Mapping[str, bytes] = field(default_factory=dict)
-    """Paths besides, and what is there: XML, text, or HTML."""
+    """Paths besides, and what is there: XML, text, a stylesheet, or HTML."""
 
     @property
     def paths(self) -> list[str]:
@@ -120,7 +120,8 @@ class _Answers(BaseHTTPRequestHandler):
             case _ if self.path in site.also:
                 body = site.also[self.path]
                 is_xml = body.startswith((b"<?xml", b"\x1f\x8b"))
-                self.answer(body, "application/xml" if is_xml else "text/html; charset=utf-8")
+                also = "text/css" if self.path.endswith(".css") else "text/html; charset=utf-8"
+                self.answer(body, "application/xml" if is_xml else also)
             case [""]:
                 self.links(*START)
             case ["calendar", year, month]:

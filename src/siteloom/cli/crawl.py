@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
+from math import inf, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,12 +24,12 @@ from siteloom.cli.shell import Shell
 from siteloom.errors import SourceError, UsageError
 from siteloom.filesystems import shown
 from siteloom.model import Failure, Page, Resource, Skipped
-from siteloom.output import Column, check_destination, new_file
+from siteloom.output import STANDARD_OUTPUT, Column, check_destination, new_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from siteloom.pages.crawl import Crawl
+    from siteloom.pages.crawl import Crawl, Progress
 
 NAME = "crawl"
 
@@ -75,9 +76,11 @@ def run(
         ),
     ] = None,
     delay: Annotated[
-        int | None,
+        str | None,
         typer.Option(
-            "--delay", metavar="S", help="Least seconds between two requests to a site [crawl.delay, 1]."
+            "--delay",
+            metavar="S",
+            help="Least seconds between two requests to a site, such as 0.5 [crawl.delay, 1].",
         ),
     ] = None,
     sitemap: Annotated[
@@ -148,7 +151,7 @@ def _crawl(
     pages: int | None,
     include: Sequence[str],
     exclude: Sequence[str],
-    delay: int | None,
+    delay: str | None,
     with_sitemaps: bool,
     private: bool,
 ) -> Crawl:
@@ -160,12 +163,10 @@ def _crawl(
     starts = tuple(dict.fromkeys(map(checked_url, urls)))
     if pages is not None and pages < len(starts):
         raise UsageError(f"--pages must be at least {len(starts)}, as many as there are URLs, not {pages}.")
-    if delay is not None and delay < 0:
-        raise UsageError(f"--delay is a number of seconds from 0 on, not {delay}.")
     settings = shell.settings.crawl
     settings = replace(
         settings,
-        delay=settings.delay if delay is None else delay,
+        delay=settings.delay if delay is None else _seconds(delay),
         private=settings.private or private,
     )
     patterns = UrlPatterns(tuple(map(checked_pattern, include)), tuple(map(checked_pattern, exclude)))
@@ -180,30 +181,52 @@ def _crawl(
     )
 
 
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = nan
+    if not 0 <= seconds < inf:
+        raise UsageError(f"--delay is a number of seconds from 0 on, such as 0.5, not {text}.")
+    return seconds
+
+
 def _crawl_to_workspace(shell: Shell, crawl: Crawl, site: str | None, failures: str | None) -> None:
-    from siteloom.crawling import crawl_into, journal_file, taken_up
+    from siteloom.crawling import crawl_into, journal_file
     from siteloom.pages.crawl import check_extra
 
     check_extra(renders=crawl.renders)  # before there is a workspace without a page
     with shell.store(create=True) as store:
-        crawl = taken_up(store, crawl, site)
-        done = crawl.progress.pages
-        if crawl.progress.done:
-            left = len(crawl.progress.found) - len(crawl.progress.done)
-            shell.say(
-                f"The same crawl was stopped after {plural(done, 'page')}: going on from there, "
-                f"with {left:,} known URLs left. To begin anew, remove {journal_file(store, crawl, site)}."
-            )
-        with shell.measuring("Fetching", crawl.most_pages, done) as advance:
-            report, is_finished = crawl_into(
-                store,
-                crawl,
-                site=site,
-                jobs=shell.settings.run.jobs,
-                on_item=lambda item: advance(1) if isinstance(item, Page) else None,
-            )
+        with ExitStack() as line:
+            advance: Callable[[int], None]
+
+            def begin(progress: Progress) -> None:
+                nonlocal advance
+                if progress.done:
+                    left = len(progress.found) - len(progress.done)
+                    shell.say(
+                        f"The same crawl was stopped after {plural(progress.pages, 'page')}: going on from "
+                        f"there, with {left:,} known URLs left. To begin anew, remove "
+                        f"{journal_file(store, crawl, site)}."
+                    )
+                measuring = shell.measuring("Fetching", crawl.most_pages, progress.pages)
+                advance = line.enter_context(measuring)
+
+            try:
+                report, is_finished, before = crawl_into(
+                    store,
+                    crawl,
+                    site=site,
+                    jobs=shell.settings.run.jobs,
+                    on_begin=begin,
+                    on_item=lambda item: advance(1) if isinstance(item, Page) else None,
+                )
+            except KeyboardInterrupt:
+                line.close()
+                shell.say("The same command goes on where this one was stopped.")
+                raise
         tell_ingested(shell, store, report, failures, "Fetched into")
-    _check_any(crawl, report.kept + done, report.failures, report.skipped)
+    _check_any(crawl, report.kept + before, report.failures, report.skipped)
     if not is_finished:
         raise SourceError("The crawl ended early, as shown above: the same command goes on where it was.")
 
@@ -215,7 +238,7 @@ def _crawl_to_file(shell: Shell, crawl: Crawl, file: Path, name: str, failures: 
     check_extra(renders=crawl.renders)  # before there is a file without a page
     failed: list[Failure] = []
     skipped: Counter[str] = Counter()
-    count = 0
+    count = resources = 0
     is_finished = False
     try:
         with (
@@ -231,6 +254,7 @@ def _crawl_to_file(shell: Shell, crawl: Crawl, file: Path, name: str, failures: 
                         advance(1)
                     case Resource():
                         warc.write_resource(event)
+                        resources += 1
                     case Failure():
                         failed.append(event)
                     case Skipped():
@@ -242,7 +266,8 @@ def _crawl_to_file(shell: Shell, crawl: Crawl, file: Path, name: str, failures: 
             file.unlink(missing_ok=True)
     write_failures(shell, failures, failed)
     by_reason = Counter(one.reason for one in failed)
-    show_counts(shell, f"Written to {name}", [("pages", count)], by_reason, skipped)
+    counts = [("pages", count), *([("stylesheets", resources)] if resources else [])]
+    show_counts(shell, f"Written to {name}", counts, by_reason, skipped)
     if failed:
         show_first(shell, failed)
     _check_any(crawl, count, by_reason, skipped)
@@ -270,6 +295,8 @@ def _look_ahead(shell: Shell, crawl: Crawl, output: str | None, failures: str | 
     ]
     if output is not None:
         shell.write(output, _SHAPE_COLUMNS, rows)
+        if output != STANDARD_OUTPUT:
+            shell.say(f"What was found, by shape, is in {shown(output)}.")
     else:
         _show_shapes(shell, crawl, rows)
     if found.failures:

@@ -46,6 +46,8 @@ def tell_ingested(
         ("changed since the last time", report.changed),
         ("unchanged", report.unchanged),
     ]
+    if report.resources:
+        counts.append(("of these, stylesheets and images", report.resources))
     show_counts(shell, f"{title} {store.folder}", counts, report.failures, report.skipped)
     if report.failures:
         show_first(shell, store.failures(report.run_id))

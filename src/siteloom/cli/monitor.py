@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,6 +17,7 @@ from siteloom.output import check_destination
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from siteloom.config import Settings
     from siteloom.monitoring import Watch
     from siteloom.store import Store
     from siteloom.upkeep import Checked, Fetched
@@ -53,13 +55,17 @@ def run(
     render: Annotated[
         bool, typer.Option("--render", help="Open what is fetched in Chromium, for pages that scripts make.")
     ] = False,
+    private: Annotated[
+        bool, typer.Option("--private", help="Fetch from addresses within private networks, too, this time.")
+    ] = False,
     output: OutputOption = None,
 ) -> None:
     """Compare pages with how they were when they were chosen to be watched, and tell what changed.
 
     Without a SOURCE the newest versions in the workspace are compared, and what came of it is kept there;
     with --fetch, they are fetched first. With a SOURCE its pages are compared, and nothing is kept. A change
-    is no failure: the exit status is 0. A site of which no page can be fetched is one.
+    is no failure: the exit status is 0. With --fetch, a site of which no page can be fetched is one, and so
+    are pages of a wrapper of which most are gone.
     """
     share = _share(shell, threshold)
     if output is not None:
@@ -69,6 +75,9 @@ def run(
         raise UsageError("--fetch takes the pages from the web: leave the SOURCE out.")
     if render and not fetch:
         raise UsageError("--render is for pages from the web: give --fetch, too.")
+    if private and not fetch:
+        raise UsageError("--private is for pages from the web: give --fetch, too.")
+    settings = _allowing_private(shell.settings) if private else shell.settings
     if watch is not None and not sources and not fetch:
         raise UsageError(
             "--watch FILE is for the pages of a SOURCE, or of the web: give one, or --fetch, or leave it out."
@@ -77,21 +86,25 @@ def run(
     if watch is not None:
         watches = _read_watches(watch, names)
         if fetch:
-            checked, fetched = _fetch_and_check_file(shell, watches, share, renders=render)
+            checked, fetched = _fetch_and_check_file(shell, settings, watches, share, renders=render)
         else:
             checked = _check_file(shell, sources or [], watches, share)
     else:
         with shell.store() as store:
             if fetch:
-                fetched = _fetch(shell, store, names, renders=render)
+                fetched = _fetch(shell, settings, store, names, renders=render)
             checked = _check_store(shell, store, sources, names, share, fetched)
             _tell_outdated(shell, store, checked)
     changes = [change for one in checked for change in one.checkup.changes]
     write_changes(shell, output, changes)
     _show(shell, checked, is_kept=not sources and watch is None)
     raise_alarm(shell, changes)
-    if fetched is not None:
-        _check_reached(fetched)
+    warnings = [one.warning for one in checked if one.warning]
+    if fetched is None:  # pages that someone else fetched may be behind a wall for this night
+        for warning in warnings:
+            shell.warn(warning)
+    elif problems := [*warnings, *filter(None, [_unreached(fetched)])]:
+        raise SourceError(" ".join(problems))
 
 
 def _share(shell: Shell, threshold: int | None) -> float:
@@ -101,23 +114,29 @@ def _share(shell: Shell, threshold: int | None) -> float:
     return percent / 100
 
 
-def _fetch(shell: Shell, store: Store, names: Collection[str], *, renders: bool) -> Fetched:
+def _allowing_private(settings: Settings) -> Settings:
+    return replace(settings, crawl=replace(settings.crawl, private=True))
+
+
+def _fetch(
+    shell: Shell, settings: Settings, store: Store, names: Collection[str], *, renders: bool
+) -> Fetched:
     from siteloom.upkeep import fetch_watched
 
     with shell.counting("Fetching") as advance:
-        fetched = fetch_watched(store, names, shell.settings, renders=renders, on_page=advance)
+        fetched = fetch_watched(store, names, settings, renders=renders, on_page=advance)
     _tell_fetched(shell, fetched)
     return fetched
 
 
 def _fetch_and_check_file(
-    shell: Shell, watches: Sequence[Watch], share: float, *, renders: bool
+    shell: Shell, settings: Settings, watches: Sequence[Watch], share: float, *, renders: bool
 ) -> tuple[list[Checked], Fetched]:
     from siteloom.monitoring import check
     from siteloom.upkeep import Checked, fetch_pages
 
     with shell.counting("Fetching") as advance:
-        pages, fetched = fetch_pages(watches, shell.settings, renders=renders, on_page=advance)
+        pages, fetched = fetch_pages(watches, settings, renders=renders, on_page=advance)
     _tell_fetched(shell, fetched)
     return [Checked(watch.name, check(watch, pages, share, fetched.gone)) for watch in watches], fetched
 
@@ -125,21 +144,27 @@ def _fetch_and_check_file(
 def _tell_fetched(shell: Shell, fetched: Fetched) -> None:
     """Show what came of fetching; an error if nothing did, for then there is nothing to compare."""
     shell.show("Pages from the web", ("", "count"), list(fetched.counts().items()))
-    if not fetched.seen and not fetched.gone:
-        _check_reached(fetched)
+    if not fetched.seen and not fetched.gone and (unreached := _unreached(fetched)):
+        raise SourceError(unreached)
 
 
-def _check_reached(fetched: Fetched) -> None:
-    """Refuse to end well if nothing can be said of a site."""
-    if unreachable := fetched.unreachable():
-        told = [
-            f"{site} ({', '.join(f'{reason}: {count}' for reason, count in reasons.most_common())})"
-            for site, reasons in unreachable.items()
-        ]
-        raise SourceError(
-            f"No watched page could be fetched of {named(told)}: whether anything has changed there "
-            "cannot be told, so try again later."
-        )
+def _unreached(fetched: Fetched) -> str:
+    """What is to be said if nothing is known of any page of a site; nothing if that is not so."""
+    from siteloom.pages.crawl import ALLOWING_PRIVATE, PRIVATE
+
+    unreachable = fetched.unreachable()
+    if not unreachable:
+        return ""
+    told = [
+        f"{site} ({', '.join(f'{reason}: {count}' for reason, count in reasons.most_common())})"
+        for site, reasons in unreachable.items()
+    ]
+    is_private = any(PRIVATE in reasons for reasons in unreachable.values())
+    advice = f"; {ALLOWING_PRIVATE}" if is_private else ", so try again later"
+    return (
+        f"No watched page could be fetched of {named(told)}: whether anything has changed there "
+        f"cannot be told{advice}."
+    )
 
 
 def _check_store(
@@ -253,7 +278,8 @@ def _result(one: Checked) -> str:
 def _after_gone(one: Checked, *, is_kept: bool) -> str:
     if not one.is_telling:
         return ", and the others are too few to say more"
-    others = "; others take their place" if is_kept and not one.checkup.changes else ""
+    are_replaced = is_kept and not one.checkup.changes and not one.is_mostly_gone
+    others = "; others take their place" if are_replaced else ""
     return f": removed, behind a log-in, or sent elsewhere{others}"
 
 

@@ -197,7 +197,7 @@ def _say_unchanged(shell: Shell, store: Store) -> None:
     if not store.checks(limit=1):
         how = "nothing was looked at yet. Run siteloom watch, then siteloom monitor once pages are fetched."
     else:
-        how = "all checks since are healthy. With --wrapper NAME a wrapper is relearned all the same."
+        how = "no check has found one since. With --wrapper NAME a wrapper is relearned all the same."
     say_wrapped(shell, f"No change was noticed: {how}", hanging=0)
 
 

@@ -29,7 +29,7 @@ _LEAST_COMPARED = 3
 _MANY_DRIFTED = 0.1
 
 
-Verdict = Literal["changed", "healthy", "chosen anew", "too few to say", "nothing to compare"]
+Verdict = Literal["changed", "mostly gone", "healthy", "chosen anew", "too few to say", "nothing to compare"]
 
 
 class Watched(NamedTuple):
@@ -73,12 +73,30 @@ class Checked(NamedTuple):
         return len(self.checkup.compared) >= min(_LEAST_COMPARED, len(self.checkup.watch.bellwethers))
 
     @property
+    def is_mostly_gone(self) -> bool:
+        """Whether more than half of the pages are gone at once: no change, but nothing to be silent about."""
+        return 2 * len(self.checkup.gone) > len(self.checkup.watch.bellwethers)
+
+    @property
+    def warning(self) -> str:
+        """What is to be said if most of the pages are gone."""
+        if not self.is_mostly_gone:
+            return ""
+        return (
+            f"{len(self.checkup.gone)} of {len(self.checkup.watch.bellwethers)} watched pages of "
+            f"{self.wrapper} are gone: the site may have moved its pages, so crawl it again (siteloom crawl) "
+            "and watch anew (siteloom watch)."
+        )
+
+    @property
     def verdict(self) -> Verdict:
         """What is to be told of it in a word or two."""
         if self.is_renewed:
             return "chosen anew"
         if self.checkup.changes:
             return "changed"
+        if self.is_mostly_gone:
+            return "mostly gone"
         if self.is_telling:
             return "healthy"
         return "too few to say" if self.checkup.compared or self.checkup.gone else "nothing to compare"
@@ -192,7 +210,8 @@ def _checked(store: Store, run: RunRecorder, name: str, threshold: float, fetche
     if not checked.is_telling:
         return Checked(name, replace(checkup, changes=()))
     content = {**checkup_row(checkup), "changes": [change_row(one) for one in checkup.changes]}
-    store.save_check(run.id, name, stored.version, "bellwethers", not checkup.changes, content)
+    if checkup.changes or not checked.is_mostly_gone:  # else nothing speaks for its health
+        store.save_check(run.id, name, stored.version, "bellwethers", not checkup.changes, content)
     if not checkup.changes:
         fuller = _refilled(store, stored.site, checkup)
         store.save_watch(name, stored.site, stored.version, watch_to_json(fuller))

@@ -11,6 +11,15 @@ from siteloom.errors import UsageError
 # Networks without IPv4 reach it under this prefix, with the IPv4 address behind it (RFC 6052).
 _TRANSLATED = IPv6Network("64:ff9b::/96")
 
+PRIVATE = "private address"
+"""Why an address is refused that is within a private network."""
+
+ALLOWING_PRIVATE = (
+    "to allow this, give --private, or set private = true under [crawl] in siteloom.toml, or "
+    "SITELOOM_CRAWL_PRIVATE=true, and start Siteloom again"
+)
+"""What to do about it."""
+
 _NEVER_IN_A_URL = re.compile(r"[\s\x00-\x1f\x7f\\]")
 
 

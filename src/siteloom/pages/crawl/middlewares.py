@@ -20,9 +20,11 @@ from scrapy.downloadermiddlewares.retry import RetryMiddleware
 from scrapy.exceptions import CannotResolveHostError, DownloadCancelledError
 from scrapy.http.request import NO_CALLBACK
 
+from siteloom.pages.crawl.addresses import ALLOWING_PRIVATE, PRIVATE
 from siteloom.pages.crawl.frontier import FOUND
 from siteloom.pages.crawl.problems import Problem, Refused, host_problem, ignored_as, problem_of
 from siteloom.pages.crawl.resolving import resolver
+from siteloom.pages.crawl.source import FORBIDDEN
 from siteloom.urls import site_of
 
 if TYPE_CHECKING:
@@ -46,10 +48,6 @@ _HAS_ENOUGH = (429, 503)
 _OWN_NAME = "Siteloom"
 # As much of robots.txt is read as Google reads; RFC 9309 asks for no less.
 _MOST_ROBOTS_BYTES = 512_000
-_WITHIN = (
-    "is within a private network: to allow this, crawl with --private, or set private = true under [crawl] "
-    "in siteloom.toml, or SITELOOM_CRAWL_PRIVATE=true, and start Siteloom again"
-)
 
 SITEMAP = "siteloom_sitemap"
 """Under which name a request tells that it is for a sitemap, and how many others led to it."""
@@ -117,11 +115,16 @@ class Robots:
             if origin not in self._rules:
                 self._rules[origin] = await self._ask(origin)
                 self._note(origin, request)
-        rules, problem = self._rules[origin]
+        problem = self._rules[origin].problem
         if problem is not None:
             raise Refused(problem)
-        if not rules.can_fetch(request.url, _OWN_NAME):
-            raise Refused(Problem("forbidden by robots.txt", is_expected=True))
+        if self.forbids(request.url):
+            raise Refused(Problem(FORBIDDEN, is_expected=True))
+
+    def forbids(self, url: str) -> bool:
+        """Whether the host of an address does not want it to be fetched, if its robots.txt was read."""
+        known = self._rules.get(origin_of(url))
+        return known is not None and not known.rules.can_fetch(url, _OWN_NAME)
 
     async def _ask(self, origin: str) -> _Rules:
         request = Request(f"{origin}/robots.txt", NO_CALLBACK, meta={"dont_obey_robotstxt": True})
@@ -226,7 +229,7 @@ class Patience(RetryMiddleware):
         if isinstance(exception, CannotResolveHostError):
             host = urlsplit(request.url).hostname
             if host in resolver().refused:
-                raise Refused(Problem("private address", f"{host} {_WITHIN}"))
+                raise Refused(Problem(PRIVATE, f"{host} is within a private network: {ALLOWING_PRIVATE}"))
         return super().process_exception(request, exception)
 
     def _slow_down(self, request: Request, response: Response) -> None:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 
 _BAD_CERTIFICATE = "bad certificate"
+_NO_HTTPS = "no https"
+# What OpenSSL says of an answer in plain text.
+_PLAIN_ANSWERS = ("wrong version number", "packet length too long")
 
 
 class Problem(NamedTuple):
@@ -49,7 +52,7 @@ def ignored_as(problem: Exception) -> Iterator[None]:
 def host_problem(error: BaseException, problem: Problem) -> Problem | None:
     """The problem, if it is one that any other page of the same host has, too."""
     is_of_host = isinstance(error, Refused | CannotResolveHostError | DownloadConnectionRefusedError)
-    return problem if is_of_host or problem.reason == _BAD_CERTIFICATE else None
+    return problem if is_of_host or problem.reason in (_BAD_CERTIFICATE, _NO_HTTPS) else None
 
 
 def problem_of(error: BaseException | None, limit: int) -> Problem:
@@ -69,5 +72,7 @@ def problem_of(error: BaseException | None, limit: int) -> Problem:
             return Problem("connection refused")
         case _ if "certificate verify failed" in str(error):
             return Problem(_BAD_CERTIFICATE, "the host cannot prove that it is who it says")
+        case _ if any(words in str(error) for words in _PLAIN_ANSWERS):
+            return Problem(_NO_HTTPS, "the server does not speak https: try an address with http://")
         case _:
             return Problem("connection failed", f"{type(error).__name__}: {error}")

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 NOT_MODIFIED = "not modified"
 """Why a page is skipped that is as it was."""
 
+FORBIDDEN = "forbidden by robots.txt"
+"""Why an address is not fetched whose host does not want that."""
+
 WALKED = "only walked for its links"
 """Why a page is skipped that is not one of those to keep."""
 
@@ -59,7 +62,8 @@ class Crawl:
     With `follows`, links on these pages are followed within the sites that they are on, in such an order
     that URLs of all shapes get their share; `with_sitemaps`, also to what sitemaps of their hosts list. Of
     what is found, the patterns say what is kept, and what is not even fetched. A crawl that only looks ahead
-    fetches nothing but the URLs and the sitemaps. `progress` is what an earlier part of it has done.
+    fetches nothing but the URLs and the sitemaps, and tells which of what it finds is `FORBIDDEN`.
+    `progress` is what an earlier part of it has done.
 
     With `validators` for a URL, its page is only sent if it is another than they were said of; else it is
     `Skipped` as `NOT_MODIFIED`. If `as_asked`, pages have the URLs that were asked for, wherever these lead.

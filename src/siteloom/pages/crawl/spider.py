@@ -56,7 +56,7 @@ from siteloom.pages.crawl.requisites import (
 )
 from siteloom.pages.crawl.resolving import AnyAddresses, PublicAddresses
 from siteloom.pages.crawl.sitemaps import DEEPEST, MOST_BYTES, MOST_SITEMAPS, read_sitemap
-from siteloom.pages.crawl.source import NOT_MODIFIED, WALKED, Ended
+from siteloom.pages.crawl.source import FORBIDDEN, NOT_MODIFIED, WALKED, Ended
 from siteloom.pages.warc import HTML_TYPES
 from siteloom.urls import site_of
 
@@ -165,6 +165,7 @@ class PageSpider(Spider):
         """The sites that links are followed on: those that were asked for, and where these led to."""
         self.patterns = crawl.patterns
         self._follows = crawl.follows
+        self._looks_ahead = crawl.looks_ahead
         self._validators = crawl.validators
         self._as_asked = crawl.as_asked
         self._stylesheets: set[str] | None = set() if crawl.with_requisites else None
@@ -225,7 +226,7 @@ class PageSpider(Spider):
                 if found.clicks == 0:  # else it is on one of them
                     self.sites.add(site_of(response.url))
                     self._ask(self._sitemaps_of(self._sitemaps_there.pop(origin_of(response.url), ()), 1))
-                self._know(self.frontier.add_links(self._of_the_sites(links_of(response)), found))
+                self._know_links(self.frontier.add_links(self._of_the_sites(links_of(response)), found))
         finally:
             self._end(Done(found.url, at, is_kept))
 
@@ -268,7 +269,7 @@ class PageSpider(Spider):
     def sitemap_arrived(self, response: Response) -> None:
         """Take in what a sitemap lists."""
         listed = read_sitemap(response.body)
-        self._know(self.frontier.add_links(self._of_the_sites(listed.pages)))
+        self._know_links(self.frontier.add_links(self._of_the_sites(listed.pages)))
         depth: int = response.meta[SITEMAP]
         if depth < DEEPEST:
             self._ask(self._sitemaps_of(listed.sitemaps, depth + 1))
@@ -324,6 +325,16 @@ class PageSpider(Spider):
     def _know(self, found: tuple[Found, ...]) -> None:
         if found:
             self._tell(Links(found))
+
+    def _know_links(self, found: tuple[Found, ...]) -> None:
+        """The same for what will be followed later; if that is never, it is told what could not be."""
+        self._know(found)
+        if self._looks_ahead:
+            robots = self.crawler.get_downloader_middleware(Robots)
+            assert robots is not None
+            for one in found:
+                if robots.forbids(one.url):
+                    self._tell(Skipped(one.url, FORBIDDEN))
 
     def _end(self, done: Done) -> None:
         self.frontier.ended(is_kept=done.is_kept)

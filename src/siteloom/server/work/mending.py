@@ -61,7 +61,7 @@ def monitor(store: Store, settings: Settings, arguments: Mapping[str, Any], repo
     count = _counting(report, len(names) or len(watched), "wrappers compared")
     checked = check_watches(store, names, threshold=settings.change.threshold / 100, on_wrapper=count)
     changes = [change_row(change) for one in checked for change in one.checkup.changes]
-    problems = raise_alarm(changes, settings.alarm)
+    problems = [*raise_alarm(changes, settings.alarm), *(one.warning for one in checked if one.warning)]
     return {**_about(arguments), "checked": [_checked(one) for one in checked], "problems": problems}
 
 
