@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import asyncio
 import json
 import subprocess
 import sys
@@ -22,6 +21,8 @@ from siteloom.exporting.python_source import WIDTH, class_name, docstring, field
 from siteloom.model import Attribute, Footprint
 from siteloom.wrapper.language import AttributeRules, Evidence, Feature, Part, RecordRule, Rule
 from siteloom.wrapper.wrapper import Wrapper
+
+from ..coroutines import awaited
 
 ODD = 'it\'s """odd""" \\ \u2028 {x} {{1/0}} {VISIBLE} }\n\x0c# \x1e \\N{DIGIT ONE} \u00e9\\'
 PLAIN = (
@@ -111,7 +112,7 @@ def test_attributes_may_have_any_names(record_rule: RecordRule | None) -> None:
         page = getattr(module, made.page_class)(
             HttpResponse("http://a.example/", b"<p>x</p>", encoding="utf-8")
         )
-        found = attrs.asdict(asyncio.run(page.to_item()))
+        found = attrs.asdict(awaited(page.to_item()))
     (record,) = found["records"] if record_rule else [found]
     assert list(record.values()) == ["x"] * (len(NAMES) + 1)
     spider: dict[str, Any] = {"__name__": "odd_spider"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import json
 import os
@@ -39,6 +38,7 @@ from siteloom.store import open_store
 from tests.builtin.sites import of_kind
 from tests.pages.reading import read
 
+from ..coroutines import awaited
 from .guide_proxy import GUIDE, MOVED, NO_PAGE, ORIGIN, START, served_guide
 
 RESTAURANTS = of_kind(GUIDE, "restaurant")
@@ -318,7 +318,7 @@ def test_what_is_no_good_page_is_left_alone(empty_folder: Path) -> None:
     Path("food.json").write_text(restaurants().to_json())
     page = RESTAURANTS[0].page
     asked = middleware(SITELOOM_WRAPPERS="food.json")
-    [item] = asyncio.run(outputs(asked, response(page)))
+    [item] = awaited(outputs(asked, response(page)))
     assert ItemAdapter.is_item(item)
     assert isinstance(item, SiteloomItem)
     assert item.record.values["name"] == (item["name"],)
@@ -330,7 +330,7 @@ def test_what_is_no_good_page_is_left_alone(empty_folder: Path) -> None:
         response(replace(page, url="http://elsewhere.example/")),
         HtmlResponse(page.url, body=page.html, request=Request(page.url, method="HEAD")),
     ):
-        assert asyncio.run(outputs(asked, other, [{"a": 1}])) == [{"a": 1}]
+        assert awaited(outputs(asked, other, [{"a": 1}])) == [{"a": 1}]
 
 
 def test_a_page_that_breaks_the_extraction_breaks_nothing_else(
@@ -344,7 +344,7 @@ def test_a_page_that_breaks_the_extraction_breaks_nothing_else(
         raise RecursionError
 
     monkeypatch.setattr(Extractor, "extract", broken)
-    assert asyncio.run(outputs(asked, response(RESTAURANTS[0].page), [{"a": 1}])) == [{"a": 1}]
+    assert awaited(outputs(asked, response(RESTAURANTS[0].page), [{"a": 1}])) == [{"a": 1}]
     assert crawler.stats is not None
     assert crawler.stats.get_value("siteloom/failed/extraction failed") == 1
     assert f"Extraction failed on {RESTAURANTS[0].page.url}" in caplog.text
@@ -355,9 +355,9 @@ def test_a_body_that_was_rendered_is_read_as_whoever_rendered_it_says(empty_fold
     page = next(one.page for one in RESTAURANTS if one.truth and not one.truth["name"][0].isascii())
     asked = middleware(SITELOOM_WRAPPERS=["food.json"])
     said = {"Content-Type": "text/html; charset=iso-8859-5"}
-    [plain] = asyncio.run(outputs(asked, response(page)))
-    [rendered] = asyncio.run(outputs(asked, response(page, headers=said, encoding="utf-8")))
-    [served] = asyncio.run(outputs(asked, response(page, headers=said)))
+    [plain] = awaited(outputs(asked, response(page)))
+    [rendered] = awaited(outputs(asked, response(page, headers=said, encoding="utf-8")))
+    [served] = awaited(outputs(asked, response(page, headers=said)))
     assert dict(rendered) == dict(plain)
     assert dict(served) != dict(plain)
 

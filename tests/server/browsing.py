@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 from fastapi import FastAPI
 from lxml import html
+
+from ..coroutines import awaited
 
 
 class Browser:
@@ -27,9 +27,7 @@ class Browser:
         self, method: str, path: str, *, headers: dict[str, str] | None = None, **body: Any
     ) -> httpx.Response:
         """The answer to one request, with no redirect followed."""
-        # In a thread: where tests in a real browser have run, this one has a loop of events already.
-        with ThreadPoolExecutor(1) as one:
-            return one.submit(asyncio.run, self._ask(method, path, headers or {}, body)).result()
+        return awaited(self._ask(method, path, headers or {}, body))
 
     async def _ask(
         self, method: str, path: str, headers: dict[str, str], body: dict[str, Any]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from http.cookies import SimpleCookie
 from urllib.parse import parse_qs, urljoin, urlsplit
 
@@ -20,6 +19,7 @@ from starlette.types import Message
 from siteloom.server.security import SECURITY_HEADERS, Admin, Editor, Viewer, local_path
 from siteloom.store import Role
 
+from ..coroutines import awaited
 from .browsing import Browser
 from .conftest import Clock, People
 
@@ -392,9 +392,7 @@ def test_an_answer_is_passed_on_part_by_part(people: People) -> None:
         "headers": [(b"authorization", f"Bearer {key}".encode())],
         "server": ("localhost", 80),
     }
-    # In a thread: where tests in a real browser have run, this one has a loop of events already.
-    with ThreadPoolExecutor(1) as one:
-        one.submit(asyncio.run, people.app(scope, receive, send)).result()
+    awaited(people.app(scope, receive, send))
     assert parts[:2] == [b"one", b"two"]
 
 
