@@ -3,8 +3,8 @@
 PYTHON ?= python3
 DATA ?= build/data
 PICTURES ?= build/screenshots
-# More than there are cores: tests of browsers, servers and Spark wait a good part of their time.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() or 1, 6) + 2)')
+# One more than there are cores: tests of browsers, servers and Spark wait a good part of their time.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() or 1, 7) + 1)')
 export ARCHIVES
 
 DEMO := build/venv-demo
