@@ -56,7 +56,14 @@ def crawl_into(
         source.told.clear()
 
     report = ingest(
-        store, [source], site=site, jobs=jobs, names=crawl.urls, on_item=on_item, on_commit=commit
+        store,
+        [source],
+        site=site,
+        jobs=jobs,
+        names=crawl.urls,
+        on_item=on_item,
+        verb="crawl",
+        on_commit=commit,
     )
     if source.is_finished:
         journal.remove()

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from siteloom.annotating.statements import as_list
 from siteloom.clustering import (
@@ -55,6 +55,9 @@ _log = logging.getLogger(__name__)
 # keep pages of different sites apart (see siteloom.matching).
 _SAME_LAYOUT_BYTES = 4
 
+IngestVerb = Literal["ingest", "crawl", "fetch"]
+"""As what a run that puts pages into a store is recorded."""
+
 # In this order they are shown.
 _OUTCOMES = ("new", "changed", "unchanged", "failed", "skipped")
 
@@ -89,17 +92,19 @@ def ingest(
     jobs: int = 1,
     names: Iterable[str] = (),
     on_item: Callable[[SourceItem], object] = lambda _: None,
-    on_commit: Callable[[], object] | None = None,
-    verb: str = "crawl",
+    verb: IngestVerb = "ingest",
+    on_commit: Callable[[], object] = lambda: None,
 ) -> IngestReport:
     """Put the pages of sources into the store; those it has already are not stored again.
 
     Each page goes to the site of its URL, or to the one named. `names` are the
     sources as the user wrote them, for the record of runs; `on_item` is called
-    for all that is read, for showing progress. With `on_commit`, others can write
-    to the store while pages are waited for, but for another that does the same for
-    this verb, and it is called each time that all which was read before is in the
-    store for good.
+    for all that is read, for showing progress.
+
+    Pages of the web, which come slowly, are those of a `crawl`, or the watched ones of
+    a `fetch`: others can write to the store while they are waited for, but for another
+    run of the same verb. `on_commit` is called each time that all which was read before
+    is in the store for good.
     """
     skipped: Counter[str] = Counter()
     size = 0
@@ -107,7 +112,9 @@ def ingest(
     _log.info("ingest begins: %s", ", ".join(names))
     arguments = {"sources": list(names), "site": site}
     opened = (
-        store.collecting(verb, arguments, jobs, on_commit) if on_commit else store.ingesting(arguments, jobs)
+        store.ingesting(arguments, jobs)
+        if verb == "ingest"
+        else store.collecting(verb, arguments, jobs, on_commit)
     )
     with opened as (run, writer):
         run.counts.update(dict.fromkeys(_OUTCOMES, 0))

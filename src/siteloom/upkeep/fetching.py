@@ -93,7 +93,6 @@ def fetch_watched(
             jobs=settings.run.jobs,
             names=["watched pages, from the web"],
             on_item=lambda _: on_page(1),
-            on_commit=lambda: None,  # others can write while servers are waited for
             verb="fetch",
         )
     return Fetched(outcomes)

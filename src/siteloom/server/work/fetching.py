@@ -41,7 +41,7 @@ def fetch(store: Store, settings: Settings, arguments: Mapping[str, Any], report
 
     arrivals = Arrivals(store, None, tell)
     crawl = Crawl(urls, most_pages, follows, settings.crawl, settings.pages)
-    told = arrivals.take_in([crawl], urls[:_NAMES_TOLD], settings, comes_slowly=True)
+    told = arrivals.take_in([crawl], urls[:_NAMES_TOLD], settings, "crawl")
     return {**told, **arrivals.follow_up(settings, with_templates=bool(arguments["cluster"]))}
 
 

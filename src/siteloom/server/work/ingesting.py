@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from siteloom.config import PagesSettings, Settings
     from siteloom.pages import PageSource, SourceItem
-    from siteloom.pipeline import IngestReport
+    from siteloom.pipeline import IngestReport, IngestVerb
     from siteloom.store import Store
 
 _FAILURES_TOLD = 5
@@ -152,13 +152,9 @@ class Arrivals:
         sources: Sequence[PageSource],
         names: Sequence[str],
         settings: Settings,
-        *,
-        comes_slowly: bool = False,
+        verb: IngestVerb = "ingest",
     ) -> dict[str, Any]:
-        """Put the pages of sources into the store; what became of them, as JSON.
-
-        Where these come slowly, others can write to the store meanwhile.
-        """
+        """Put the pages of sources into the store; what became of them, as JSON."""
         self._report(0, None, "Pages are read.")
         taken = ingest(
             self._store,
@@ -167,7 +163,7 @@ class Arrivals:
             jobs=settings.run.jobs,
             names=names,
             on_item=self._count,
-            on_commit=(lambda: None) if comes_slowly else None,
+            verb=verb,
         )
         if not self._pages or not taken.kept:
             raise SourceError(f"No page could be read: {self._why_none(taken)}.")
