@@ -47,7 +47,7 @@ def test_others_can_write_while_pages_are_waited_for(
             kept = sum(url.count("/") == 3 for url in newest(other))
             committed.append(kept)
 
-        report = ingest(store, [Interleaved(items, other)], on_commit=count)
+        report = ingest(store, [Interleaved(items, other)], verb="crawl", on_commit=count)
     assert report.kept == 7
     assert len(newest(store)) == 14
     assert committed == [3, 6, 7]
@@ -75,7 +75,7 @@ def test_while_another_writes_pages_go_on_coming(
     commits = []
     with closing(open_store(store_settings)) as other:
         source = Meanwhile(items, other)
-        report = ingest(store, [source], on_commit=lambda: commits.append(len(newest(other))))
+        report = ingest(store, [source], verb="crawl", on_commit=lambda: commits.append(len(newest(other))))
     assert commits == [5]
     assert report.new == 5
 
@@ -88,7 +88,7 @@ def test_what_is_no_page_is_noted_in_time_too(store: Store, monkeypatch: pytest.
     def note() -> None:
         noted.append(list(store.failures(store.runs(1)[0].id)))
 
-    ingest(store, [Items([Skipped("http://a.example/list", "walked"), gone])], on_commit=note)
+    ingest(store, [Items([Skipped("http://a.example/list", "walked"), gone])], verb="crawl", on_commit=note)
     assert noted == [[], [gone], [gone]]
 
 

@@ -8,9 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -19,7 +17,7 @@ from siteloom.pages.crawl import source
 from siteloom.store.lock import is_locked
 
 from ..builtin.sites import guide, of_kind
-from ..pages.web_site import running
+from ..pages.web_site import QuietHandler, QuietServer, running
 from ..test_extraction import restaurants
 from .changing import LAYOUTS, Going, done, inside, rows, stored
 from .command import one_sentence
@@ -58,15 +56,14 @@ class Guide:
         return Counter(status for path, status in self.answers if path != "/robots.txt")
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
+class _Server(QuietServer):
     site: Guide
 
 
-class _Answers(BaseHTTPRequestHandler):
+class _Answers(QuietHandler):
     server: _Server
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 - as http.server calls it
         site = self.server.site
         if self.path == "/robots.txt":
             self.answer(200, site.robots.encode(), {"Content-Type": "text/plain"})
@@ -100,9 +97,6 @@ class _Answers(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,7 +15,7 @@ from siteloom.model import Failure, Page
 from siteloom.pages.crawl import Crawl, source
 
 from .test_crawl import ROOT, fetch, wait_until
-from .web_site import running
+from .web_site import QuietHandler, QuietServer, running
 
 LIMIT = 100_000
 SCRIPTS = {
@@ -44,15 +42,10 @@ SCRIPTS = {
 ROBOTS = "User-agent: *\nDisallow: /members/\n"
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    asked: list[str]
+class _Answers(QuietHandler):
+    server: QuietServer
 
-
-class _Answers(BaseHTTPRequestHandler):
-    server: _Server
-
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 - as http.server calls it
         self.server.asked.append(self.path)
         path = self.path.partition("?")[0]
         body = {"/data": "made by script", "/robots.txt": ROBOTS}.get(path, "")
@@ -66,20 +59,16 @@ class _Answers(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body.encode("latin-1"))
 
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""
-
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[_Server]:
-    server = _Server(("0.0.0.0", 0), _Answers)
-    server.asked = []
+def server() -> Iterator[QuietServer]:
+    server = QuietServer(("0.0.0.0", 0), _Answers)
     with running(server):
         yield server
 
 
 def test_pages_are_what_scripts_make_of_them_within_the_rules(
-    server: _Server, monkeypatch: pytest.MonkeyPatch
+    server: QuietServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(source, "_PROGRAM", "tests.pages.crawl_near_127_0_0_1")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
@@ -123,7 +112,7 @@ def page(item: object) -> Page:
     return item
 
 
-def test_no_browser_outlives_the_process_that_reads(server: _Server, tmp_path: Path) -> None:
+def test_no_browser_outlives_the_process_that_reads(server: QuietServer, tmp_path: Path) -> None:
     program = f"""
 import os, signal
 from siteloom.config import CrawlSettings
@@ -154,7 +143,7 @@ def browsers(folder: Path) -> list[str]:
 
 
 def test_a_browser_that_cannot_be_started_is_told_of_in_a_sentence(
-    server: _Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    server: QuietServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(tmp_path))

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 from scrapy.http import HtmlResponse
@@ -21,7 +19,7 @@ from siteloom.store import open_store
 from ..cli.changing import done
 from ..cli.command import work_inside
 from .test_crawl import ROOT
-from .web_site import running
+from .web_site import QuietHandler, QuietServer, running
 
 HEAD = """
 <link rel="stylesheet" href="/main.css#part"><link rel=icon href=/icon.png>
@@ -43,15 +41,10 @@ FILES = {
 }
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    asked: list[str]
+class _Answers(QuietHandler):
+    server: QuietServer
 
-
-class _Answers(BaseHTTPRequestHandler):
-    server: _Server
-
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 - as http.server calls it
         self.server.asked.append(self.path)
         media_type, text = FILES.get(self.path, ("text/html", ""))
         self.send_response(200 if text else 404)
@@ -59,21 +52,16 @@ class _Answers(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text.replace("PORT", str(self.server.server_port)).encode())
 
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""
-
 
 @pytest.fixture
-def server() -> Iterator[_Server]:
-    server = _Server(("0.0.0.0", 0), _Answers)
-    server.asked = []
-    server.handle_error = lambda *_: None  # type: ignore[method-assign] # those who hang up
+def server() -> Iterator[QuietServer]:
+    server = QuietServer(("0.0.0.0", 0), _Answers)
     with running(server):
         yield server
 
 
 def test_stylesheets_come_once_from_wherever_they_may(
-    server: _Server, monkeypatch: pytest.MonkeyPatch
+    server: QuietServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(source, "_PROGRAM", "tests.pages.crawl_near_127_0_0_1")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
@@ -101,7 +89,7 @@ def test_stylesheets_come_once_from_wherever_they_may(
 
 
 def test_a_crawl_keeps_them_in_the_workspace(
-    server: _Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    server: QuietServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     work_inside(tmp_path, monkeypatch)
     address = f"http://127.0.0.1:{server.server_port}"

@@ -97,16 +97,32 @@ def running(server: ThreadingHTTPServer) -> Iterator[None]:
         server.server_close()
 
 
-class _Server(ThreadingHTTPServer):
+class QuietServer(ThreadingHTTPServer):
+    """A server that waits for no one, and says nothing of those who hang up; `asked` is for its handler."""
+
     daemon_threads = True
     block_on_close = False
-    site: WebSite
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        super().__init__(address, handler)
+        self.asked: list[str] = []
 
     def handle_error(self, *_: Any) -> None:
-        """Say nothing of those who hang up."""
+        """Say nothing."""
 
 
-class _Answers(BaseHTTPRequestHandler):
+class QuietHandler(BaseHTTPRequestHandler):
+    """Says nothing of what it answers."""
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+class _Server(QuietServer):
+    site: WebSite
+
+
+class _Answers(QuietHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # or each answer would wait some 40 ms for its second part
     server: _Server
@@ -188,6 +204,3 @@ class _Answers(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""
