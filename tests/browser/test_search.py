@@ -39,6 +39,8 @@ def test_from_a_word_to_where_it_stands_on_its_page_by_keyboard(page: Page, work
     assert [job.kind for job in workspace_store.jobs.latest(9)] == ["index"]
 
     page.locator("aside").get_by_role("link", name=re.compile("^Pages")).click()
+    expect(page).to_have_url(re.compile("kind=page"))
+    page.wait_for_load_state()  # only then it listens to keys
     page.get_by_role("heading", name="Search").click()
     page.keyboard.press("/")
     expect(box).to_be_focused()
