@@ -10,7 +10,7 @@ export ARCHIVES
 DEMO := build/venv-demo
 DEV := build/venv-dev
 
-.PHONY: help demo test pytest check bench eval screenshots wheel-check data clean
+.PHONY: help demo test pytest check bench eval torture screenshots wheel-check data clean
 
 help:
 	@echo "make demo         show what Siteloom does on built-in web sites"
@@ -18,6 +18,7 @@ help:
 	@echo "make check        lint, types, import direction"
 	@echo "make bench        measure speed and memory on real pages"
 	@echo "make eval         measure accuracy on real pages"
+	@echo "make torture      do the worst to it, at length: hostile input, kill -9, full disks, load"
 	@echo "make screenshots  take pictures of every page of the web application"
 	@echo "make clean        remove all that these made"
 
@@ -63,6 +64,10 @@ bench: $(DEV)/.installed data
 eval: $(DEV)/.eval-installed data
 	$(DEV)/bin/python -m evals $(DATA)
 
+torture: $(DEV)/.torture-installed
+	@scripts/install-postgresql
+	$(DEV)/bin/python -m torture
+
 screenshots: $(DEV)/.installed
 	@scripts/install-chromium
 	$(DEV)/bin/python -m tests.browser.screenshots $(PICTURES)
@@ -85,6 +90,10 @@ $(DEV)/.installed: pyproject.toml
 
 $(DEV)/.eval-installed: $(DEV)/.installed
 	$(DEV)/bin/pip install --quiet --group eval
+	@touch $@
+
+$(DEV)/.torture-installed: $(DEV)/.installed
+	$(DEV)/bin/pip install --quiet --group torture
 	@touch $@
 
 clean:
