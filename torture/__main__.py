@@ -56,7 +56,8 @@ def _told(ordeal: Ordeal) -> Ordeal:
 
 
 def _versions() -> str:
-    return f"Siteloom {__version__}, Python {platform.python_version()}, {PARSER}, SQLite {sqlite3.sqlite_version}"
+    python, sqlite = platform.python_version(), sqlite3.sqlite_version
+    return f"Siteloom {__version__}, Python {python}, {PARSER}, SQLite {sqlite}"
 
 
 if __name__ == "__main__":
