@@ -54,9 +54,11 @@ def old_workspace(store_settings: StoreSettings, engine: Engine) -> StoreSetting
     (folder / "workspace.json").write_text(json.dumps({"id": "old", "database": engine.dialect.name}))
     with engine.begin() as connection:
         connection.execute(insert(schema.workspace).values(id="old", created_at=day(0)))
+    schema.runs.create(engine)  # the writer of today asks it what to call packs
     with PageWriter(engine, folder / "packs", now=day(0), counts=Counter(), jobs=1) as writer:
         for old in OLD_PAGES:
             writer.add(old, "a.example")
+    schema.runs.drop(engine)
     engine.dispose()
     return store_settings
 

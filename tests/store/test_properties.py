@@ -13,6 +13,7 @@ from typing import Literal
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from torture.postgres import PostgresServer
 
 from siteloom.config import StoreSettings
 from siteloom.model import Page
@@ -21,7 +22,6 @@ from siteloom.pipeline import ingest
 from siteloom.store import PageWriter, Store, open_store, writer
 from siteloom.urls import site_of
 
-from ..postgres import PostgresServer
 from .helpers import Items, all_versions, assert_sound, day, newest, page
 
 Ending = Literal["finished", "failed while working", "failed while reading", "Ctrl-C", "abandoned"]

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, text
+from torture.postgres import PostgresServer, free_port
 
 from siteloom.config import StoreSettings
 from siteloom.errors import NoWorkspace, StoreBusy, StoreError, StoreTooNew
@@ -25,7 +26,6 @@ from siteloom.store.database import postgres_url as database_url
 from siteloom.store.lock import write_lock
 from siteloom.store.migrate import upgrade
 
-from ..postgres import PostgresServer, free_port
 from .helpers import assert_sound, newest, page, put
 
 _NOBODY = 65534

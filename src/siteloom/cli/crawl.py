@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siteloom.cli.change_words import plural
+from siteloom.cli.forget import forget_what_expired
 from siteloom.cli.ingested import (
     FailuresOption,
     SiteOption,
@@ -226,6 +227,7 @@ def _crawl_to_workspace(shell: Shell, crawl: Crawl, site: str | None, failures: 
                 shell.say("The same command goes on where this one was stopped.")
                 raise
         tell_ingested(shell, store, report, failures, "Fetched into")
+        forget_what_expired(shell, store)
     _check_any(crawl, report.kept + before, report.failures, report.skipped)
     if not is_finished:
         raise SourceError("The crawl ended early, as shown above: the same command goes on where it was.")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from siteloom.cli.forget import forget_what_expired
 from siteloom.cli.ingested import FailuresOption, SiteOption, tell_ingested
 from siteloom.cli.shell import Shell
 from siteloom.cli.sources import SOURCE_HELP, why_no_page
@@ -54,6 +55,7 @@ def run(
                 on_item=lambda item: count(1) if isinstance(item, Page) else None,
             )
         tell_ingested(shell, store, report, failures)
+        forget_what_expired(shell, store)
     if report.kept == 0:
         why = why_no_page(failed=bool(report.failures), skipped=sum(report.skipped.values()))
         raise SourceError(f"No page could be read: {why}.")

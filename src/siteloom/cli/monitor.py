@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siteloom.cli.change_words import named, plural, raise_alarm, say_wrapped, show_changes, write_changes
+from siteloom.cli.forget import forget_what_expired
 from siteloom.cli.shell import OutputOption, Shell
 from siteloom.cli.sources import SourcesArgument, pages_of
 from siteloom.errors import SourceError, UsageError, WatchError
@@ -95,6 +96,8 @@ def run(
                 fetched = _fetch(shell, settings, store, names, renders=render)
             checked = _check_store(shell, store, sources, names, share, fetched)
             _tell_outdated(shell, store, checked)
+            if fetch:
+                forget_what_expired(shell, store)
     changes = [change for one in checked for change in one.checkup.changes]
     write_changes(shell, output, changes)
     _show(shell, checked, is_kept=not sources and watch is None)

@@ -13,13 +13,23 @@ from siteloom.store.accounts import (
 )
 from siteloom.store.amendments import Amendment
 from siteloom.store.annotations import Annotation
-from siteloom.store.changes import PastCheck, StoredCheck, StoredRepair, StoredWatch
+from siteloom.store.backup import DUMP_FILE, Backup, back_up
+from siteloom.store.changes import NewVersion, PastCheck, StoredCheck, StoredRepair, StoredWatch
 from siteloom.store.cluster_schemas import ClusterSchema
 from siteloom.store.cluster_summaries import ClusterSummary
 from siteloom.store.clusters import PageAddress
 from siteloom.store.entities import Entities, EntityFilter, KeptEntity, LinkedEntity, Linking
+from siteloom.store.forgetting import (
+    Forgotten,
+    forget,
+    forget_expired,
+    named_in_full,
+    would_forget,
+    would_forget_expired,
+)
 from siteloom.store.growth import GrownSite, GrownState
 from siteloom.store.jobs import Job, JobEnd, Jobs, JobState
+from siteloom.store.mentions import FORGOTTEN
 from siteloom.store.page_index import PageIndex, PageVersion
 from siteloom.store.page_urls import PageUrl, PageUrls
 from siteloom.store.passwords import Passwords
@@ -46,6 +56,8 @@ from siteloom.store.wrappers import WITHDRAWN, StoredWrapper
 from siteloom.store.writer import PageWriter
 
 __all__ = [
+    "DUMP_FILE",
+    "FORGOTTEN",
     "LOCAL",
     "ROLES",
     "SESSION_TIME",
@@ -55,6 +67,7 @@ __all__ = [
     "Amendment",
     "Annotation",
     "ApiKey",
+    "Backup",
     "BlockPart",
     "ClusterSchema",
     "ClusterSummary",
@@ -64,6 +77,7 @@ __all__ = [
     "EntityFilter",
     "ExtractedRow",
     "Extraction",
+    "Forgotten",
     "FoundDocument",
     "GrownSite",
     "GrownState",
@@ -74,6 +88,7 @@ __all__ = [
     "KeptEntity",
     "LinkedEntity",
     "Linking",
+    "NewVersion",
     "NewestVersion",
     "Operator",
     "PackedPages",
@@ -110,10 +125,16 @@ __all__ = [
     "StoredWrapper",
     "TableRow",
     "UncountedVersion",
+    "back_up",
+    "forget",
+    "forget_expired",
     "magnitude",
     "matching_records",
+    "named_in_full",
     "new_session_key",
     "open_store",
     "role_called",
     "workspace_exists",
+    "would_forget",
+    "would_forget_expired",
 ]

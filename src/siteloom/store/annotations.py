@@ -11,6 +11,7 @@ from siteloom.store import schema
 from siteloom.store.clusters import PageAddress
 from siteloom.store.database import writing
 from siteloom.store.keys import content_hash, url_key
+from siteloom.store.lock import wait_for_tables
 from siteloom.store.reading import Place, select_places
 from siteloom.store.text import storable
 from siteloom.store.writer import HTML
@@ -47,6 +48,25 @@ def save_annotation(
     row = annotation_row(engine, address, example, author, at)
     with writing(engine) as connection:
         connection.execute(insert(schema.annotations).values(**row))
+
+
+def save_annotations(
+    engine: Engine, examples: Sequence[tuple[PageAddress, Example]], author: str, at: datetime
+) -> None:
+    """Keep examples of stored pages, all or none; one that holds already, by the same author, is let be.
+
+    So whoever was killed may say it all again.
+    """
+    rows = [annotation_row(engine, address, example, author, at) for address, example in examples]
+    columns = schema.annotations.c
+    with writing(engine) as connection:
+        wait_for_tables(connection)  # else two processes could both find that nothing was said yet
+        for row in rows:
+            held = select(columns.version_id, columns.example, columns.author)
+            held = held.where(columns.id == newest_annotation_of(row["url_id"]))
+            known = connection.execute(held).one_or_none()
+            if known != (row["version_id"], row["example"], row["author"]):
+                connection.execute(insert(schema.annotations).values(**row))
 
 
 def newest_annotation_of(url_id: int) -> ScalarSelect[int]:

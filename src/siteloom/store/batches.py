@@ -10,7 +10,7 @@ from sqlalchemy import tuple_
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from sqlalchemy import Column, Engine, Select
+    from sqlalchemy import Column, Connection, Engine, Row, Select
 
 _T = TypeVar("_T")
 
@@ -37,5 +37,17 @@ def row_batches(
         yield rows
         if len(rows) < size:
             return
+        last = [getattr(rows[-1], column.name) for column in order]
+        following = batch.where(tuple_(*order) > tuple_(*last))
+
+
+def paged_rows(
+    connection: Connection, query: Select[*tuple[Any, ...]], order: Sequence[Column[Any]], size: int
+) -> Iterator[Row[*tuple[Any, ...]]]:
+    """The same within a transaction, row by row; those that were passed may be changed or removed."""
+    batch = query.order_by(*order).limit(size)
+    following = batch
+    while rows := connection.execute(following).all():
+        yield from rows
         last = [getattr(rows[-1], column.name) for column in order]
         following = batch.where(tuple_(*order) > tuple_(*last))

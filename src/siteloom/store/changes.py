@@ -9,8 +9,10 @@ from sqlalchemy import delete, func, insert, select, update
 from siteloom.errors import StoreError
 from siteloom.store import schema
 from siteloom.store.database import writing
+from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.lock import wait_for_tables
 from siteloom.store.text import storable, storable_json
+from siteloom.store.wrappers import add_version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,6 +61,15 @@ class PastCheck(NamedTuple):
     at: datetime
     kind: str
     is_healthy: bool
+
+
+class NewVersion(NamedTuple):
+    """A version of a wrapper that a repair puts in force: what made it, and a note."""
+
+    site: str
+    text: str
+    origin: str
+    note: str
 
 
 class StoredRepair(NamedTuple):
@@ -201,15 +212,19 @@ def save_repair(
     text: str | None,
     content: Mapping[str, object],
     at: datetime,
+    new_version: NewVersion | None = None,
 ) -> int:
-    """Keep a repair, which puts an end to those of the wrapper that still wait; returns its id."""
+    """Keep a repair, which puts an end to those of the wrapper that still wait; returns its id.
+
+    If it puts a version in force, that and the repair are there, or neither: who is killed in between would
+    else leave a wrapper that has changed, and no one knows why.
+    """
     name, columns = storable(wrapper), schema.repairs.c
     waiting = update(schema.repairs).where(columns.wrapper == name, columns.state.in_(_OPEN))
     repair = insert(schema.repairs).values(
         run_id=run_id,
         wrapper=name,
         version_before=version_before,
-        version_after=version_after,
         outcome=outcome,
         state=state,
         confidence=confidence,
@@ -217,8 +232,12 @@ def save_repair(
         text=None if text is None else storable_json(text),
         content=dict(content),
     )
-    with writing(engine) as connection:
+    with held_back_interrupt(), writing(engine) as connection:
         wait_for_tables(connection)  # else two processes could both leave a repair of the wrapper open
+        if new_version is not None:
+            site, new_text, origin, note = new_version
+            version_after = add_version(connection, wrapper, site, new_text, at=at, origin=origin, note=note)
+        repair = repair.values(version_after=version_after)
         connection.execute(waiting.values(state=_SUPERSEDED))
         repair_id: int = connection.execute(repair.returning(columns.id)).scalar_one()
     return repair_id

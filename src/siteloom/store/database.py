@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
@@ -26,19 +27,32 @@ SQLITE_FILE = "siteloom.db"
 # Most commits are short; the largest, a hundred thousand entities, takes some seconds.
 _BUSY_MILLISECONDS = 30_000
 _WRITES = "siteloom_writes"
+# SQLite says only that reading or writing failed when it has no room for the files beside its own, of which
+# the first takes 32 KiB; less than this is left where that happens.
+_BYTES_OF_A_FULL_DISK = 2**20
 
 
 def sqlite_url(folder: Path) -> URL:
     """Where a workspace keeps its tables unless told otherwise.
 
     In a folder that may only be read, SQLite must be told that nothing will
-    change there: it could not keep track of changes.
+    change there: it could not keep track of changes. Unless a process was killed there: what it has
+    committed is in a journal then, which SQLite reads as long as it is not told so.
     """
     file = folder / SQLITE_FILE
     if os.access(file, os.R_OK) and not os.access(folder, os.W_OK):
-        as_it_is = {"mode": "ro", "immutable": "1", "uri": "true"}
+        as_it_is = {"mode": "ro", "uri": "true"}
+        if not _is_filled(folder / f"{SQLITE_FILE}-wal"):
+            as_it_is["immutable"] = "1"
         return sqlalchemy.URL.create("sqlite", database=f"file:{quote(str(file))}", query=as_it_is)
     return sqlalchemy.URL.create("sqlite", database=str(file))
+
+
+def _is_filled(file: Path) -> bool:
+    try:
+        return file.stat().st_size > 0
+    except OSError:
+        return False
 
 
 def postgres_url(text: str) -> URL:
@@ -70,7 +84,7 @@ def connect(url: URL) -> Engine:
         raise MissingExtra("PostgreSQL", "postgres") from error
     event.listen(engine, "handle_error", _raise_store_error)
     if engine.dialect.name == "sqlite":
-        is_read_only = "immutable" in url.query
+        is_read_only = "mode" in url.query
         event.listen(engine, "connect", _set_up_sqlite if not is_read_only else _set_up_sqlite_for_reading)
         event.listen(engine, "begin", _begin_sqlite)
     else:
@@ -97,6 +111,7 @@ def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
         "journal_mode=WAL",
         "synchronous=FULL",
         "foreign_keys=ON",
+        "trusted_schema=OFF",  # of a database from someone else, no trigger or view calls what could do harm
         f"busy_timeout={_BUSY_MILLISECONDS}",
     ):
         connection.execute(f"PRAGMA {pragma}")
@@ -123,13 +138,26 @@ def _raise_store_error(context: ExceptionContext) -> None:
     if not isinstance(error, DBAPIError):
         return  # a mistake in our own code
     assert context.engine is not None  # every connection is made by one
-    if getattr(error.orig, "sqlite_errorname", "").startswith("SQLITE_READONLY"):
-        file = Path(unquote(str(context.engine.url.database)).removeprefix("file:"))
-        raise StoreError(
-            f"The workspace {file.parent} cannot be written: it may only be read."
-        ) from error.orig
+    if context.engine.dialect.name == "sqlite":
+        folder = Path(unquote(str(context.engine.url.database)).removeprefix("file:")).parent
+        name = getattr(error.orig, "sqlite_errorname", "")
+        if name.startswith("SQLITE_READONLY"):
+            raise StoreError(
+                f"The workspace {folder} cannot be written: it may only be read."
+            ) from error.orig
+        if name == "SQLITE_FULL" or (name.startswith("SQLITE_IOERR") and _is_full(folder)):
+            raise StoreError(f"The disk of the workspace {folder} is full: make room, then try again.") from (
+                error.orig
+            )
     fate = "opened" if context.connection is None else "used"
     reason = str(error.orig).strip().partition("\n")[0]
     raise StoreError(
         f"The database {shown_address(context.engine.url)} cannot be {fate}: {reason}."
     ) from error.orig
+
+
+def _is_full(folder: Path) -> bool:
+    try:
+        return shutil.disk_usage(folder).free < _BYTES_OF_A_FULL_DISK
+    except OSError:
+        return False

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _LOCK_FILE = "lock"
 _SERVER_LOCK_FILE = "server-lock"
+_PACKS_LOCK_FILE = "packs-lock"
 _POSTGRES_LOCK = int.from_bytes(b"siteloom")  # any number that no other program is likely to lock
 
 # Whoever asks whether a workspace is being written holds its lock for a moment, far shorter than this.
@@ -84,6 +85,19 @@ def verb_lock(workspace: Path, verb: str) -> AbstractContextManager[None]:
     )
 
 
+def packs_lock(workspace: Path, on_busy: Callable[[], object] | None = None) -> AbstractContextManager[None]:
+    """Be the one who copies or replaces packs of a workspace, or raise StoreBusy at once, or wait.
+
+    Packs only grow otherwise, so others may write meanwhile.
+    """
+    return _lock(
+        workspace,
+        _PACKS_LOCK_FILE,
+        "Another process (number {}) copies or replaces pages of this workspace: try again when it ends.",
+        on_busy,
+    )
+
+
 @contextmanager
 def _lock(
     workspace: Path, file: str, refusal: str, on_busy: Callable[[], object] | None = None
@@ -97,9 +111,9 @@ def _lock(
             handle.seek(0)
             holder = handle.read().strip() or "unknown"
             raise StoreBusy(refusal.format(holder))
-        handle.truncate(0)
-        handle.write(str(os.getpid()))
-        handle.flush()
+        with suppress(OSError):  # on a full disk it is held all the same, but no one can be told by whom
+            os.ftruncate(handle.fileno(), 0)
+            os.write(handle.fileno(), str(os.getpid()).encode())
         _held.add(handle)
         try:
             yield

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 _MIGRATIONS = Path(__file__).with_name("migrations")
-_VERSION_TABLE = "alembic_version"
+VERSION_TABLE = "alembic_version"
+_SCHEMA = "siteloom_before_"  # of a backup in PostgreSQL
 
 
 def has_tables(engine: Engine) -> bool:
@@ -34,7 +35,12 @@ def is_up_to_date(engine: Engine) -> bool:
             f"This workspace was made by a newer version of Siteloom (its tables are at step {current}): "
             "upgrade Siteloom to open it."
         )
-    return current == steps[-1]
+    return current == newest_step()
+
+
+def newest_step() -> str:
+    """The step that tables are at when none is missing."""
+    return _steps()[-1]
 
 
 def upgrade(engine: Engine, revision: str = "head") -> str | None:
@@ -63,9 +69,9 @@ def _steps() -> list[str]:
 def _current_revision(engine: Engine) -> str | None:
     """The step that was applied last, as Alembic has noted it."""
     with engine.connect() as connection:
-        if not inspect(connection).has_table(_VERSION_TABLE):
+        if not inspect(connection).has_table(VERSION_TABLE):
             return None
-        found: str | None = connection.execute(text(f"SELECT version_num FROM {_VERSION_TABLE}")).scalar()  # noqa: S608 - ours
+        found: str | None = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()  # noqa: S608 - ours
         return found
 
 
@@ -91,7 +97,21 @@ def _back_up(engine: Engine, revision: str) -> str:
             ) from error
         return copy
     with engine.begin() as connection:
-        return _copy_to_schema(connection, f"siteloom_before_{revision}")
+        return _copy_to_schema(connection, f"{_SCHEMA}{revision}")
+
+
+def remove_backups(engine: Engine) -> None:
+    """Remove the backups that upgrades have made: they do not fit packs that were written anew since."""
+    if engine.dialect.name == "sqlite":
+        file = Path(str(engine.url.database))
+        for backup in file.parent.glob(f"{file.name}.before-*"):
+            backup.unlink()
+        return
+    with engine.begin() as connection:
+        quote = connection.dialect.identifier_preparer.quote
+        for name in inspect(connection).get_schema_names():
+            if name.startswith(_SCHEMA):
+                connection.execute(text(f"DROP SCHEMA {quote(name)} CASCADE"))
 
 
 def _copy_to_schema(connection: Connection, name: str) -> str:
@@ -100,6 +120,6 @@ def _copy_to_schema(connection: Connection, name: str) -> str:
     connection.execute(text(f"CREATE SCHEMA {quote(name)}"))
     there = set(inspect(connection).get_table_names())
     # The database may hold tables of others, which are none of our business.
-    for table in sorted(there & {*schema.metadata.tables, _VERSION_TABLE}):
+    for table in sorted(there & {*schema.metadata.tables, VERSION_TABLE}):
         connection.execute(text(f"CREATE TABLE {quote(name)}.{quote(table)} AS TABLE {quote(table)}"))
     return f"schema {name}"

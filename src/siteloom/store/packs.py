@@ -13,25 +13,29 @@ carries the addresses, types and times of what it holds.
 
 Blocks are only ever appended. The database says how many bytes of a pack are
 committed; what a killed process left behind them is cut off by the next writer.
+When documents are forgotten, what stays of a pack is written to a new one. No
+name of a file is ever used twice, so whoever knows where a document stood finds
+it there or nothing at all.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import struct
 import zlib
 from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import zstandard
 
 from siteloom.errors import PackError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
     from pathlib import Path
 
 PACK_MAGIC = b"SLPACK1\n"
@@ -41,6 +45,9 @@ _HEADER = struct.Struct("<4sIII")
 # Level 9 packs the development sites 35 times (the worst 9.6 times) at 280 MB/s;
 # level 6 gives 34 times at 370 MB/s, level 12 36 times at 130 MB/s.
 _COMPRESSION_LEVEL = 9
+# Far more than a block has, unless a page alone is as large: so much memory can a hostile pack take.
+_LARGEST_CONTENT = 2**31
+_PACK_FILE = re.compile(r"[^/.\0][^/\0]*/\d+(?:-\d+)?\.pack", re.ASCII)
 # The whole block must stay in reach for a later page to refer to an earlier one.
 _WINDOW_LOG = 24
 
@@ -97,7 +104,7 @@ class Pack:
         """The document in a slot of the block at an offset."""
         block = self._blocks.get(offset)
         if block is None:
-            block, _ = self._block(offset)
+            block = _decoded(self._block(offset))
             self._blocks[offset] = block
             if len(self._blocks) > self._BLOCKS_KEPT:
                 self._blocks.popitem(last=False)
@@ -108,33 +115,30 @@ class Pack:
 
     def blocks(self, until: int | None = None) -> Iterator[tuple[int, tuple[Document, ...]]]:
         """Each block before the byte `until`, or all to the end of the file, with its offset."""
+        for offset, block in self.encoded_blocks(until):
+            yield offset, _decoded(block)
+
+    def encoded_blocks(self, until: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """The same blocks as they stand in the file."""
         until = os.fstat(self._file).st_size if until is None else until
         if self._read(0, len(PACK_MAGIC)) != PACK_MAGIC:
             raise PackError(f"{self.path} is no pack file.")
         offset = len(PACK_MAGIC)
         while offset < until:
-            documents, end = self._block(offset)
-            yield offset, documents
-            offset = end
+            block = self._block(offset)
+            yield offset, block
+            offset += len(block)
 
-    def _block(self, offset: int) -> tuple[tuple[Document, ...], int]:
-        """The documents of the block at an offset, and where the next block begins."""
-        magic, index_length, bodies_length, checksum = _HEADER.unpack(self._read(offset, _HEADER.size))
+    def _block(self, offset: int) -> bytes:
+        """The block at an offset, as it stands in the file."""
+        header = self._read(offset, _HEADER.size)
+        magic, index_length, bodies_length, checksum = _HEADER.unpack(header)
         if magic != _BLOCK_MAGIC:
             raise PackError(f"{self.path} has no block at byte {offset}.")
         content = self._read(offset + _HEADER.size, index_length + bodies_length)
         if zlib.crc32(content) != checksum:
             raise PackError(f"{self.path} is damaged in the block at byte {offset}.")
-        decompressor = zstandard.ZstdDecompressor()
-        index = json.loads(decompressor.decompress(content[:index_length]))
-        bodies = memoryview(decompressor.decompress(content[index_length:]))
-        documents = []
-        start = 0
-        for url, size, media_type, charset, fetched_at in index:
-            time = datetime.fromisoformat(fetched_at) if fetched_at else None
-            documents.append(Document(url, bytes(bodies[start : start + size]), media_type, charset, time))
-            start += size
-        return tuple(documents), offset + _HEADER.size + len(content)
+        return header + content
 
     def _read(self, offset: int, length: int) -> bytes:
         # Asked first, because a damaged header may speak of gigabytes.
@@ -143,6 +147,94 @@ class Pack:
         if len(data) < length:
             raise PackError(f"{self.path} ends before byte {offset + length}, where the store expects more.")
         return data
+
+
+def _decoded(block: bytes) -> tuple[Document, ...]:
+    """The documents of a block."""
+    _, index_length, _, _ = _HEADER.unpack_from(block)
+    content = memoryview(block)[_HEADER.size :]
+    documents = []
+    start = 0
+    try:
+        index = json.loads(_decompressed(content[:index_length]))
+        bodies = memoryview(_decompressed(content[index_length:]))
+        for url, size, media_type, charset, fetched_at in index:
+            time = datetime.fromisoformat(fetched_at) if fetched_at else None
+            documents.append(Document(url, bytes(bodies[start : start + size]), media_type, charset, time))
+            start += size
+    except (zstandard.ZstdError, ValueError, TypeError, RecursionError) as error:
+        # Its checksum is right, so it was written like this, by something else than Siteloom.
+        raise PackError(f"A block of a pack cannot be read: {error}.") from error
+    return tuple(documents)
+
+
+def _decompressed(frame: memoryview) -> bytes:
+    """The content of a frame; what it says of its length is looked at before there is memory for it."""
+    size = zstandard.frame_content_size(frame)
+    if not 0 <= size <= _LARGEST_CONTENT:
+        raise ValueError(f"its content has {size:,} bytes")
+    return zstandard.ZstdDecompressor().decompress(frame)
+
+
+def pack_path(packs_folder: Path, file: str) -> Path:
+    """Where a pack is, by its name in the tables, which may be those of someone else's workspace.
+
+    Raises PackError for a name that leads out of the folder of packs: what is there would be read,
+    written to, or removed.
+    """
+    path = packs_folder / file
+    if not _PACK_FILE.fullmatch(file) or not path.resolve().is_relative_to(packs_folder.resolve()):
+        raise PackError(f"The workspace names a pack {file!r}, which is none of its own: do not use it.")
+    return path
+
+
+def pack_name(number: int, forgotten_by: int | None) -> str:
+    """The name of the pack of a number of a site's.
+
+    The run that was the last to forget anything is a part of it, for the numbers of what is forgotten are
+    used again.
+    """
+    return f"{number:06}.pack" if forgotten_by is None else f"{number:06}-{forgotten_by}.pack"
+
+
+def pack_number(file: str) -> int:
+    """The number of a pack among those of its site, by the name of its file."""
+    return int(file.rpartition("/")[2].removesuffix(".pack").partition("-")[0])
+
+
+class Move(NamedTuple):
+    """Where a block of a pack stands in another, and which of its old slots follow each other there."""
+
+    offset: int
+    slots: Sequence[int] | None  # None if they are those that they were
+
+
+def copy_without(
+    source: Path, committed: int, gone: Mapping[int, Container[int]], target: Path
+) -> tuple[dict[int, Move], int]:
+    """Write a pack that has all of another but for some slots of blocks, which are known by their offsets.
+
+    Returns what became of each block that is not gone as a whole, and the length; all is on the disk then.
+    """
+    appender = PackAppender()
+    moves: dict[int, Move] = {}
+    end = 0
+    pack = Pack(source)
+    try:
+        for offset, block in pack.encoded_blocks(committed):
+            if offset not in gone:
+                start, end = appender.append(target, end, block)
+                moves[offset] = Move(start, None)
+                continue
+            documents = _decoded(block)
+            slots = [slot for slot in range(len(documents)) if slot not in gone[offset]]
+            if slots:
+                start, end = appender.append(target, end, encode_block([documents[slot] for slot in slots]))
+                moves[offset] = Move(start, slots)
+    finally:
+        pack.close()
+    appender.sync()
+    return moves, end
 
 
 class PackAppender:
@@ -178,7 +270,7 @@ class PackAppender:
         """Return when all that was appended is on the disk."""
         for path in self._changed:
             try:
-                _sync(path)
+                sync_to_disk(path)
             except OSError as error:
                 raise StoreError(f"{path} cannot be written: {error.strerror or error}.") from error
         self._changed.clear()
@@ -191,7 +283,8 @@ class PackAppender:
         self._changed.update(path.parents[:3])
 
 
-def _sync(path: Path) -> None:
+def sync_to_disk(path: Path) -> None:
+    """Return when a file, or the names in a folder, are on the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -19,6 +19,7 @@ from siteloom.store import schema
 from siteloom.store.batches import row_batches
 from siteloom.store.record_columns import RecordColumns
 from siteloom.store.records import InForce, is_not_withdrawn, run_as_it_was, what_is_in_force
+from siteloom.store.runs import forgetting_mark
 from siteloom.store.text import storable
 
 if TYPE_CHECKING:
@@ -36,13 +37,14 @@ class RecordScope:
 
     Those that are equal have the same records. `runs` has what each run was asked for, a site or None, and
     `sites` the site of each wrapper; `extent` is how many records a run that is not done has so far, and the
-    greatest id.
+    greatest id. `forgetting` tells when records were removed.
     """
 
     runs: tuple[tuple[str | None, int], ...]
     sites: tuple[tuple[str, str], ...]
     is_one_run: bool
     extent: tuple[int, int] | None
+    forgetting: tuple[int, str] | None
 
     @property
     def in_force(self) -> InForce:
@@ -79,12 +81,15 @@ class RecordTable:
 
     def scope(self, run_id: int | None = None) -> RecordScope:
         """The records to choose from: those that hold now, or those of a run of extract."""
+        with self.engine.connect() as connection:
+            forgetting = forgetting_mark(connection)
         in_force = what_is_in_force(self.engine) if run_id is None else run_as_it_was(self.engine, run_id)
         if in_force is None:
             raise NotFound(f"There is no run {run_id} of extract.")
         runs, sites = in_force
         extent = None if run_id is None else self._extent(run_id)  # what holds is of runs that are done
-        return RecordScope(tuple(runs.items()), tuple(sorted(sites.items())), run_id is not None, extent)
+        known_sites = tuple(sorted(sites.items()))
+        return RecordScope(tuple(runs.items()), known_sites, run_id is not None, extent, forgetting)
 
     def _extent(self, run_id: int) -> tuple[int, int] | None:
         runs, records = schema.runs.c, schema.records.c

@@ -70,6 +70,20 @@ class Reviewing:
             settle(connection, repair.id, "applied", version if repair.version_after is None else None)
         return version
 
+    def put_learned_in_force(self, name: str, site: str, text: str) -> int:
+        """Keep what was learned as the next version of a wrapper; returns its number.
+
+        With it ends the waiting of repairs: for examples, which are there now, or for a yes to the old.
+        """
+        columns = schema.repairs.c
+        waiting = update(schema.repairs).where(columns.wrapper == storable(name))
+        with held_back_interrupt(), writing(self.engine) as connection:
+            version = add_version(connection, name, site, text, at=self.clock(), origin="learn", note="")
+            for_examples = waiting.where(columns.state == "annotation")
+            connection.execute(for_examples.values(state="applied", version_after=version))
+            connection.execute(waiting.where(columns.state == "review").values(state="superseded"))
+        return version
+
     def reopen(self, repair_id: int) -> None:
         """Let a repair that was rejected wait again for what it waited for."""
         columns = schema.repairs.c

@@ -6,7 +6,7 @@ from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import func, insert, select, update
 
 from siteloom.store import schema
 from siteloom.store.database import writing
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
     from siteloom.model import Failure
+
+FORGET = "forget"
+"""The verb of the runs that remove pages."""
 
 _FAILURES_WAITING = 500
 
@@ -111,6 +114,23 @@ def runs_in_force(connection: Connection, verb: str, before: int | None = None) 
         if None in sites:
             break
     return found
+
+
+def last_forgetting(connection: Connection) -> int | None:
+    """The id of the last run that removed pages, or began to; None if none ever did."""
+    columns = schema.runs.c
+    newest: int | None = connection.execute(
+        select(func.max(columns.id)).where(columns.verb == FORGET)
+    ).scalar()
+    return newest
+
+
+def forgetting_mark(connection: Connection) -> tuple[int, str] | None:
+    """What is another whenever a run that removes pages has begun or ended: what was read before is outdated."""
+    columns = schema.runs.c
+    query = select(columns.id, columns.status).where(columns.verb == FORGET)
+    newest = connection.execute(query.order_by(columns.id.desc()).limit(1)).first()
+    return None if newest is None else (newest.id, newest.status)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import zstandard
-from sqlalchemy import delete, exists, func, insert, inspect, select, true
+from sqlalchemy import delete, exists, func, insert, inspect, select, text, true
 
 from siteloom.model import IndexDocument, Passage
 from siteloom.store import schema
@@ -97,6 +97,33 @@ class SearchIndex:
         """Take out versions of pages that are not the newest any more; returns how many."""
         return self._remove(_is_outdated())
 
+    def forget(self, condition: ColumnElement[bool]) -> Iterator[int]:
+        """Take out documents for good, some at a time, and say how many each time."""
+        columns = schema.search_documents.c
+        with self.engine.connect() as connection:
+            gone = connection.execute(select(columns.id).where(condition)).scalars().all()
+            has_terms = self._has_terms(connection)
+        if not gone:
+            return
+        if not has_terms:  # what is not of this version cannot be taken out: all are indexed again
+            with writing(self.engine) as connection:
+                connection.execute(text(f"DROP TABLE IF EXISTS {TABLE}"))
+        for ids in batches(gone, _WRITTEN_AT_A_TIME):
+            is_one = columns.id.in_(ids)
+            with held_back_interrupt(), writing(self.engine) as connection:
+                if has_terms:
+                    self._take_out(connection, is_one)
+                else:
+                    connection.execute(delete(schema.search_documents).where(is_one))
+            yield len(ids)
+        with held_back_interrupt(), writing(self.engine) as connection:
+            _set_mark(connection, _ATTRIBUTES, json.dumps(_attributes_left(connection)))
+
+    def wipe(self, connection: Connection) -> None:
+        """Leave no trace of what was taken out."""
+        if inspect(connection).has_table(TABLE):
+            self._terms.wipe(connection)
+
     def unindexed_pages(self) -> list[NewestVersion]:
         """The pages whose newest version is missing, those of a site together, as they stand in the packs."""
         return self._versions(_select_unindexed())
@@ -121,12 +148,12 @@ class SearchIndex:
     def counted_pages(self, site: str) -> int:
         """How many pages the table of a site had counted when last all its pages were indexed by it."""
         with self.engine.connect() as connection:
-            return int(_mark(connection, _COUNTED_PAGES + storable(site)) or 0)
+            return int(_mark(connection, counted_pages_mark(site)) or 0)
 
     def set_counted_pages(self, site: str, count: int) -> None:
         """Remember that all pages of a site were indexed by a table that had counted so many."""
         with held_back_interrupt(), writing(self.engine) as connection:
-            _set_mark(connection, _COUNTED_PAGES + storable(site), str(count))
+            _set_mark(connection, counted_pages_mark(site), str(count))
 
     def add_pages(self, pages: Iterable[tuple[NewestVersion, IndexDocument]]) -> None:
         """Take in pages, batch by batch as they come, each in the place of what there was of its version."""
@@ -311,6 +338,24 @@ def _records_state(connection: Connection) -> str:
     return f"{sorted(extractions_in_force(connection).values())} {newest}"
 
 
+def counted_pages_mark(site: str) -> str:
+    """The name of what is remembered of the counted pages of a site."""
+    return _COUNTED_PAGES + storable(site)
+
+
+def _attributes_left(connection: Connection) -> list[str]:
+    """The names of the attributes of all records that are in the index."""
+    is_record = schema.search_documents.c.kind == "record"
+    return sorted(
+        {
+            passage.attribute
+            for batch in _stored(connection, is_record)
+            for passages in batch.values()
+            for passage in passages
+        }
+    )
+
+
 def _mark(connection: Connection, name: str) -> str | None:
     columns = schema.search_marks.c
     return connection.execute(select(columns.value).where(columns.name == name)).scalar_one_or_none()
@@ -350,10 +395,12 @@ def _passages(content: bytes) -> tuple[Passage, ...]:
     return tuple(Passage(text, field, attribute) for text, field, attribute in plain)
 
 
-def _stored(connection: Connection) -> Iterator[dict[int, tuple[Passage, ...]]]:
-    """All documents by id, some at a time."""
+def _stored(
+    connection: Connection, which: ColumnElement[bool] = true()
+) -> Iterator[dict[int, tuple[Passage, ...]]]:
+    """All documents by id, or some of them, a few at a time."""
     columns = schema.search_documents.c
-    batch = select(columns.id, columns.content).order_by(columns.id).limit(_READ_AT_A_TIME)
+    batch = select(columns.id, columns.content).where(which).order_by(columns.id).limit(_READ_AT_A_TIME)
     following = batch
     while rows := connection.execute(following).all():
         yield {row.id: _passages(row.content) for row in rows}

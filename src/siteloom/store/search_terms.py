@@ -103,6 +103,10 @@ class TermIndex(Protocol):
         """Take out the terms of documents, which must be as they were when they came."""
         ...
 
+    def wipe(self, connection: Connection) -> None:
+        """Leave no trace of terms that were taken out, but for what the database itself has yet to free."""
+        ...
+
     def best(
         self, connection: Connection, condition: Condition, among: ColumnElement[bool], limit: int
     ) -> list[tuple[int, float]]:
@@ -142,6 +146,10 @@ class _Fts5:
     def remove(self, connection: Connection, documents: Mapping[int, Sequence[Passage]]) -> None:
         rows = [{**self._row(*document), TABLE: "delete"} for document in documents.items()]
         connection.execute(insert(self._table), rows)
+
+    def wipe(self, connection: Connection) -> None:
+        # What is taken out is only marked so, until all parts of the index are made one.
+        connection.execute(insert(self._table), {TABLE: "optimize"})
 
     def _row(self, document: int, passages: Sequence[Passage]) -> dict[str, object]:
         found = _terms(passages)
@@ -209,6 +217,9 @@ class _Postgres:
 
     def remove(self, connection: Connection, documents: Mapping[int, Sequence[Passage]]) -> None:
         connection.execute(delete(self._table).where(self._table.c.document_id.in_(documents)))
+
+    def wipe(self, connection: Connection) -> None:
+        """There is nothing left but what VACUUM frees."""
 
     def best(
         self, connection: Connection, condition: Condition, among: ColumnElement[bool], limit: int

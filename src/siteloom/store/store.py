@@ -23,6 +23,7 @@ from siteloom.store.annotations import (
     newest_annotation_id,
     newest_annotations,
     save_annotation,
+    save_annotations,
 )
 from siteloom.store.carried_schemas import carry_schemas
 from siteloom.store.changes import (
@@ -53,7 +54,7 @@ from siteloom.store.growth import GrownSite, accept_grown_site, grown_sites, sav
 from siteloom.store.jobs import Jobs
 from siteloom.store.keys import content_hash
 from siteloom.store.lock import is_locked, verb_lock, write_lock
-from siteloom.store.packs import Document, Pack
+from siteloom.store.packs import Document, Pack, pack_path
 from siteloom.store.page_index import PageIndex
 from siteloom.store.page_urls import PageUrls
 from siteloom.store.reading import (
@@ -85,11 +86,12 @@ from siteloom.store.records import (
 )
 from siteloom.store.reviewing import Reviewing, carry_dismissals
 from siteloom.store.run_history import RunHistory
-from siteloom.store.runs import RunRecorder, recorded_run
+from siteloom.store.runs import RunRecorder, forgetting_mark, recorded_run
 from siteloom.store.search_index import SearchIndex
 from siteloom.store.seeds import add_seeds, seed_sources, stored_seeds, withdraw_seeds
 from siteloom.store.segments import add_segments, counted_segments, uncounted_versions
 from siteloom.store.validators import newest_validators
+from siteloom.store.wiping import is_unfinished, remove_unknown_packs
 from siteloom.store.wrappers import (
     is_in_force,
     newest_wrappers,
@@ -109,7 +111,7 @@ if TYPE_CHECKING:
 
     from siteloom.model import Attribute, Cluster, Page, Seed, Template, Validators
     from siteloom.store.annotations import Annotation
-    from siteloom.store.changes import PastCheck, StoredCheck, StoredRepair, StoredWatch
+    from siteloom.store.changes import NewVersion, PastCheck, StoredCheck, StoredRepair, StoredWatch
     from siteloom.store.cluster_summaries import ClusterSummary
     from siteloom.store.growth import GrownState
     from siteloom.store.records import Extraction, StoredRecord
@@ -185,6 +187,8 @@ class Store:
                 self.engine, self.packs_folder, now=self.clock(), counts=run.counts, jobs=jobs
             ) as writer,
         ):
+            if is_unfinished(self.folder):
+                remove_unknown_packs(self.packs_folder, self.engine)
             yield run, writer
 
     @contextmanager
@@ -399,6 +403,13 @@ class Store:
         """
         save_annotation(self.engine, address, example, author, at or self.clock())
 
+    def save_examples(self, examples: Sequence[tuple[PageAddress, Example]], author: str = "") -> None:
+        """Keep examples as annotations of their pages, all or none.
+
+        What was said last of a page, by the same author and of the same version, is not said twice.
+        """
+        save_annotations(self.engine, examples, author, self.clock())
+
     def examples(self, site: str | None = None) -> list[Example]:
         """The newest annotation of every page, or of one site's; the page annotated first comes first.
 
@@ -514,6 +525,11 @@ class Store:
         """The name of the wrapper that gave the newest record of each URL, of those that have one."""
         return wrappers_of_urls(self.engine, urls)
 
+    def forgetting_mark(self) -> tuple[int, str] | None:
+        """What is another whenever pages were removed, so that no one goes on with what was read before."""
+        with self.engine.connect() as connection:
+            return forgetting_mark(connection)
+
     def last_extract_run(self) -> int | None:
         """The id of the newest run of extract that came to a good end, if there is one."""
         return newest_extraction(self.engine)
@@ -621,11 +637,13 @@ class Store:
         confidence: float,
         text: str | None,
         content: Mapping[str, object],
+        new_version: NewVersion | None = None,
     ) -> int:
         """Keep what became of a wrapper whose site had changed; returns the id of the repair.
 
         Older repairs of the wrapper that still wait for a person are superseded.
-        What outcomes and states there are, StoredRepair says.
+        What outcomes and states there are, StoredRepair says. A version that it puts in force is kept with
+        it, both or neither.
         """
         return save_repair(
             self.engine,
@@ -639,6 +657,7 @@ class Store:
             text=text,
             content=content,
             at=self.clock(),
+            new_version=new_version,
         )
 
     def repairs(self, wrapper: str | None = None) -> list[StoredRepair]:
@@ -781,7 +800,7 @@ class Store:
             .where(columns.block_offset < committed)
         )
         expected = {(row[0], row[1]): (row[2], row[3]) for row in self._rows(query)}
-        with closing(Pack(self.packs_folder / file)) as pack:
+        with closing(Pack(pack_path(self.packs_folder, file))) as pack:
             for offset, documents in pack.blocks(committed):
                 for slot, document in enumerate(documents):
                     found = (document.url, content_hash(document.media_type, document.body))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from siteloom.config import StoreSettings
 
-_MARKER_FILE = "workspace.json"
+MARKER_FILE = "workspace.json"
 
 
 class _Marker(NamedTuple):
@@ -42,7 +42,7 @@ def _now() -> datetime:
 
 def workspace_exists(settings: StoreSettings) -> bool:
     """Whether there is a workspace in the folder that the settings name."""
-    marker = Path(settings.workspace) / _MARKER_FILE
+    marker = Path(settings.workspace) / MARKER_FILE
     try:
         return marker.exists()
     except OSError as error:
@@ -113,7 +113,7 @@ def _make_ready(
 
 
 def _read_marker(folder: Path, database: str) -> _Marker | None:
-    file = folder / _MARKER_FILE
+    file = folder / MARKER_FILE
     try:
         found = json.loads(file.read_bytes())
         marker = _Marker(found["id"], found["database"])
@@ -129,12 +129,12 @@ def _read_marker(folder: Path, database: str) -> _Marker | None:
 
 def _write_marker(folder: Path, database: str) -> _Marker:
     marker = _Marker(str(uuid.uuid4()), database)
-    unfinished = folder / f"{_MARKER_FILE}.unfinished"
+    unfinished = folder / f"{MARKER_FILE}.unfinished"
     with unfinished.open("w", encoding="utf-8") as file:
         file.write(json.dumps(marker._asdict()) + "\n")
         file.flush()
         os.fsync(file.fileno())
-    unfinished.rename(folder / _MARKER_FILE)  # there as a whole or not at all
+    unfinished.rename(folder / MARKER_FILE)  # there as a whole or not at all
     return marker
 
 

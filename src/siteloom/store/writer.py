@@ -23,7 +23,8 @@ from siteloom.store import schema
 from siteloom.store.database import writing
 from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.keys import content_hash, folder_name, url_key
-from siteloom.store.packs import Document, PackAppender, encode_block
+from siteloom.store.packs import Document, PackAppender, encode_block, pack_name, pack_number, pack_path
+from siteloom.store.runs import last_forgetting
 from siteloom.store.text import is_storable
 
 if TYPE_CHECKING:
@@ -317,7 +318,8 @@ class PageWriter:
         offsets: dict[str, int] = {}
         packs = []
         for site, (pack_id, file, committed) in ends.items():
-            offsets[site], end = appender.append(self._packs_folder / file, committed, blocks[site])
+            path = pack_path(self._packs_folder, file)
+            offsets[site], end = appender.append(path, committed, blocks[site])
             packs.append({"pack": pack_id, "end": end})
         appender.sync()
         pack = update(schema.packs).where(schema.packs.c.id == bindparam("pack"))
@@ -395,15 +397,20 @@ def _pack_ends(connection: Connection, site_ids: dict[str, int]) -> dict[str, _P
     """The end of each site's newest pack unless that is full, else of a new one."""
     packs = _packs_by_site(connection, site_ids)
     ends = {site: ends[-1] for site, ends in packs.items() if ends and ends[-1].committed < _BYTES_OF_A_PACK}
-    new = {
-        f"{folder_name(site)}/{len(packs[site]) + 1:06}.pack": site for site in site_ids if site not in ends
-    }
-    if new:
+    full = [site for site in site_ids if site not in ends]
+    if full:
+        forgotten_by = last_forgetting(connection)
+        new = {_next_pack(site, packs[site], forgotten_by): site for site in full}
         columns = schema.packs.c
         rows = [{"site_id": site_ids[site], "file": file, "committed_bytes": 0} for file, site in new.items()]
         added = connection.execute(insert(schema.packs).returning(columns.id, columns.file), rows)
         ends.update((new[file], _PackEnd(pack_id, file, 0)) for pack_id, file in added)
     return ends
+
+
+def _next_pack(site: str, packs: list[_PackEnd], forgotten_by: int | None) -> str:
+    number = max((pack_number(pack.file) for pack in packs), default=0) + 1
+    return f"{folder_name(site)}/{pack_name(number, forgotten_by)}"
 
 
 def _packs_by_site(connection: Connection, site_ids: dict[str, int]) -> dict[str, list[_PackEnd]]:

@@ -1,0 +1,105 @@
+"""No trace of what was removed: not in files that no table speaks of, nor in what a database has yet to free.
+
+A mark on the disk says that something was begun to be removed. It goes last of all, so whoever finds it knows
+that there may be traces.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import inspect, select, text
+
+from siteloom.errors import StoreBusy, StoreError
+from siteloom.store import schema
+from siteloom.store.database import writing
+from siteloom.store.migrate import remove_backups
+from siteloom.store.packs import sync_to_disk
+from siteloom.store.search_index import SearchIndex
+from siteloom.store.search_terms import TABLE
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+_MARK = "forgetting"
+# Readers have done with a page or a table by then; whoever reads a whole site takes longer.
+_SECONDS_OF_PATIENCE = 30
+
+
+def is_unfinished(folder: Path) -> bool:
+    """Whether something was begun to be removed from a workspace, and not all traces of it are gone."""
+    return (folder / _MARK).exists()
+
+
+def begin(folder: Path) -> None:
+    """Write down that something is about to be removed."""
+    try:
+        (folder / _MARK).touch()
+        sync_to_disk(folder)
+    except OSError as error:
+        raise StoreError(f"The workspace {folder} cannot be written: {error.strerror}.") from error
+
+
+def finish(folder: Path, packs_folder: Path, engine: Engine) -> None:
+    """Remove all traces of what is in no table any more. Call it under the locks of writers and of packs."""
+    remove_unknown_packs(packs_folder, engine)
+    remove_backups(engine)
+    with writing(engine) as connection:
+        SearchIndex(engine).wipe(connection)
+    if engine.dialect.name == "sqlite":
+        _wipe_sqlite(Path(str(engine.url.database)))
+    else:
+        _wipe_postgres(engine)
+    (folder / _MARK).unlink(missing_ok=True)
+    sync_to_disk(folder)
+
+
+def remove_unknown_packs(packs_folder: Path, engine: Engine) -> None:
+    """Remove the files among the packs that no table speaks of, which a killed process has left."""
+    with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            # The last commit of a killed process may still be under way there, and speak of such a file.
+            connection.execute(text(f"LOCK TABLE {schema.packs.name} IN EXCLUSIVE MODE"))
+        known = set(connection.execute(select(schema.packs.c.file)).scalars())
+        try:
+            # A link may lead anywhere, in a workspace of someone else to files that are no packs.
+            for site in [found for found in packs_folder.glob("*") if not found.is_symlink()]:
+                for file in site.glob("*"):
+                    if f"{site.name}/{file.name}" not in known:
+                        file.unlink()
+                with suppress(OSError):  # there are packs in it
+                    site.rmdir()
+            if packs_folder.exists():
+                sync_to_disk(packs_folder)
+        except OSError as error:
+            raise StoreError(f"{error.filename} cannot be removed: {error.strerror}.") from error
+
+
+def _wipe_sqlite(file: Path) -> None:
+    """Write all tables anew, so that nothing is left in pages that are free, and empty the journal."""
+    try:
+        with closing(sqlite3.connect(file, timeout=_SECONDS_OF_PATIENCE, isolation_level=None)) as connection:
+            connection.execute("VACUUM")
+            (is_busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise StoreError(f"The database {file} cannot be written anew: {error}.") from error
+        is_busy = True
+    if is_busy:
+        raise StoreBusy(
+            "It is removed, but another process reads this workspace, so traces of it are left in "
+            f"{file}: when that ends, give siteloom forget once more."
+        )
+
+
+def _wipe_postgres(engine: Engine) -> None:
+    """Have the server write our tables, their indexes and what it knows of their values anew."""
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        there = set(inspect(connection).get_table_names())
+        for table in sorted(there & {*schema.metadata.tables, TABLE}):
+            connection.execute(text(f"VACUUM (FULL, ANALYZE) {table}"))
+        # Common values of columns stand in it. Who does not own the database is warned there, and no more.
+        connection.execute(text("VACUUM (FULL) pg_catalog.pg_statistic"))

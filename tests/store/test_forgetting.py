@@ -1,0 +1,424 @@
+"""Forgetting sites and pages: nothing of them is left anywhere, and all else is as it was."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from random import Random
+
+import pytest
+from sqlalchemy import event, func, select, text
+
+from siteloom.cleaning_runs import segment_table
+from siteloom.config import Settings, StoreSettings
+from siteloom.errors import NotStored, PackError, StoreBusy
+from siteloom.pipeline import cluster_store
+from siteloom.searching import Search, search_store, update_index
+from siteloom.server.work.wrapping import extract
+from siteloom.store import (
+    PageAddress,
+    Store,
+    forget,
+    open_store,
+    packs,
+    schema,
+    wiping,
+    would_forget,
+    writer,
+)
+from siteloom.store.forgetting import PAGES as TABLES_OF_PAGES
+from siteloom.store.forgetting import UNTOUCHED
+from siteloom.store.forgotten_rows import STEPS
+from siteloom.store.mentions import FORGOTTEN, Mentions
+from siteloom.store.packs import Pack
+
+from .helpers import all_versions, assert_sound, newest, page, put, random_page
+from .remembered import KEPT, LOST, PAGES, live, own_word, url, where_stands
+
+LOST_WORDS = ("quexolith", "exolith", "quexol", *(own_word(LOST, number) for number in range(PAGES)))
+
+
+def test_every_table_has_its_way_to_forget() -> None:
+    told_of = [table for step in STEPS for table in step.tables] + [*TABLES_OF_PAGES, *UNTOUCHED]
+    assert sorted(table.name for table in told_of) == sorted(schema.metadata.tables)
+
+
+def in_postgres_files(store: Store, *words: str) -> list[str]:
+    """The files of tables and indexes that have any of some words in them."""
+    if store.engine.dialect.name == "sqlite":
+        return []
+    with store.engine.connect() as connection:
+        connection.execute(text("CHECKPOINT"))
+        query = text(
+            "SELECT pg_relation_filepath(oid), relname FROM pg_class WHERE relkind IN ('r', 'i', 't')"
+        )
+        files = [(path, name) for path, name in connection.execute(query) if path]
+        folder = Path(connection.execute(text("SHOW data_directory")).scalar_one())
+    return [
+        name for path, name in files if any(word.encode() in (folder / path).read_bytes() for word in words)
+    ]
+
+
+def left_of(store: Store, site: str) -> dict[str, object]:
+    """All that there is of a site."""
+    wrapper = f"{site}/1"
+    return {
+        "pages": newest(store, site),
+        "versions": [store.versions(url(site, number), site) for number in range(PAGES)],
+        "records": sorted(line for line in store.records() if json.loads(line)["wrapper"] == wrapper),
+        "examples": store.examples(site),
+        "wrapper": store.wrapper(wrapper),
+        "watch": store.watch(wrapper),
+        "repairs": store.repairs(wrapper),
+        "clusters": [one for one in store.clusters()[0] if one.site == site and one.members],
+        "schema": store.cluster_schema(wrapper),
+        "seeds": list(store.seeds([site])),
+        "table": store.counted_segments(site).counts.pages,
+    }
+
+
+def works_on(store: Store, site: str) -> None:
+    """Everything that can be done with a site."""
+    update_index(store)
+    assert store.search_index.is_current()
+    found = search_store(store, Search(site.partition(".")[0]), limit=50).hits
+    assert {one.site for one in found} == {site}
+    cluster_store(store, "vertex")
+    extract(store, Settings(), {"site": None}, lambda *_: None)
+    assert segment_table(store, site).counts().pages > 0
+    update_index(store)
+    assert_sound(store)
+
+
+def test_nothing_is_left_of_a_forgotten_page_and_then_of_its_site(store: Store) -> None:
+    live(store)
+    filled = {table.name for table in schema.metadata.tables.values() if _count(store, table)}
+    assert filled == set(schema.metadata.tables)  # else nothing is proved of those that are empty
+    _forget_page(store)
+    _forget_site(store)
+
+
+def _forget_page(store: Store) -> None:
+    own, others = own_word(LOST, 1), [own_word(LOST, number) for number in range(PAGES) if number != 1]
+    assert len(where_stands(store, own)) > 10
+    kept, pages = left_of(store, KEPT), newest(store, LOST)
+
+    forgotten = forget(store, [url(LOST, 1)])
+
+    assert forgotten.counts["versions"] == 2
+    assert forgotten.to_learn_again == (f"{LOST}/1",)
+    assert where_stands(store, own) == []
+    assert in_postgres_files(store, own) == []
+    assert newest(store, LOST) == {one: html for one, html in pages.items() if own not in one}
+    assert all(where_stands(store, word) for word in others)
+    assert left_of(store, KEPT) == kept
+    assert store.counted_segments(LOST).counted_to == 0
+    works_on(store, LOST)
+    assert where_stands(store, own) == []
+
+
+def _forget_site(store: Store) -> None:
+    assert len(where_stands(store, *LOST_WORDS)) > 100
+    kept = left_of(store, KEPT)
+    would = would_forget(store, [LOST])
+    assert left_of(store, KEPT) == kept
+    reports: list[tuple[int, int | None]] = []
+
+    forgotten = forget(store, [LOST], lambda done, total, _: reports.append((done, total)))
+
+    assert forgotten.counts == {**would.counts, "sites": 1}
+    assert forgotten.counts["pages"] == PAGES - 1
+    assert forgotten.counts["versions"] == 2 * (PAGES - 1)
+    done = forgotten.counts["versions"] + forgotten.counts["search documents"]
+    assert reports[-1] == (done, done)
+    assert where_stands(store, *LOST_WORDS) == []
+    assert in_postgres_files(store, *LOST_WORDS) == []
+    assert left_of(store, KEPT) == kept
+    assert [site.name for site in store.sites()] == [KEPT]
+    works_on(store, KEPT)
+    assert where_stands(store, *LOST_WORDS) == []
+
+
+def _count(store: Store, table: object) -> int:
+    with store.engine.connect() as connection:
+        return int(connection.execute(select(func.count()).select_from(table)).scalar_one())  # type: ignore[arg-type]
+
+
+def test_a_page_can_be_named_without_its_scheme_and_with_others(sqlite_store: Store) -> None:
+    urls = ["https://a.example/1", "http://a.example/2", "http://b.example/3", "http://c.example/4"]
+    put(sqlite_store, *map(page, urls))
+    forget(sqlite_store, ["a.example/1", "http://a.example/2", "c.example"])
+    assert set(newest(sqlite_store)) == {"http://b.example/3"}
+    assert [site.name for site in sqlite_store.sites()] == ["b.example"]
+
+
+def test_a_url_goes_from_every_site_that_has_it(sqlite_store: Store) -> None:
+    put(sqlite_store, page("http://a.example/1"), page("http://a.example/2"))
+    put(sqlite_store, page("http://a.example/1"), site="mine")
+    forget(sqlite_store, ["http://a.example/1"])
+    assert [(site.name, site.pages) for site in sqlite_store.sites()] == [("a.example", 1)]
+
+
+def test_what_is_neither_a_site_nor_a_url_is_refused(store: Store) -> None:
+    put(store, page("http://a.example/1"))
+    for ask in (forget, would_forget):
+        with pytest.raises(NotStored, match=r"^b is no site .* no URL .*: its sites are a\.example\.$"):
+            ask(store, ["a.example", "b"])
+    assert len(newest(store)) == 1
+    assert [run.verb for run in store.runs(5)] == ["ingest"]
+
+
+def test_a_run_does_not_tell_what_it_forgot(store: Store) -> None:
+    put(store, page("http://a.example/1"))
+    forget(store, ["a.example"])
+    run, ingested = store.runs(2)
+    assert (run.verb, run.arguments, run.status) == ("forget", {}, "done")
+    assert run.counts == {"pages": 1, "versions": 1, "sites": 1} | {
+        kind: 0 for kind, count in run.counts.items() if not count
+    }
+    assert ingested.verb == "ingest"
+
+
+def test_some_of_many_packs_keep_what_they_have(sqlite_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "_BYTES_OF_A_PACK", 20_000)
+    monkeypatch.setattr(writer, "_PAGES_OF_A_BLOCK", 5)
+    monkeypatch.setattr(writer, "_PAGES_LOOKED_UP", 5)
+    random = Random(20261116)
+    urls = [f"http://{site}.example/{number}" for site in "ab" for number in range(40)]
+    expected: Counter[tuple[str, bytes]] = Counter()
+    for _ in range(6):
+        fresh = [random_page(random, one, 700) for one in random.sample(urls, 30)]
+        put(sqlite_store, *fresh)
+        expected.update((one.url, one.html) for one in fresh)
+        gone = set(random.sample(sorted({one for one, _ in expected}), 12))
+        forget(sqlite_store, gone)
+        expected = Counter({key: count for key, count in expected.items() if key[0] not in gone})
+        assert all_versions(sqlite_store) == expected
+        assert_sound(sqlite_store)
+        files = {str(file.relative_to(sqlite_store.packs_folder)) for file in _packs(sqlite_store)}
+        with sqlite_store.engine.connect() as connection:
+            assert files == set(connection.execute(select(schema.packs.c.file)).scalars())
+
+
+def _packs(store: Store) -> list[Path]:
+    return sorted(store.packs_folder.glob("*/*"))
+
+
+def test_readers_find_what_they_knew_or_nothing(sqlite_store: Store) -> None:
+    old = [page(f"http://a.example/{number}", f"old {number}") for number in range(3)]
+    put(sqlite_store, *old)
+    places = sqlite_store.newest_places([PageAddress("a.example", one.url) for one in old])
+    with closing(Pack(sqlite_store.packs_folder / places[0].file)) as opened:
+        forget(sqlite_store, ["http://a.example/1"])
+        first = opened.document(places[0].offset, places[0].slot)
+    assert first.body == old[0].html  # as it was when the reader opened the file
+    forget(sqlite_store, ["a.example"])
+    put(sqlite_store, *(page(f"http://a.example/{number}", f"new {number}") for number in range(3)))
+    with pytest.raises(PackError, match="cannot be opened"):
+        list(sqlite_store.pages_in(places))
+
+
+class Killed(BaseException):
+    """Nothing catches it."""
+
+
+def is_killed_after(
+    store: Store, steps: int, do: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+) -> bool:
+    """Do something, and fall down once so many commits, removals and waits for the disk were done."""
+    left = steps
+
+    def step(*_: object, **__: object) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Killed
+
+    def stepping(done: Callable[..., object]) -> Callable[..., object]:
+        def do(*arguments: object, **options: object) -> object:
+            step()
+            return done(*arguments, **options)
+
+        return do
+
+    with monkeypatch.context() as patch:
+        patch.setattr("siteloom.store.packs.sync_to_disk", stepping(packs.sync_to_disk))
+        patch.setattr(Path, "unlink", stepping(Path.unlink))
+        patch.setattr(wiping, "_wipe_sqlite", stepping(wiping._wipe_sqlite))
+        patch.setattr(wiping, "_wipe_postgres", stepping(wiping._wipe_postgres))
+        event.listen(store.engine, "commit", step)
+        try:
+            do()
+        except Killed:
+            return True
+        finally:
+            event.remove(store.engine, "commit", step)
+    return False
+
+
+@pytest.mark.parametrize("name", ["a.example", "http://a.example/7"])
+def test_it_can_end_at_any_moment_and_be_done_again(
+    store: Store, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = [
+        page(f"http://{site}.example/{number}", f"{site}zq{number}vw") for site in "ab" for number in range(9)
+    ]
+    gone = {one.url for one in pages if name in one.url}
+    others = {one.url: one.html for one in pages if one.url not in gone}
+    words = ["azq7vw"] if name.startswith("http") else ["azq", "a.example"]
+    # Each round takes half a second in PostgreSQL.
+    steps, stride = (0, 2) if store.engine.dialect.name == "sqlite" else (1, 5)
+    was_killed = True
+    while was_killed:
+        put(store, *pages)
+        update_index(store)
+        was_killed = is_killed_after(store, steps, lambda: forget(store, [name]), monkeypatch)
+        with closing(open_store(_settings(store))) as opened:
+            assert_sound(opened)
+            found = newest(opened)
+            assert others.items() <= found.items() <= {one.url: one.html for one in pages}.items()
+            if wiping.is_unfinished(opened.folder) or len(found) > len(others):
+                forget(opened, [name])
+            assert newest(opened) == others
+            assert not wiping.is_unfinished(opened.folder)
+            assert where_stands(opened, *words) == []
+            assert_sound(opened)
+            assert search_store(opened, Search("azq7vw")).hits == ()
+            assert len(search_store(opened, Search("bzq7vw")).hits) == 1
+        steps += stride
+    assert steps > 10
+
+
+def _settings(store: Store) -> StoreSettings:
+    is_sqlite = store.engine.dialect.name == "sqlite"
+    return StoreSettings(
+        str(store.folder), "" if is_sqlite else store.engine.url.render_as_string(hide_password=False)
+    )
+
+
+FORGET_AND_DIE = """
+import os, signal, sys
+from siteloom.config import StoreSettings
+from siteloom.store import compacting, forget, open_store
+store = open_store(StoreSettings(sys.argv[1]))
+def die(*_): os.kill(os.getpid(), signal.SIGKILL)
+if sys.argv[2] == "copied":
+    compacting._move = die
+report = (lambda done, total, message: die() if message.startswith(sys.argv[2]) else None)
+forget(store, ["http://a.example/7"], report)
+"""
+
+
+@pytest.mark.parametrize("moment", ["copied", "Removing the pages", "Removing traces"])
+def test_kill_9_leaves_a_workspace_that_is_sound_and_can_finish(sqlite_store: Store, moment: str) -> None:
+    pages = [page(f"http://a.example/{number}", f"zq{number}vw") for number in range(9)]
+    put(sqlite_store, *pages)
+    command = [sys.executable, "-c", FORGET_AND_DIE, str(sqlite_store.folder), moment]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert_sound(sqlite_store)
+    assert wiping.is_unfinished(sqlite_store.folder)
+    put(sqlite_store, page("http://b.example/"))
+    assert len(_packs(sqlite_store)) == 2  # what no table speaks of was removed by who wrote next
+    forget(sqlite_store, ["http://a.example/7"])
+    assert where_stands(sqlite_store, "zq7vw") == []
+    assert len(newest(sqlite_store)) == 9
+    assert_sound(sqlite_store)
+
+
+def test_a_reader_in_the_way_is_told_of_and_the_rest_is_done_later(
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wiping, "_SECONDS_OF_PATIENCE", 0.1)
+    put(sqlite_store, page("http://a.example/1", "zq1vw"), page("http://b.example/1"))
+    with sqlite_store.engine.connect() as reader:
+        reader.execute(select(schema.urls)).all()
+        with pytest.raises(StoreBusy, match=r"^It is removed, but .* once more\.$"):
+            forget(sqlite_store, ["a.example"])
+    assert wiping.is_unfinished(sqlite_store.folder)
+    forget(sqlite_store, ["a.example"])
+    assert where_stands(sqlite_store, "zq1vw", "a.example") == []
+
+
+def test_no_backup_of_an_upgrade_remembers(store: Store) -> None:
+    put(store, page("http://a.example/1"))
+    with store.engine.begin() as connection:
+        if store.engine.dialect.name == "sqlite":
+            (store.folder / "siteloom.db.before-0012").write_bytes(b"http://a.example/1")
+        else:
+            connection.execute(text("CREATE SCHEMA siteloom_before_0012"))
+            connection.execute(text("CREATE TABLE siteloom_before_0012.urls AS TABLE urls"))
+    forget(store, ["a.example"])
+    assert not list(store.folder.glob("siteloom.db.before-*"))
+    with store.engine.connect() as connection:
+        if store.engine.dialect.name != "sqlite":
+            found = text("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'siteloom_before_%'")
+            assert connection.execute(found).scalar_one() == 0
+
+
+def test_a_crawl_under_way_is_not_raced(sqlite_store: Store) -> None:
+    put(sqlite_store, page("http://a.example/1"))
+    with (
+        sqlite_store.collecting("crawl", {}, 1, lambda: None),
+        pytest.raises(StoreBusy, match="Another crawl"),
+    ):
+        forget(sqlite_store, ["a.example"])
+    assert len(newest(sqlite_store)) == 1
+
+
+def test_blocks_that_nothing_goes_from_are_copied_as_they_are(
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_PAGES_OF_A_BLOCK", 2)
+    monkeypatch.setattr(writer, "_PAGES_LOOKED_UP", 2)
+    pages = [page(f"http://a.example/{number}", str(number)) for number in range(20)]
+    put(sqlite_store, *pages)
+    encoded = 0
+
+    def counted(documents: list[object]) -> bytes:
+        nonlocal encoded
+        encoded += len(documents)
+        return encode_block(documents)  # type: ignore[arg-type]
+
+    encode_block = packs.encode_block
+    monkeypatch.setattr(packs, "encode_block", counted)
+    forget(sqlite_store, ["http://a.example/4"])
+    assert encoded == 1
+    assert_sound(sqlite_store)
+
+
+def test_texts_that_name_it_are_found() -> None:
+    it = Mentions(frozenset({"a.example"}), frozenset({"a.example/1"}), frozenset({"file:///x/1.html"}))
+    for named in (
+        "a.example",
+        "a.example/1",
+        "http://www.a.example/x?y",
+        r"^https?://www\.a\.example/[^/]+$",
+        "It was on http://a.example/x.",
+        "see file:///x/1.html, please",
+        "shop.a.example is away",
+    ):
+        assert it.are_in(named), named
+    for other in ("data.example", "a.example.org", "b.example/1", "file:///x/1.html5", "example", ""):
+        assert not it.are_in(other), other
+
+
+def test_rows_go_and_texts_are_marked() -> None:
+    it = Mentions(frozenset({"a"}))
+    told = {
+        "a": {"a": 1, "b": 2},
+        "site": "a",
+        "sites": ["a", "b"],
+        "rows": [{"site": "a", "x": 1}, {"site": "b", "x": {"a": 1}}, ["a", 3], ["b", 3]],
+    }
+    assert it.without(told) == {
+        "a": {"b": 2},
+        "site": FORGOTTEN,
+        "sites": [FORGOTTEN, "b"],
+        "rows": [{"site": "b", "x": {}}, ["b", 3]],
+    }
