@@ -15,7 +15,7 @@ DEV := build/venv-dev
 help:
 	@echo "make demo         show what Siteloom does on built-in web sites"
 	@echo "make test         run every test, installing what they need"
-	@echo "make check        lint, types, import direction"
+	@echo "make check        lint, types, import direction, licences, known vulnerabilities"
 	@echo "make bench        measure speed and memory on real pages"
 	@echo "make eval         measure accuracy on real pages"
 	@echo "make torture      do the worst to it, at length: hostile input, kill -9, full disks, load"
@@ -41,6 +41,7 @@ check: $(DEV)/.installed
 	$(DEV)/bin/ruff format --check .
 	$(DEV)/bin/mypy
 	$(DEV)/bin/lint-imports
+	$(DEV)/bin/python scripts/audit-dependencies
 
 # The wheel as a user gets it: in an empty environment, run from another folder. What it must bring besides
 # code are the migrations of workspaces, the weights of confidence, the templates and files of web pages, and

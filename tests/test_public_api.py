@@ -11,6 +11,7 @@ import pytest
 
 import siteloom
 from siteloom import errors
+from siteloom.cli import VERBS
 
 HEAVY = {
     "alembic",
@@ -116,3 +117,31 @@ def test_no_module_hides_a_public_function() -> None:
         [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+# What stands here is public: docs/reference/compatibility.md says how long a name must have been deprecated
+# before it may be taken out.
+PUBLISHED = (
+    "Attribute Block Bootstrapped Change Cluster Clustering DiscoveredTable Evidence Example ExampleNotFound "
+    "Failure Footprint Page Provenance Record Relearned Resource Seed SegmentTable SiteloomError Template "
+    "Watch Withheld Wrapper bootstrap cluster discover learn monitor read_pages read_records relearn sample "
+    "watch"
+).split()
+PUBLISHED_VERBS = (
+    "demo init ingest crawl status cluster template discover clean sample examples learn extract export "
+    "explain watch monitor relearn history rollback seeds bootstrap entities search serve user backup "
+    "forget doctor config"
+).split()
+
+
+def test_no_public_name_is_taken_out() -> None:
+    assert set(PUBLISHED) <= set(siteloom.__all__)
+
+
+def test_no_verb_is_taken_out() -> None:
+    assert set(PUBLISHED_VERBS) <= set(VERBS)
+
+
+def test_what_is_added_is_public_from_then_on() -> None:
+    assert set(siteloom.__all__) <= set(PUBLISHED), "Add the new names to PUBLISHED."
+    assert set(VERBS) <= set(PUBLISHED_VERBS), "Add the new verbs to PUBLISHED_VERBS."
