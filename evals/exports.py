@@ -126,7 +126,7 @@ def _xpath_json(wrapper: Wrapper, texts: Wrapper) -> Check:
 
 def _xslt(wrapper: Wrapper, texts: Wrapper) -> Check | None:
     try:
-        stylesheet = etree.XSLT(etree.XML(wrapper.to_xslt()))
+        stylesheet = etree.XSLT(etree.XML(wrapper.to_xslt()), access_control=etree.XSLTAccessControl.DENY_ALL)
     except UsageError:
         return None
 

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siteloom.config import ENVIRONMENT_PREFIX, ParseSettings, Settings, load_settings
+from siteloom.config import (
+    ENVIRONMENT_PREFIX,
+    ParseSettings,
+    Settings,
+    StoreSettings,
+    load_settings,
+    trust_settings_file,
+)
 from siteloom.errors import SettingsError, UsageError
 
 NO_FOLDER = Path("/nonexistent")
@@ -220,3 +227,161 @@ def test_a_bad_setting_is_wrong_use() -> None:
 def test_settings_cannot_be_changed() -> None:
     with pytest.raises(FrozenInstanceError):
         ParseSettings().max_bytes = 5  # type: ignore[misc]
+
+
+# Files of others
+
+REACHING = """
+[alarm]
+command = "touch owned"
+webhook = "https://evil.example/hook"
+[store]
+url = "postgresql://evil.example/pages"
+workspace = "../elsewhere"
+[pages]
+warcs = "https://evil.example/"
+[crawl]
+private = true
+"""
+NAMES = [
+    "pages.warcs",
+    "crawl.private",
+    "store.workspace",
+    "store.url",
+    "alarm.webhook",
+    "alarm.command",
+]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> dict[str, str]:
+    """The environment of someone who has trusted nothing yet, with a home of their own."""
+    return {"HOME": str(tmp_path / "home")}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "project").mkdir()
+    return with_file(tmp_path / "project", REACHING)
+
+
+def test_what_reaches_beyond_its_folder_needs_trust(project: Path, home: dict[str, str]) -> None:
+    sentence = problem(project, home)
+    assert sentence.startswith(
+        f"{project / 'siteloom.toml'} sets {' and '.join(NAMES)}, which can run programs"
+    )
+    assert "siteloom config --trust" in sentence
+    assert "SITELOOM_ALARM_COMMAND" in sentence
+    assert "\n" not in sentence
+
+
+def test_what_is_not_trusted_is_shown_and_does_not_count(project: Path, home: dict[str, str]) -> None:
+    settings, resolved = load_settings(project, home, {}, shows_untrusted=True)
+    assert settings == Settings()
+    assert [setting.name for setting in resolved if setting.needs_trust] == NAMES
+    assert "evil.example" in next(one.shown for one in resolved if one.name == "store.url")
+
+
+def test_a_trusted_file_counts(project: Path, home: dict[str, str]) -> None:
+    allowed = trust_settings_file(project, home)
+    assert [setting.name for setting in allowed] == NAMES
+    settings, resolved = load_settings(project, home, {})
+    assert settings.alarm.command == "touch owned"
+    assert settings.store == StoreSettings("../elsewhere", "postgresql://evil.example/pages")
+    assert not any(setting.needs_trust for setting in resolved)
+
+
+@pytest.mark.parametrize("change", ["content", "place", "person"])
+def test_trust_is_in_one_file_with_one_content_by_one_person(
+    project: Path, home: dict[str, str], change: str
+) -> None:
+    trust_settings_file(project, home)
+    if change == "content":
+        with_file(project, REACHING.replace("touch owned", "touch mine"))
+    elif change == "place":
+        project = project.rename(project.parent / "other")
+    else:
+        home = {"HOME": home["HOME"] + "2"}
+    assert "alarm.command" in problem(project, home)
+
+
+def test_a_file_trusted_again_is_trusted_only_as_it_is_now(project: Path, home: dict[str, str]) -> None:
+    trust_settings_file(project, home)
+    with_file(project, "[alarm]\ncommand = 'mine'")
+    trust_settings_file(project, home)
+    assert load_settings(project, home, {})[0].alarm.command == "mine"
+    with_file(project, REACHING)
+    assert "alarm.command" in problem(project, home)
+
+
+def test_what_is_trusted_is_kept_for_nobody_else_to_read(project: Path, home: dict[str, str]) -> None:
+    trust_settings_file(project, home)
+    kept = Path(home["HOME"], ".local/state/siteloom/trusted")
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert [file.name for file in kept.parent.iterdir()] == ["trusted"]
+    elsewhere = {**home, "XDG_STATE_HOME": str(project.parent / "state")}
+    trust_settings_file(project, elsewhere)
+    assert (project.parent / "state/siteloom/trusted").read_text() == kept.read_text()
+
+
+@pytest.mark.parametrize("environment", [{}, {"HOME": "x", "XDG_STATE_HOME": "siteloom-state"}])
+def test_without_a_home_nothing_is_trusted(project: Path, environment: dict[str, str]) -> None:
+    assert "alarm.command" in problem(project, environment)
+    with pytest.raises(SettingsError, match="set HOME or XDG_STATE_HOME"):
+        trust_settings_file(project, environment)
+
+
+def test_the_environment_and_flags_are_ones_own(project: Path, home: dict[str, str]) -> None:
+    own = {f"SITELOOM_{name.upper().replace('.', '_')}": "" for name in NAMES if name != "crawl.private"}
+    own |= {"SITELOOM_CRAWL_PRIVATE": "true", "SITELOOM_ALARM_COMMAND": "logger"}
+    flags = {"store.url": "postgresql://mine.example/pages"}
+    settings, _ = load_settings(project, {**home, **own}, flags)
+    assert settings.crawl.private
+    assert settings.alarm.command == "logger"
+    assert settings.store.url == "postgresql://mine.example/pages"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[store]\nworkspace = 'pages/of/shops'",
+        "[pages]\nwarcs = 'archive'",
+        "[crawl]\nprivate = false\ncontact = 'me@shop.example'",
+        "[alarm]\ncommand = ''\nwebhook = ''",
+        "[store]\nurl = ''",
+    ],
+)
+def test_what_stays_in_its_folder_needs_no_trust(folder: Path, home: dict[str, str], text: str) -> None:
+    load_settings(with_file(folder, text), home, {})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[store]\nworkspace = '/srv/pages'",
+        "[store]\nworkspace = 'a/../../b'",
+        "[pages]\nwarcs = '/etc'",
+        "[pages]\nwarcs = 'file:///etc'",
+        "[pages]\nwarcs = 's3://bucket'",
+    ],
+)
+def test_what_leads_out_of_its_folder_needs_trust(folder: Path, home: dict[str, str], text: str) -> None:
+    assert "siteloom config --trust" in problem(with_file(folder, text), home)
+
+
+@pytest.mark.parametrize("content", [None, ""])
+def test_there_must_be_something_to_trust(folder: Path, home: dict[str, str], content: str | None) -> None:
+    if content is not None:
+        with_file(folder, content)
+    with pytest.raises(SettingsError, match="nothing to trust"):
+        trust_settings_file(folder, home)
+
+
+def test_a_file_without_end_is_one_clear_sentence(folder: Path) -> None:
+    (folder / "siteloom.toml").symlink_to("/dev/zero")
+    assert "more than 1,000,000 bytes" in problem(folder)
+
+
+@pytest.mark.parametrize("digits", [400, 5_000])
+def test_a_number_of_very_many_digits_is_one_clear_sentence(folder: Path, digits: int) -> None:
+    assert problem(with_file(folder, f"[crawl]\ndelay = {'9' * digits}")).endswith(".")

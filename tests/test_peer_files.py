@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -249,6 +251,17 @@ def mark(**annotations: str) -> str:
     return "data-scrapy-annotate='" + json.dumps(told).replace("'", "&#39;") + "'"
 
 
+def test_a_portia_sample_names_no_page_outside_of_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "secret.html").write_text(SHOP, encoding="utf-8")
+    (tmp_path / "project").mkdir()
+    for name in (str(tmp_path / "secret"), "../../secret", "../secret"):
+        sample = {"url": "https://shop.example/p/1", "body": name, "annotated_body": SHOP}
+        file = tmp_path / "project/sample.json"
+        file.write_text(json.dumps({"start_urls": [], "templates": [sample]}), encoding="utf-8")
+        with pytest.raises(SourceError, match="has no page"):
+            read_peer_file(file)
+
+
 def test_the_marks_of_a_portia_sample_are_its_values(tmp_path: Path) -> None:
     marked = (
         SHOP.replace("<h1>", f"<h1 {mark(content='name')}>")
@@ -422,3 +435,36 @@ def test_selectors_without_what_reads_them_name_the_extra(
     monkeypatch.setitem(sys.modules, "cssselect", None)
     with pytest.raises(MissingExtra, match=r"Reading CSS selectors needs the extra 'crawl'"):
         model_of(tmp_path, sitemap(selector("name", "SelectorText", "h1.never-seen-before")))
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"wanted_attr": ["href"]},
+        {"content": [["html", NONE, -5], ["body", BODY, 0]]},
+        {"content": [["html", NONE, 1e999], ["body", BODY, 0]]},
+        {"content": [["html", NONE, 0], ["body", {"class": 7}, 0]]},
+        {"content": [["html", NONE, 0], ["body", [["class", ""]], 0]]},
+    ],
+)
+def test_a_rule_of_autoscraper_that_says_no_way_is_left_out(tmp_path: Path, odd: dict[str, Any]) -> None:
+    sound = rule("name", ["html", NONE, 0], ["body", BODY, 0], ["h1", NONE])
+    model = model_of(tmp_path, {"stack_list": [rule("odd") | odd, sound]})
+    assert [layout.attributes for layout in model.layouts] == [["name"]]
+    assert model.left_out == ("Rule 1, of odd, says no way to its value that can be read.",)
+
+
+@pytest.mark.parametrize("name", ["", "\0", "\ud800", "{", "a b"])
+def test_a_rule_of_autoscraper_may_name_any_html_attribute(tmp_path: Path, name: str) -> None:
+    asked = rule("x", ["html", NONE, 0], ["body", {name: "y"}, 0])
+    told = rule("z", ["html", NONE, 0], ["body", BODY, 0], wanted_attr=name or None)
+    (layout,) = model_of(tmp_path, {"stack_list": [asked, told]}).layouts
+    assert set(layout.on(root_of(SHOP)).values) <= {"z"}
+
+
+def test_selectors_of_very_many_parts_are_read_soon(tmp_path: Path) -> None:
+    start = time.process_time()
+    for css in ("h1" + "," * 100_000, "h1," * 30_000 + "'", "a(,'" * 30_000, "(" * 100_000):
+        with suppress(SourceError):
+            model_of(tmp_path, sitemap(selector("name", "SelectorText", css)))
+    assert time.process_time() - start < 20

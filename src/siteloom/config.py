@@ -7,23 +7,31 @@ A setting `max_bytes` of the stage `parse` is written
     [parse]                       in siteloom.toml
     max_bytes = 20000000
     SITELOOM_PARSE_MAX_BYTES      in the environment
+
+A file may come with a folder from someone else. What it says that runs programs or reaches beyond its folder
+counts only if it was trusted (`siteloom.trust`).
 """
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siteloom.errors import SettingsError
+from siteloom.trust import is_trusted, remember
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 SETTINGS_FILE = "siteloom.toml"
 ENVIRONMENT_PREFIX = "SITELOOM_"
+
+_LARGEST_FILE = 1_000_000  # bytes, for some twenty lines
+
+_LARGEST = sys.float_info.max
 
 _FLAGS = {"true": True, "false": False, "1": True, "0": False}
 """What flags are in the environment."""
@@ -44,9 +52,28 @@ _HOST = re.compile(
 )
 
 
-def _setting(default: Any, help_text: str, at_least: int | None = None, at_most: int | None = None) -> Any:
-    """A field with its default, its one line of documentation and its bounds."""
-    return field(default=default, metadata={"help": help_text, "at_least": at_least, "at_most": at_most})
+def _never(_value: object) -> bool:
+    return False
+
+
+def _leads_out(location: str) -> bool:
+    """Whether a path or an address may be that of something outside of the folder it is seen from."""
+    return "://" in location or location.startswith("/") or ".." in location.split("/")
+
+
+def _setting(
+    default: Any,
+    help_text: str,
+    at_least: int | None = None,
+    at_most: int | None = None,
+    reaches: Callable[[Any], bool] = _never,
+) -> Any:
+    """A field with its default, its one line of documentation and its bounds.
+
+    `reaches` tells of a value whether it runs programs or reaches beyond the folder of a file that says it.
+    """
+    bounds = {"at_least": at_least, "at_most": at_most}
+    return field(default=default, metadata={"help": help_text, **bounds, "reaches": reaches})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +82,9 @@ class PagesSettings:
 
     max_bytes: int = _setting(50_000_000, "largest page that is taken in, in bytes", at_least=1)
     warcs: str = _setting(
-        "", "folder or address that the WARC files of CDX indexes are in, such as s3://commoncrawl"
+        "",
+        "folder or address that the WARC files of CDX indexes are in, such as s3://commoncrawl",
+        reaches=_leads_out,
     )
 
 
@@ -69,24 +98,38 @@ class CrawlSettings:
         200, "most pages fetched from a start page on, if not told otherwise", at_least=1
     )
     contact: str = _setting("", "address or mailbox that web sites are told to complain to")
-    private: bool = _setting(False, "whether addresses within private networks may be fetched too")
+    private: bool = _setting(
+        False, "whether addresses within private networks may be fetched too", reaches=bool
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class ParseSettings:
-    """How much of a page is read; a page past a limit is a failure."""
+    """How much of a page is read, and how much may come of it; a page past a limit is a failure."""
 
     max_bytes: int = _setting(20_000_000, "largest page that is parsed, in bytes", at_least=1)
     max_tags: int = _setting(1_000_000, "most tags in a page that is parsed", at_least=1)
+    max_seconds: float = _setting(
+        30.0,
+        "most seconds of processor time that a page may take; 0 for no limit",
+        at_least=0,
+        at_most=86_400,
+    )
+    max_records: int = _setting(50_000, "most records that a page may give", at_least=1)
+    max_characters: int = _setting(
+        50_000_000, "most characters that the records of a page may have, or what is left of it", at_least=1
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
     """Where pages and all that is known about them are kept."""
 
-    workspace: str = _setting(".siteloom", "folder of the workspace")
+    workspace: str = _setting(".siteloom", "folder of the workspace", reaches=_leads_out)
     url: str = _setting(
-        "", "database instead of the workspace's own SQLite, such as postgresql://user@host/name"
+        "",
+        "database instead of the workspace's own SQLite, such as postgresql://user@host/name",
+        reaches=bool,
     )
 
 
@@ -101,8 +144,8 @@ class RunSettings:
 class AlarmSettings:
     """Who is told when sites change."""
 
-    webhook: str = _setting("", "address that changes are posted to as JSON")
-    command: str = _setting("", "command that gets changes as JSON Lines on its standard input")
+    webhook: str = _setting("", "address that changes are posted to as JSON", reaches=bool)
+    command: str = _setting("", "command that gets changes as JSON Lines on its standard input", reaches=bool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +168,16 @@ class ServeSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RetentionSettings:
+    """How long what came from pages is kept."""
+
+    days: int = _setting(
+        0, "days after which a page that was not seen again is forgotten; 0 keeps all for ever", at_least=0
+    )
+    versions: int = _setting(0, "most versions of a page that are kept; 0 keeps all", at_least=0)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings, by stage."""
 
@@ -136,18 +189,23 @@ class Settings:
     change: ChangeSettings = ChangeSettings()
     alarm: AlarmSettings = AlarmSettings()
     serve: ServeSettings = ServeSettings()
+    retention: RetentionSettings = RetentionSettings()
 
 
 _STAGES: dict[str, Any] = {stage.name: stage.default for stage in fields(Settings)}
 
 
 class ResolvedSetting(NamedTuple):
-    """One setting, its value, and the place the value comes from."""
+    """One setting, its value, and the place the value comes from.
+
+    A value that `needs_trust` was told by a file that nobody trusted; it does not count.
+    """
 
     name: str
     value: float | str
     origin: str
     help: str
+    needs_trust: bool = False
 
     @property
     def shown(self) -> str:
@@ -173,16 +231,22 @@ def host_only(address: str) -> str:
 
 
 def load_settings(
-    folder: Path, environment: Mapping[str, str], flags: Mapping[str, object]
+    folder: Path,
+    environment: Mapping[str, str],
+    flags: Mapping[str, object],
+    *,
+    shows_untrusted: bool = False,
 ) -> tuple[Settings, tuple[ResolvedSetting, ...]]:
     """Settings from a folder's siteloom.toml, the environment and flags (`{"store.url": ...}`).
 
-    All mistakes are reported at once.
+    All mistakes are reported at once. What a file says that nobody trusted, and that reaches further than it
+    may, is an error, too; with `shows_untrusted` it is only listed, and the defaults count.
     """
     problems: list[str] = []
     given: dict[str, tuple[object, str]] = {}  # name -> (value, origin), the nearest place last
     file = folder / SETTINGS_FILE
-    for name, value in _from_file(file, problems).items():
+    content = _content(file)
+    for name, value in _from_file(content, file, problems).items():
         given[name] = (value, str(file))
     for name, value in _from_environment(environment, problems).items():
         given[name] = (value, f"{_variable(name)} in the environment")
@@ -192,25 +256,53 @@ def load_settings(
         elif value is not None:
             given[name] = (value, "command line")
 
+    is_own = is_trusted(file, content, environment)
     resolved = []
     stages: dict[str, Any] = {}
     for stage, defaults in _STAGES.items():
         values: dict[str, float | str] = {}
         for setting in fields(defaults):
             name = f"{stage}.{setting.name}"
-            value, origin = given.get(name, (setting.default, "default"))
+            default: Any = setting.default
+            value, origin = given.get(name, (default, "default"))
             checked = _checked(
                 value, setting.default, setting.metadata["at_least"], setting.metadata["at_most"]
             )
             if isinstance(checked, _Problem):
                 problems.append(f"{name} {checked.text}, but is {value!r} ({origin})")
                 continue
-            values[setting.name] = checked
-            resolved.append(ResolvedSetting(name, checked, origin, setting.metadata["help"]))
+            needs_trust = origin == str(file) and not is_own and setting.metadata["reaches"](checked)
+            values[setting.name] = default if needs_trust else checked
+            resolved.append(ResolvedSetting(name, checked, origin, setting.metadata["help"], needs_trust))
         stages[stage] = type(defaults)(**values)
     if problems:
         raise SettingsError("Settings need mending: " + "; ".join(problems) + ".")
+    untrusted = [setting.name for setting in resolved if setting.needs_trust]
+    if untrusted and not shows_untrusted:
+        raise SettingsError(_not_trusted(file, untrusted))
     return Settings(**stages), tuple(resolved)
+
+
+def trust_settings_file(folder: Path, environment: Mapping[str, str]) -> tuple[ResolvedSetting, ...]:
+    """Trust a folder's siteloom.toml as it is now; returns what of it counts only because of that."""
+    file = folder / SETTINGS_FILE
+    content = _content(file)
+    if not content:
+        raise SettingsError(f"There is nothing to trust: {file} is missing or empty.")
+    _, told = load_settings(folder, {}, {}, shows_untrusted=True)
+    if _content(file) != content:
+        raise SettingsError(f"{file} has changed meanwhile: look at it, and try again.")
+    remember(file, content, environment)
+    return tuple(setting for setting in told if setting.needs_trust)
+
+
+def _not_trusted(file: Path, names: list[str]) -> str:
+    them = "them" if len(names) > 1 else "it"
+    return (
+        f"{file} sets {' and '.join(names)}, which can run programs or reach beyond this folder: if the file "
+        f"is yours, let siteloom config --trust remember that; if not, remove {them} there or set "
+        f"{' and '.join(map(_variable, names))} in the environment."
+    )
 
 
 def _names() -> dict[str, type]:
@@ -226,14 +318,28 @@ def _variable(name: str) -> str:
     return ENVIRONMENT_PREFIX + name.replace(".", "_").upper()
 
 
-def _from_file(file: Path, problems: list[str]) -> dict[str, object]:
-    if not file.exists():
+def _content(file: Path) -> bytes:
+    """All of a settings file; nothing if there is none."""
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(_LARGEST_FILE + 1)
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be read: {error}.") from error
+    if len(content) > _LARGEST_FILE:
+        raise SettingsError(f"{file} cannot be read: it has more than {_LARGEST_FILE:,} bytes.")
+    return content
+
+
+def _from_file(content: bytes, file: Path, problems: list[str]) -> dict[str, object]:
+    if not content:
         return {}
     import tomllib  # noqa: PLC0415 - most runs have no file, and start-up is dear
 
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, RecursionError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        document = tomllib.loads(content.decode("utf-8"))
+    except (RecursionError, ValueError) as error:  # also for numbers of thousands of digits
         raise SettingsError(f"{file} cannot be read: {error}.") from error
     found: dict[str, object] = {}
     for stage, values in document.items():
@@ -297,7 +403,7 @@ def _checked(
     if isinstance(default, bool):
         return value if isinstance(value, bool) else _Problem("must be true or false")
     if isinstance(default, float):
-        if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) <= _LARGEST:
             return _Problem("must be a number")
         value = float(value)
     elif not isinstance(value, int) or isinstance(value, bool):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
+import hashlib
 import json
+import os
 import pickle
 import tempfile
 from collections.abc import Sequence
@@ -18,7 +21,7 @@ from hypothesis import strategies as st
 
 from siteloom.config import PagesSettings
 from siteloom.errors import SourceError
-from siteloom.model import Failure, Skipped
+from siteloom.model import Failure, Page, Skipped
 from siteloom.pages import SourceItem, open_source, open_sources
 from siteloom.pages.cdx import Cdx
 
@@ -226,27 +229,32 @@ def test_an_index_elsewhere_names_files_there(elsewhere: str) -> None:
 
 def test_an_index_here_names_files_elsewhere(elsewhere: str, tmp_path: Path) -> None:
     for name, settings in (
-        (f"{elsewhere}/crawl-data/a.warc.gz", PagesSettings()),
+        (f"{elsewhere}/crawl-data/a.warc.gz", PagesSettings(warcs=elsewhere)),
         ("crawl-data/a.warc.gz", PagesSettings(warcs=elsewhere)),
     ):
-        index = tmp_path / "here/i.cdxj"
-        index.parent.mkdir(exist_ok=True)
+        index = tmp_path / "far/from/here/i.cdxj"
+        index.parent.mkdir(exist_ok=True, parents=True)
         index.write_text(lines_of([5], name), encoding="utf-8")
         assert urls(list(open_source(index, settings).read())) == ["http://a.example/5"]
 
 
 def test_a_server_that_gives_whole_files_gives_no_wrong_page(crawl: Path) -> None:
     pytest.importorskip("aiohttp")
+    index = crawl / "far/from/it/i.cdxj"
+    index.parent.mkdir(parents=True)
     with file_server(crawl) as web:
-        (failure,) = read_content("i.cdxj", lines_of([3], f"{web}/a.warc.gz").encode())
+        index.write_text(lines_of([3], f"{web}/a.warc.gz"), encoding="utf-8")
+        (failure,) = open_source(index, PagesSettings(warcs=web)).read()
     assert isinstance(failure, Failure)
     assert failure.reason == "unreadable file"
     assert failure.detail.endswith("/a.warc.gz: its server gives whole files only")
 
 
 def test_of_files_elsewhere_the_length_must_be_known(elsewhere: str, tmp_path: Path) -> None:
-    content = cdx_9("http://a.example/1", (0, 0), f"{elsewhere}/crawl-data/a.warc.gz")
-    (failure,) = read_content("i.cdx", content.encode())
+    index = tmp_path / "far/from/it/i.cdx"
+    index.parent.mkdir(parents=True)
+    index.write_text(cdx_9("http://a.example/1", (0, 0), "crawl-data/a.warc.gz"), encoding="utf-8")
+    (failure,) = open_source(index, PagesSettings(warcs=elsewhere)).read()
     assert isinstance(failure, Failure)
     assert failure.reason == "no length"
 
@@ -260,14 +268,134 @@ def test_a_missing_index_is_one_sentence(tmp_path: Path) -> None:
 
 def test_what_is_insisted_on_is_an_error_if_it_cannot_be_had(crawl: Path) -> None:
     index = crawl / "i.cdxj"
-    index.write_text(lines_of([0], "http://127.0.0.1:9/a.warc.gz"), encoding="utf-8")
+    index.write_text(lines_of([0]), encoding="utf-8")
     pytest.importorskip("aiohttp")
     (crawl / "a.warc.gz").unlink()
-    assert reasons(read(index)) == ["connection failed"]
-    (shard,) = open_source(index).shards()
+    source = open_source(index, PagesSettings(warcs="http://127.0.0.1:9"))
+    assert reasons(list(source.read())) == ["connection failed"]
+    (shard,) = source.shards()
     assert not isinstance(shard, Cdx)
     with pytest.raises(SourceError, match=r"cannot be reached: .* The same command goes on where it was"):
         list(replace(shard, insistent=True).read())  # type: ignore[type-var]  # a part, as was made sure
+
+
+# ---- indexes of others
+
+
+def test_an_index_leads_nowhere_but_near_itself(tmp_path: Path, elsewhere: str) -> None:
+    (tmp_path / "private").mkdir()
+    private = tmp_path / "private/secret.warc.gz"
+    private.write_bytes(gzip_members(RECORDS).content)
+    index = tmp_path / "downloads/of/mine/i.cdxj"
+    index.parent.mkdir(parents=True)
+    for name in (
+        str(private),
+        f"file://{private}",
+        "../../../private/secret.warc.gz",
+        f"{index.parent}/../../../private/secret.warc.gz",
+        f"{elsewhere}/crawl-data/a.warc.gz",
+        "http://169.254.169.254/a.warc.gz",
+        "zip://a::https://127.0.0.1/a.warc.gz",
+    ):
+        index.write_text(lines_of([2], name), encoding="utf-8")
+        assert reasons(read(index)) == ["missing file"], name
+    index.write_text(lines_of([2], str(private)), encoding="utf-8")
+    told = open_source(index, PagesSettings(warcs=str(private.parent)))
+    assert urls(list(told.read())) == ["http://a.example/2"]
+
+
+def test_an_index_elsewhere_leads_to_no_file_of_this_machine(crawl: Path, memory: Any) -> None:
+    names = [f"{crawl}/a.warc.gz", f"file://{crawl}/a.warc.gz", f"x::file://{crawl}/a.warc.gz"]
+    for name in names:
+        memory.pipe_file("/base/i.cdxj", lines_of([1], name).encode())
+        (source,) = open_sources(["memory://base/i.cdxj"])
+        assert reasons(list(source.read())) == ["missing file"], name
+
+
+def test_whole_names_within_the_folder_of_an_index_are_followed(
+    crawl: Path, elsewhere: str, memory: Any
+) -> None:
+    index = crawl / "i.cdxj"
+    index.write_text(lines_of([2], str(crawl / "a.warc.gz")), encoding="utf-8")
+    assert urls(read(index)) == ["http://a.example/2"]
+    memory.pipe_file("/base/index/i.cdxj", lines_of([3], f"{elsewhere}/crawl-data/a.warc.gz").encode())
+    (source,) = open_sources([f"{elsewhere}/index/i.cdxj"])
+    assert urls(list(source.read())) == ["http://a.example/3"]
+
+
+def test_a_pipe_is_no_archive(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.warc.gz")  # to open it would be to wait for ever
+    (failure,) = read_content_beside(tmp_path, lines_of([1]))
+    assert failure.detail.endswith("it is no regular file")
+
+
+def read_content_beside(folder: Path, lines: str) -> list[Failure]:
+    (folder / "i.cdxj").write_text(lines, encoding="utf-8")
+    return failures(read(folder / "i.cdxj"))
+
+
+def digested(url: str, html: bytes, digest: str, *headers: str) -> bytes:
+    whole = page_record(url, html, *headers)
+    return whole.replace(b"WARC-Date", b"WARC-Payload-Digest: %s\r\nWARC-Date" % digest.encode(), 1)
+
+
+HTML = b"<p>twelve</p>"
+CHUNKED = b"d\r\n<p>twelve</p>\r\n0\r\n\r\n"
+
+
+@pytest.mark.parametrize("pack", [plain, gzip_members])
+@pytest.mark.parametrize(
+    ("stored", "of", "headers"),
+    [
+        (HTML, HTML, ()),
+        (CHUNKED, CHUNKED, ("Transfer-Encoding: chunked",)),
+        (CHUNKED, HTML, ("Transfer-Encoding: chunked",)),
+        (gzip.compress(HTML, mtime=0), HTML, ("Content-Encoding: gzip",)),
+    ],
+    ids=["plain", "with chunks", "without chunks", "decoded"],
+)
+@pytest.mark.parametrize("algorithm", ["sha1", "sha-256", "md5"])
+def test_a_page_is_the_one_that_its_digest_is_of(
+    tmp_path: Path, pack: Pack, stored: bytes, of: bytes, headers: tuple[str, ...], algorithm: str
+) -> None:
+    name = algorithm.replace("-", "")
+    found = hashlib.new(name, of)
+    for digest in (base64.b32encode(found.digest()).decode(), found.hexdigest(), found.hexdigest().upper()):
+        (page,) = read_digested(tmp_path, pack, stored, f"{algorithm}:{digest}", headers)
+        assert isinstance(page, Page)
+        assert page.html == HTML
+    other = hashlib.new(name, of + b" ").hexdigest()
+    (failure,) = read_digested(tmp_path, pack, stored, f"{algorithm}:{other}", headers)
+    assert isinstance(failure, Failure)
+    assert (failure.reason, "WARC-Payload-Digest" in failure.detail) == ("damaged record", True)
+
+
+def read_digested(
+    folder: Path, pack: Pack, stored: bytes, digest: str, headers: tuple[str, ...]
+) -> list[SourceItem]:
+    kept = digested("http://a.example/", stored, digest, *headers)
+    (folder / "a.warc.gz").write_bytes(pack([kept]).content)
+    (folder / "i.cdxj").write_text(cdxj("http://a.example/", places([kept], pack)[0]), encoding="utf-8")
+    return read(folder / "i.cdxj")
+
+
+@pytest.mark.parametrize(
+    "digest", ["", "sha1", "sha1:", "sha1:!", "sha1:" + "A" * 31, "crc:00", "sha1:\u00e9"]
+)
+def test_a_digest_that_says_nothing_does_no_harm(tmp_path: Path, digest: str) -> None:
+    kept = digested("http://a.example/", HTML, digest)
+    (tmp_path / "a.warc").write_bytes(kept)
+    (page,) = read(tmp_path / "a.warc")
+    assert isinstance(page, Page)
+
+
+def test_that_a_compressed_record_is_damaged_is_known_at_its_end(tmp_path: Path) -> None:
+    """What is read of a page of some size ends before the checksum of its member."""
+    member = bytearray(gzip_members([page_record("http://a.example/", os.urandom(200_000))]).content)
+    member[-6] ^= 1
+    (tmp_path / "a.warc.gz").write_bytes(member)
+    (failure,) = read_content_beside(tmp_path, cdxj("http://a.example/", (0, len(member))))
+    assert failure.reason == "damaged record"
 
 
 # ---- bad lines

@@ -20,6 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.http import HtmlResponse
+from torture.warm import run_warm
 
 from siteloom.config import CrawlSettings, PagesSettings
 from siteloom.errors import MissingExtra, UsageError
@@ -30,7 +31,6 @@ from siteloom.pages.crawl.links import links_of
 from siteloom.pages.crawl.progress import Done, Found, Links
 from siteloom.pages.crawl.requisites import stylesheets_of
 
-from ..warm import run_warm
 from .web_site import A_LIST, CROOKED, GUIDE, LARGE, WebSite, served_site
 
 ROOT = Path(__file__).parents[2]

@@ -36,6 +36,9 @@ ONE = Listed(pages=("http://x.example/1?a=b&c",))
         (b"<", Listed()),
         (b"\x1f\x8b\x08broken", Listed()),
         (b"<urlset><url></url><url><loc/></url></urlset>", Listed()),
+        # Names that no XML has: lxml gives them, but does not take them.
+        (b"<sit:xm:lns><url><loc>http://x.example/</loc></url>", Listed()),
+        (b"<urlset><a:b:c/><url><loc>http://x.example/</loc></url>", Listed(("http://x.example/",))),
         (
             b'<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><urlset><url><loc>&a;</loc></url></urlset>',
             Listed(),

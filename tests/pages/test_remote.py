@@ -486,6 +486,11 @@ def test_a_list_elsewhere_is_relative_to_a_folder_above_it(elsewhere: Callable[[
         (b"\xff\xfe", "The list LIST is no text in UTF-8: invalid start byte."),
         (b"none.warc", "names none.warc, which is in no folder above it: write such lines with their whole"),
         (b"memory://none.warc", "There is no file memory://none.warc: check the address."),
+        (
+            b"a.warc\nfile:///etc/secret.warc",
+            "names file:///etc/secret.warc, but a list from elsewhere may not",
+        ),
+        (b"zip://a.warc::file:///etc/secret.zip", "may not lead to files of this machine: copy it, and name"),
     ],
 )
 def test_a_bad_list_is_one_clear_sentence(

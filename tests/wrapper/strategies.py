@@ -55,7 +55,14 @@ def features(draw: st.DrawFn, kinds: tuple[Kind, ...] = get_args(Kind)) -> Featu
 
 
 def several_features(kinds: tuple[Kind, ...]) -> st.SearchStrategy[tuple[Feature, ...]]:
-    return st.lists(features(kinds), max_size=4).map(tuple)
+    return st.lists(features(kinds), max_size=4).map(_with_tags)
+
+
+def _with_tags(drawn: list[Feature]) -> tuple[Feature, ...]:
+    """Features with the tag of each element whose position is one of them."""
+    tagged = {feature.distance for feature in drawn if feature.kind == "tag"}
+    counted = {feature.distance for feature in drawn if feature.kind in ("position", "last-position")}
+    return (*drawn, *(Feature("tag", distance, "p") for distance in sorted(counted - tagged)))
 
 
 anchored = st.builds(Part, left=texts, right=texts, separator=texts)

@@ -468,6 +468,19 @@ IN_FEATURE = f"{IN_RULE}, feature 1"
             "the footprint, mask 2 is '******0101010101', not a signature in which at most two bytes",
         ),
         (
+            lambda w: w["record_rule"].update(features=[{"kind": "position", "distance": 0, "value": "1"}]),
+            "the record rule asks for 'position' without the 'tag' of the same element",
+        ),
+        (
+            lambda w: w["attributes"]["phone"]["rules"][0].update(
+                features=[
+                    {"kind": "tag", "distance": 1, "value": "p"},
+                    {"kind": "last-position", "distance": 0, "value": "1"},
+                ]
+            ),
+            f"{IN_RULE} asks for 'last-position' without the 'tag' of the same element",
+        ),
+        (
             lambda w: w["footprint"]["masks"][0].update(mask="0102030405060*08"),
             "the footprint, mask 1 is '0102030405060*08', not a signature",
         ),
@@ -484,7 +497,7 @@ IN_FEATURE = f"{IN_RULE}, feature 1"
             "the footprint, accepted signature 1 is '0102030405060708\\n', not eight bytes",
         ),
     ],
-    ids=range(58),
+    ids=range(60),
 )
 def test_what_is_wrong_is_said_with_its_place(
     change: Callable[[dict[str, Any]], object], message: str

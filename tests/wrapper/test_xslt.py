@@ -75,7 +75,11 @@ def native(wrapper: Wrapper, root: Element) -> Values:
 
 
 def by_lxml(wrapper: Wrapper, root: Element) -> Values:
-    return values(etree.XSLT(etree.XML(to_xslt(wrapper)))(root).getroot())
+    return values(
+        etree.XSLT(etree.XML(to_xslt(wrapper)), access_control=etree.XSLTAccessControl.DENY_ALL)(
+            root
+        ).getroot()
+    )
 
 
 def by_xsltproc(wrapper: Wrapper, root: Element, folder: Path) -> Values:

@@ -46,6 +46,8 @@ VERBS = {
     "search": "Search pages and records for words; the best hits come first.",
     "serve": "Show the workspace in a browser: sites, templates, pages to annotate, jobs and records.",
     "user": "Show and change who may sign in to the server, and what they may do.",
+    "backup": "Copy the whole workspace to a folder, while others go on working with it.",
+    "forget": "Remove sites or pages from the workspace, with all that came from them.",
     "doctor": "Check the installation and, if there is a workspace, every page in it.",
     "config": "Show each setting, its value, and where the value comes from.",
 }

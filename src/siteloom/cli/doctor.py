@@ -41,7 +41,7 @@ def run(shell: Shell, output: OutputOption = None) -> None:
     """Check the installation and, if there is a workspace, every page in it."""
     from siteloom.store import workspace_exists
 
-    findings = [*_installation()]
+    findings = [*_installation(), *_settings(shell)]
     if workspace_exists(shell.settings.store):
         findings += _workspace(shell)
     else:
@@ -65,6 +65,14 @@ def _installation() -> Iterator[_Finding]:
     yield _Finding("parser", reads_on, PARSER if reads_on else f"{PARSER} drops what follows </html>")
     for extra, module in _EXTRAS.items():
         yield _Finding(f"extra {extra}", True, _state_of_extra(extra, module))
+
+
+def _settings(shell: Shell) -> Iterator[_Finding]:
+    untrusted = [setting.name for setting in shell.resolved if setting.needs_trust]
+    if untrusted:
+        names = " and ".join(untrusted)
+        said = f"{names} in siteloom.toml will not count until you trust it: siteloom config --trust"
+        yield _Finding("settings", False, said)
 
 
 def _state_of_extra(extra: str, module: str) -> str:

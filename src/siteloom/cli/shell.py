@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130  # as shells count it: 128 and the number of the signal
 
+_SHOW_UNTRUSTED = ("config", "doctor")  # verbs that tell what is wrong, and must not stop at it
+
 _PLAIN_RATE = 9.95  # what is less has a digit behind the point, as it would be rounded by a tenth and more
 
 # Errors are told by _fail; without this, Python would print those that come before logging is set up.
@@ -62,6 +64,7 @@ def verb(function: Callable[..., None]) -> Callable[..., None]:
                 Path.cwd(),
                 os.environ,
                 {"store.workspace": options.workspace, "store.url": options.store, "run.jobs": options.jobs},
+                shows_untrusted=context.info_name in _SHOW_UNTRUSTED,
             )
             function(Shell(settings, resolved, options.quiet), **arguments)
 

@@ -234,11 +234,13 @@ def _item(content: IO[bytes] | Failure, place: _Place, reader: Warc) -> Page | R
     where = f"at byte {place.offset:,} of {shown(place.file)}"
     start = content.tell()
     try:
-        records = ArchiveIterator(content, parse_http=True, auto_decode="none")
-        record = next(iter(records), None)
+        records = iter(ArchiveIterator(content, parse_http=True, auto_decode="none"))
+        record = next(records, None)
         if record is None or record.stream_pos != start:
             return Failure(place.url, _DAMAGED, f"there is no WARC record {where}")
-        found = reader.item_of(record, place.url)
+        found = reader.item_of(record, place.url, checks_digest=True)
+        if place.length is not None:
+            next(records, None)  # only at its end does a record that is compressed tell that it is damaged
     except OSError as error:
         return Failure(place.url, _DAMAGED, f"{error} {where}")
     return found if found is not None else Skipped(place.url, "record without a response")
@@ -330,6 +332,10 @@ def _opened_here(location: str) -> IO[bytes] | Failure | None:
     if path is None:
         return None
     try:
+        if not Path(path).is_file() and Path(path).exists():
+            return Failure(
+                location, _UNREADABLE, "it is no regular file"
+            )  # a pipe, such as one without an end
         return Path(path).open("rb")
     except FileNotFoundError:
         return Failure(location, MISSING)
@@ -339,21 +345,35 @@ def _opened_here(location: str) -> IO[bytes] | Failure | None:
 
 
 class _Way(NamedTuple):
-    """A folder in which WARC files may be; `is_bare` if they are there without the folders of their names."""
+    """A folder in which WARC files may be; `is_bare` if they are there without the folders of their names.
+
+    An index may come from anyone, so it leads nowhere else: a whole address or path counts only where it is
+    one of something in a folder that `takes_whole` ones.
+    """
 
     folder: str
-    is_bare: bool
+    is_bare: bool = False
+    takes_whole: bool = False
 
     def location_of(self, file: str) -> str | None:
         """Where a file would be; None if its name has nothing to look for this way."""
-        is_whole = has_scheme(file) or file.startswith("/")
         if self.is_bare:
             name = file.rpartition("/")[2]
-            return f"{self.folder}/{name}" if name and name not in (".", "..") else None
-        if not self.folder:
-            return file if is_whole else None
+            return self._joined(name) if name and name not in (".", "..") else None
         # A name that leads out of the folder is not for this folder.
-        return None if is_whole or ".." in file.split("/") else f"{self.folder}/{file}"
+        if ".." in file.split("/"):
+            return None
+        if has_scheme(file) or file.startswith("/"):
+            is_within = file.startswith(f"{self.folder}/")
+            return (
+                self._joined(file.removeprefix(f"{self.folder}/")) if self.takes_whole and is_within else None
+            )
+        return self._joined(file)
+
+    def _joined(self, name: str) -> str | None:
+        """A name in the folder; elsewhere, a chain of addresses (zip://a::https://b) is none."""
+        is_chain = has_scheme(self.folder) and "::" in name
+        return None if is_chain else f"{self.folder}/{name}"
 
 
 def _ways(index: str, warcs: str) -> list[_Way]:
@@ -362,8 +382,13 @@ def _ways(index: str, warcs: str) -> list[_Way]:
     folders = folders_above(index) if path is None else [str(one) for one in Path(path).absolute().parents]
     near = [place for one in folders[:2] for place in (one, *(f"{one}/{name}" for name in _FOLDERS_OF_WARCS))]
     given = [warcs.rstrip("/")] if warcs else []
-    with_folders = [_Way(folder, False) for folder in dict.fromkeys([*given, "", *near, *folders[2:]])]
-    return with_folders + [_Way(folder, True) for folder in [*given, *near]]
+    # All folders above an index elsewhere are of one host or bucket; here, the last is that of all files.
+    own = [*given, *(folders if path is None else folders[:2])]
+    with_folders = dict.fromkeys([*given, *near, *folders[2:]])
+    return [
+        *(_Way(folder, takes_whole=folder in own) for folder in with_folders),
+        *(_Way(folder, is_bare=True) for folder in [*given, *near]),
+    ]
 
 
 def _nowhere(index: str, warcs: str) -> str:

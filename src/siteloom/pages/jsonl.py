@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +24,14 @@ _BYTES_PER_CHARACTER = 6
 
 # Some hundred pages: seconds of work for a worker, and enough shards to keep many busy.
 _SHARD_BYTES = 4_000_000
+
+
+_SKIPPED_AT_A_TIME = 1 << 20
+
+# What a line holds besides texts: some names and numbers. Three bytes of JSON, a list of nothing, take over
+# seventy bytes of memory, so the line of the largest page could take gigabytes.
+_MOST_OUTSIDE_TEXTS = 1_000_000
+_TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 
 
 class _Part(NamedTuple):
@@ -57,7 +66,7 @@ class JsonLines:
                     place = f"{self.path}:{number}"
                     if len(line) == self._max_line and not line.endswith(b"\n"):
                         while line and not line.endswith(b"\n"):
-                            line = file.readline(self._max_line)
+                            line = file.readline(_SKIPPED_AT_A_TIME)
                             position += len(line)
                         yield Failure(place, "page too large", f"the line has over {self._max_line:,} bytes")
                     elif not line.isspace():
@@ -88,6 +97,8 @@ class JsonLines:
         return _BYTES_PER_CHARACTER * self.settings.max_bytes
 
     def _page(self, line: bytes, place: str) -> Page | Failure:
+        if len(line) > _MOST_OUTSIDE_TEXTS and _is_all_structure(line):
+            return Failure(place, "not a page", f"over {_MOST_OUTSIDE_TEXTS:,} bytes of it are in no text")
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -97,6 +108,17 @@ class JsonLines:
         return page_from_fields(
             row.get("url"), row.get("html"), row.get("fetched_at"), place, self.settings.max_bytes
         )
+
+
+def _is_all_structure(line: bytes) -> bool:
+    """Whether more of a line than a page needs stands outside of texts."""
+    outside = end = 0
+    for text in _TEXT.finditer(line):
+        outside += text.start() - end
+        end = text.end()
+        if outside > _MOST_OUTSIDE_TEXTS:
+            return True
+    return outside + len(line) - end > _MOST_OUTSIDE_TEXTS
 
 
 def _shard_starts(path: Path) -> Iterator[tuple[int, int]]:

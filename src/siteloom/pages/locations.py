@@ -143,6 +143,12 @@ def _in_remote_folder(file: str, lines: list[str]) -> list[str]:
     It is the nearest folder above the list in which the first of them is: the lists of Common Crawl
     are far below the folder that theirs are relative to.
     """
+    own = [line for line in lines if "::" in line or (has_scheme(line) and local_path(line) is not None)]
+    if own:
+        raise SourceError(
+            f"The list {shown(file)} names {shown(own[0])}, but a list from elsewhere may not lead to "
+            "files of this machine: copy it, and name the copy."
+        )
     lines = [line if has_scheme(line) else line.lstrip("/") for line in lines]
     plain = [line for line in lines if not (has_scheme(line) or "*" in line or line.endswith("/"))]
     folders = folders_above(file)

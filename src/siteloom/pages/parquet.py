@@ -63,8 +63,14 @@ class Parquet:
         """The pages in the order of the rows."""
         pyarrow = load_pyarrow()
         try:
-            # Not buffered ahead: Arrow would hold a whole row group, which may be the whole file.
-            with pyarrow.parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=_BUFFER_BYTES) as file:
+            # Not buffered ahead: Arrow would hold a whole row group, which may be the whole file. And a value
+            # that is kept once for many rows stays so: else kilobytes could become any number of gigabytes.
+            with pyarrow.parquet.ParquetFile(
+                self.path,
+                pre_buffer=False,
+                buffer_size=_BUFFER_BYTES,
+                read_dictionary=_text_columns(self.path, pyarrow),
+            ) as file:
                 for part in [self.part] if self.part else _parts(file.metadata):
                     yield from self._read_part(file, part, pyarrow)
         except (PermissionError, IsADirectoryError) as error:
@@ -90,7 +96,12 @@ class Parquet:
         row = part.rows_before
         try:
             columns = [name for name in ("url", "html", "fetched_at") if name in file.schema_arrow.names]
-            rows_at_a_time = _batch_rows([file.metadata.row_group(group) for group in part.groups])
+            groups = [file.metadata.row_group(group) for group in part.groups]
+            if (mean := _row_bytes(groups)) > self.settings.max_bytes:  # Arrow would hold some at once
+                told = f"rows of {int(mean):,} bytes; at most {self.settings.max_bytes:,} are taken"
+                yield Failure(f"{self.path}, row {row + 1}", "page too large", told)
+                return
+            rows_at_a_time = _batch_rows(mean)
             for batch in file.iter_batches(rows_at_a_time, row_groups=part.groups, columns=columns):
                 cells_by_column = [in_microseconds(column, pyarrow) for column in batch.columns]
                 for cells in zip(*cells_by_column, strict=True):
@@ -101,6 +112,12 @@ class Parquet:
             yield Failure(f"{self.path}, row {row + 1}", "truncated or damaged file", str(error))
 
     def _page(self, cells: dict[str, Any], place: str) -> Page | Failure:
+        limit = self.settings.max_bytes
+        for name in ("url", "html"):
+            if (size := _size(cells[name])) > limit:  # not even copied
+                return Failure(
+                    place, "page too large", f"{name} has {size:,} bytes; at most {limit:,} are taken"
+                )
         try:
             fields = {name: cell.as_py() for name, cell in cells.items()}
         except (KeyError, OverflowError, ValueError) as error:  # no such time zone, no such time, no UTF-8
@@ -108,6 +125,20 @@ class Parquet:
         return page_from_fields(
             fields["url"], fields["html"], fields.get("fetched_at"), place, self.settings.max_bytes
         )
+
+
+def _text_columns(path: Path, pyarrow: Any) -> list[str]:
+    """Those of the columns of pages that hold texts or bytes, and nothing that is nested."""
+    columns = pyarrow.parquet.read_metadata(path).schema
+    kinds = {column.path: column.physical_type for column in map(columns.column, range(len(columns)))}
+    return [name for name in ("url", "html") if kinds.get(name) == "BYTE_ARRAY"]
+
+
+def _size(cell: Any) -> int:
+    """How many bytes a text or binary value has; 0 of any other."""
+    value = getattr(cell, "value", cell) if cell.is_valid else cell  # of one that is kept once for many rows
+    buffer = value.as_buffer() if hasattr(value, "as_buffer") else None
+    return 0 if buffer is None else int(buffer.size)
 
 
 def _parts(metadata: Any) -> Iterator[_Part]:
@@ -120,7 +151,11 @@ def _parts(metadata: Any) -> Iterator[_Part]:
             first, rows_before, rows = group + 1, rows_before + rows, 0
 
 
-def _batch_rows(groups: Sequence[Any]) -> int:
-    """How many rows to read at a time, by the mean size of a row in the group of the largest rows."""
-    row_bytes = max(group.total_byte_size / max(1, group.num_rows) for group in groups)
+def _row_bytes(groups: Sequence[Any]) -> float:
+    """The mean size of a row in the group of the largest rows, as the file tells it."""
+    return float(max(group.total_byte_size / max(1, group.num_rows) for group in groups))
+
+
+def _batch_rows(row_bytes: float) -> int:
+    """How many rows of a size to read at a time."""
     return max(1, min(_MOST_ROWS_AT_A_TIME, int(_BYTES_AT_A_TIME / max(1.0, row_bytes))))

@@ -34,6 +34,9 @@ _BYTES_AT_A_TIME = 65_536  # that a member is damaged is known with the last of 
 # compressed by themselves get no smaller at all.
 _MOST_TIMES_SMALLER = 100
 
+# What the format allows. Of others, zipfile decompresses any number of bytes at once, however few are wanted.
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
 # A collection has WACZ files in it, and those have WARC files.
 _DEEPEST = 1
 
@@ -91,6 +94,11 @@ class Wacz:
         self, archive: zipfile.ZipFile, member: ZipInfo
     ) -> Iterator[Page | Resource | Failure | Skipped]:
         place = f"{self.path}/{member.filename}"
+        if member.compress_type not in _METHODS:
+            yield Failure(
+                place, _UNREADABLE, f"it is compressed by method {member.compress_type}, not deflated"
+            )
+            return
         most_bytes = _MOST_TIMES_SMALLER * max(member.compress_size, 1)
         if self.most_bytes is not None:
             most_bytes = min(most_bytes, self.most_bytes)

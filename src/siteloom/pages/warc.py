@@ -6,10 +6,13 @@ reading goes on at the next one that can be found.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import io
 import mmap
 import re
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
@@ -42,6 +45,9 @@ _MOST_STORED_BYTES = 65_535
 
 # They hold documents in other forms than a server's response, so a reader may miss them.
 _RECORDS_WITH_CONTENT = (WarcRecordType.resource, WarcRecordType.revisit, WarcRecordType.conversion)
+
+# The digests that crawlers write, with how many bytes each has.
+_DIGESTS = {"md5": 16, "sha1": 20, "sha256": 32, "sha512": 64}
 
 _CHUNK_HEADER = re.compile(rb"([0-9a-fA-F]{1,8}) [ \t]*+ (?: ; [^\r\n]*+ )?+ \r\n", re.VERBOSE)
 _RECORD_HEADER = re.compile(rb"(?: [^\n]*+ \n )+? \r?\n", re.VERBOSE)
@@ -102,6 +108,9 @@ class Warc:
     def _read(self, archive: mmap.mmap) -> Iterator[Page | Resource | Failure | Skipped]:
         start, end = self.part
         is_plain = _is_plain(archive)
+        # A member of gzip has a checksum, which the reader compares: digests would say nothing new, and take
+        # half as much time again.
+        checks_digests = not _is_gzip(archive)
         place = str(self.path)
         in_damage = False  # one failure stands for a whole damaged stretch
         has_records = False
@@ -117,7 +126,7 @@ class Warc:
                     if is_plain and not _is_as_long_as_it_says(archive, last_record):
                         in_damage = False
                         raise OSError("its content is not as long as it says")  # noqa: TRY301 - as the reader does
-                    item = self.item_of(record, place)
+                    item = self.item_of(record, place, checks_digest=checks_digests)
                     in_damage = isinstance(item, Failure)
                     if item is not None:
                         yield item
@@ -136,7 +145,9 @@ class Warc:
                 elif not ends_whole:
                     yield Failure(str(self.path), "truncated archive", "its last record is cut off")
 
-    def item_of(self, record: WarcRecord, place: str) -> Page | Resource | Failure | Skipped | None:
+    def item_of(
+        self, record: WarcRecord, place: str, *, checks_digest: bool
+    ) -> Page | Resource | Failure | Skipped | None:
         """What comes of a record; None if it is none of a response."""
         if record.record_type in _RECORDS_WITH_CONTENT:
             return Skipped(place, f"{record.headers.get('WARC-Type')} record")
@@ -172,6 +183,8 @@ class Warc:
             return Failure(url, "undecodable body", str(error))
         if body is None:
             return Failure(url, "page too large", f"over {limit:,} bytes when decompressed")
+        if checks_digest and not _is_as_digested(record, raw, body):
+            return Failure(url, "damaged record", "its content is not that of its WARC-Payload-Digest")
         if is_html:
             return Page(url, body, record.record_date, record.http_charset)
         return Resource(url, body, media_type, record.record_date)
@@ -199,6 +212,46 @@ def _decoded(raw: bytes, record: WarcRecord, limit: int) -> bytes | None:
             case "zstd" if body.startswith(_ZSTD_MAGIC):
                 body = ZstdReader(io.BytesIO(body)).read(limit + 1)
     return body if len(body) <= limit else None
+
+
+def _is_as_digested(record: WarcRecord, raw: bytes, body: bytes) -> bool:
+    """Whether a body is the one that its record has a digest of, if it has one that is known here.
+
+    Crawlers digest it as it was sent, without chunks, as the standard says, or decoded; all of these count.
+    What was cut off by the crawler may have the digest of the whole.
+    """
+    algorithm, _, text = (record.headers.get("WARC-Payload-Digest") or "").strip().partition(":")
+    size = _DIGESTS.get(algorithm.lower().replace("-", ""))
+    if size is None or record.headers.get("WARC-Truncated"):
+        return True
+    expected = _digest(text.strip(), size)
+    if expected is None:
+        return True
+
+    def is_it(content: bytes) -> bool:
+        return (
+            hashlib.new(algorithm.lower().replace("-", ""), content, usedforsecurity=False).digest()
+            == expected
+        )
+
+    if is_it(raw):
+        return True
+    is_chunked = _header(record, "Transfer-Encoding") == "chunked" and _CHUNK_HEADER.match(raw) is not None
+    return (is_chunked and is_it(_joined_chunks(raw))) or (body is not raw and is_it(body))
+
+
+def _digest(text: str, size: int) -> bytes | None:
+    """The bytes of a digest that is written in base 32, as most do it, or in base 16; None if in neither."""
+    for decode in (bytes.fromhex, _from_base32):
+        with suppress(ValueError):
+            if len(found := decode(text)) == size:
+                return found
+    return None
+
+
+def _from_base32(text: str) -> bytes:
+    unpadded = text.rstrip("=")
+    return base64.b32decode(unpadded + "=" * (-len(unpadded) % 8), casefold=True)
 
 
 def _target(record: WarcRecord) -> str:

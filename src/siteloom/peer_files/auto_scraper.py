@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siteloom.dom import attribute_words, normalize
-from siteloom.peer_files.model import PeerExample, PeerModel, each_once, shown
+from siteloom.peer_files.model import PeerExample, PeerModel, each_once, html_attribute_of, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,14 +74,13 @@ def read_auto_scraper(found: Mapping[str, Any] | Sequence[Any]) -> PeerModel:
         name = stack.get("alias") or stack.get("stack_id") or f"rule_{number}"
         try:
             steps = _steps(stack["content"])
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):
             steps = ()
-        if not steps:
+        html_attribute = stack.get("wanted_attr") or ""
+        if not steps or not isinstance(html_attribute, str):
             left_out.append(f"Rule {number}, of {name}, says no way to its value that can be read.")
             continue
-        rules.append(
-            _Rule(str(name), steps, stack.get("wanted_attr") or "", stack.get("is_non_rec_text") is True)
-        )
+        rules.append(_Rule(str(name), steps, html_attribute, stack.get("is_non_rec_text") is True))
     layouts = (_StepsLayout(tuple(rules)),) if rules else ()
     return PeerModel(TOOL, layouts, (), tuple(left_out))
 
@@ -89,7 +88,20 @@ def read_auto_scraper(found: Mapping[str, Any] | Sequence[Any]) -> PeerModel:
 def _steps(content: Sequence[Sequence[Any]]) -> tuple[_Step, ...]:
     """The steps below html. How many there are like it stands with the element above."""
     steps = [step for step in content if step[0] != _DOCUMENT]
-    return tuple(_Step(str(step[0]), dict(step[1]), int(above[2])) for above, step in pairwise(steps))
+    return tuple(
+        _Step(str(step[0]), {name: _wanted(value) for name, value in step[1].items()}, _number(above[2]))
+        for above, step in pairwise(steps)
+    )
+
+
+def _wanted(value: Any) -> str | list[str]:
+    return value if isinstance(value, str) else [str(word) for word in value]
+
+
+def _number(value: Any) -> int:
+    if int(value) < 0:
+        raise ValueError("there is nothing before the first")
+    return int(value)
 
 
 def _followed(root: Element, steps: Sequence[_Step]) -> Element | None:
@@ -105,7 +117,7 @@ def _followed(root: Element, steps: Sequence[_Step]) -> Element | None:
 def _has(element: Element, html_attributes: Mapping[str, str | list[str]]) -> bool:
     """Whether an element has attributes as Beautiful Soup compares them: any of the classes, or none."""
     for name, wanted in html_attributes.items():
-        given = element.get(name) or ""
+        given = html_attribute_of(element, name)
         if isinstance(wanted, str):
             is_alike = given == wanted if wanted else not given.strip()
         else:

@@ -82,7 +82,12 @@ def best_example(layouts: Sequence[Layout], root: Element) -> tuple[int, PeerExa
 
 def shown(element: Element, html_attribute: str) -> str:
     """All that is read inside an element, or what an HTML attribute of it says if one is named."""
-    return normalize(element.get(html_attribute) or "") if html_attribute else visible_text(element)
+    return normalize(html_attribute_of(element, html_attribute)) if html_attribute else visible_text(element)
+
+
+def html_attribute_of(element: Element, name: str) -> str:
+    """What an HTML attribute says, which may be called anything; nothing if there is none."""
+    return str(dict(element.attrib).get(name, ""))  # lxml itself refuses to look for odd names
 
 
 def each_once(texts: Iterable[str]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ selector for each. A spider may hold its samples, as `templates`. What is meant 
 from __future__ import annotations
 
 import json
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -100,7 +101,8 @@ def _body(sample: Mapping[str, Any], file: Path, *keys: str) -> str:
     for key in keys:
         if isinstance(text := sample.get(key), str) and text.strip():
             return text
-        beside = file.with_suffix("") / f"{key}.html"
+        # The sample says what it is called, and might say any path.
+        beside = file.with_suffix("") / f"{PurePath(key).name}.html"
         if beside.is_file():
             return beside.read_bytes().decode("utf-8", "replace")
     return ""
@@ -111,7 +113,7 @@ def _field_names(file: Path) -> dict[str, str]:
     for folder in file.absolute().parents[:_FOLDERS_ABOVE]:
         try:
             items = json.loads((folder / "items.json").read_bytes())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             continue
         schemas = items.values() if isinstance(items, dict) else ()
         fields = [each.get("fields") for each in schemas if isinstance(each, dict)]
@@ -212,7 +214,7 @@ def _from_marks(
             continue
         try:
             told = json.loads(unquote(mark))
-        except ValueError:
+        except (ValueError, RecursionError):
             left_out.append(f"A mark on the sample of {url} cannot be read: {mark[:60]!r}.")
             continue
         for each in told if isinstance(told, list) else [told]:

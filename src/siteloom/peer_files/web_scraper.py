@@ -21,8 +21,7 @@ _ROOT = "_root"
 _LINKS = ("SelectorLink", "SelectorPopupLink")
 _LEADING_ON = ("SelectorPagination", "SelectorSitemapXmlLink")  # to other pages, and no more
 _ELEMENTS = ("SelectorElement", "SelectorElementScroll", "SelectorElementClick")
-# A comma that stands in no quotes and no parentheses.
-_BETWEEN_PARTS = re.compile(r""",(?=(?:[^"'()]|"[^"]*"|'[^']*'|\((?:[^()]|\([^()]*\))*\))*$)""")
+_PIECE = re.compile(r""" "[^"]*+" | '[^']*+' | [^"'(),]++ | . """, re.DOTALL | re.VERBOSE)
 
 
 class _Selector(NamedTuple):
@@ -79,8 +78,16 @@ def _selector(found: Any) -> _Selector:
 
 
 def _parts(css: str) -> tuple[str, ...]:
-    """What stands between the commas of a selector."""
-    return tuple(filter(None, (part.strip() for part in _BETWEEN_PARTS.split(css))))
+    """What stands between the commas of a selector that are in no quotes and no parentheses."""
+    parts: list[list[str]] = [[]]
+    depth = 0
+    for piece in _PIECE.findall(css):
+        depth += (piece == "(") - (piece == ")")
+        if piece == "," and depth == 0:
+            parts.append([])
+        else:
+            parts[-1].append(piece)
+    return tuple(filter(None, ("".join(pieces).strip() for pieces in parts)))
 
 
 def _text(found: object) -> str:

@@ -66,6 +66,10 @@ _SIGNATURES_IN_A_LINE = 16
 # (`\d++`), or what follows can be none of its characters (`\d+,`). Then from any
 # place of a text there is only one way to match.
 _LONGEST_PATTERN = 500
+# A class of characters beyond the first 65,536 is a list, which is gone through for each character of a text.
+_LONGEST_CLASS = 40
+# As much as a million signatures take; of nothing but lists, it becomes 0.6 GB of memory.
+_LONGEST_TEXT = 20_000_000
 _ATOM = re.compile(
     r"""
     (?P<atom> \\[dDsSwW] | \\[^0-9A-Za-z]                       # a class of characters, an escaped one
@@ -151,6 +155,8 @@ def pattern_fault(pattern: str) -> str:
         atom = _ATOM.match(pattern, end)
         if atom is None:
             return f"{fault}, but there may only be literals, escapes, classes of characters and quantifiers"
+        if len(atom["atom"]) > _LONGEST_CLASS:
+            return f"{fault}, which has a class of more than {_LONGEST_CLASS} characters"
         atoms.append(atom)
         end = atom.end()
     try:
@@ -299,6 +305,8 @@ def _escaped(character: str) -> str:
 
 
 def _arguments(text: str) -> list[dict[str, Any]]:
+    if len(text) > _LONGEST_TEXT:
+        raise WrapperError(f"This is no wrapper, for it has more than {_LONGEST_TEXT:,} characters.")
     try:
         content = json.loads(text, object_pairs_hook=_without_repeats)
     except (ValueError, RecursionError) as error:
@@ -417,6 +425,7 @@ def _rule(value: object, where: str) -> Rule:
     for feature in features:
         if feature.kind in TEXT_KINDS and target != "text":
             raise _error(where, f"asks for {feature.kind!r}, which only texts have")
+    _check_positions(features, where)
     part = _part(known["part"], f"{where}, part") if "part" in known else Part()
     evidence = _evidence(known["evidence"], f"{where}, evidence")
     scorer = _scorer(known["scorer"], f"{where}, scorer") if "scorer" in known else None
@@ -426,10 +435,14 @@ def _rule(value: object, where: str) -> Rule:
 def _record_rule(value: object) -> RecordRule:
     where = "the record rule"
     known = _object(value, where, "features runs_on", "fallback least")
+    features = _list(known["features"], f"{where}, feature", _record_feature)
+    fallback = _list(known.get("fallback", []), f"{where}, fallback feature", _record_feature)
+    _check_positions(features, where)
+    _check_positions(fallback, where)
     return RecordRule(
-        _list(known["features"], f"{where}, feature", _record_feature),
+        features,
         _flag(known, "runs_on", where) is True,
-        _list(known.get("fallback", []), f"{where}, fallback feature", _record_feature),
+        fallback,
         _count(known, "least", where, _LEAST_ATTRIBUTES) if "least" in known else _LEAST_ATTRIBUTES,
     )
 
@@ -457,6 +470,14 @@ def _feature(value: object, where: str) -> Feature:
     if kind == "attribute" and not _HTML_ATTRIBUTE.fullmatch(text.partition("=")[0] if "=" in text else ""):
         raise _error(where, f"has the value {_shortened(text)}, which is not of the form name=value")
     return Feature(kind, distance, text)
+
+
+def _check_positions(features: Sequence[Feature], where: str) -> None:
+    """Positions are counted among elements of one tag, and XPath must say of which."""
+    tagged = {feature.distance for feature in features if feature.kind == "tag"}
+    for feature in features:
+        if feature.kind in ("position", "last-position") and feature.distance not in tagged:
+            raise _error(where, f"asks for {feature.kind!r} without the 'tag' of the same element")
 
 
 def _part(value: object, where: str) -> Part:

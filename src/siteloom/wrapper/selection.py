@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from siteloom.dom import attribute_words, normalize, text_nodes, visible_text
 from siteloom.dom.spots import Spot, is_seen, next_spot, previous_spot, spot_before, text_before, texts_from
 from siteloom.dom.text import FRAMES, HIDDEN, NOT_CONTENT
+from siteloom.errors import TooMuchText
 from siteloom.wrapper.language import TEXT_KINDS, shape
+from siteloom.wrapper.tags import elements_with_tag, siblings_with_tag
 from siteloom.wrapper.triggers import BY_TEXT
 
 if TYPE_CHECKING:
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
     from siteloom.wrapper.triggers import Occurrences, Search, Step
 
 _ABOUT_TEXT = frozenset({"shape", "first-text"})
+
+# What the nodes that a rule means may say together. Texts and attributes say no more than their page, but of
+# elements that stand in each other, up to some 2,000 deep, each says all that those in it do.
+_MOST_SAID = 50_000_000  # characters, some times what the largest page has that is parsed
 
 
 class Node(NamedTuple):
@@ -77,12 +83,13 @@ def select(search: Search, found: Occurrences) -> list[Node]:
         is_in_order = len(elements) <= 1
     # Of what is in the head, elements count although nothing is shown there: meta, title.
     hidden = HIDDEN if target == "text" else NOT_CONTENT
-    nodes = [
+    meant = (
         node
         for candidate in candidates
         if (node := _node(candidate, target, features, None)) is not None
         and _is_outside(node.element, hidden)
-    ]
+    )
+    nodes = _bounded(meant) if target == "element" else list(meant)
     return nodes if is_in_order or len(nodes) <= 1 else _once_in_document_order(nodes)
 
 
@@ -93,8 +100,24 @@ def select_in(rule: Rule, record: Scope) -> list[Node]:
         candidates: Iterable[Spot | Element] = texts_from(begin, record.end)
     else:
         candidates = _elements_from(begin, record.end)
-    nodes = (_node(candidate, rule.target, rule.features, record) for candidate in candidates)
-    return [node for node in nodes if node is not None]
+    nodes = (
+        node
+        for candidate in candidates
+        if (node := _node(candidate, rule.target, rule.features, record)) is not None
+    )
+    return _bounded(nodes) if rule.target == "element" else list(nodes)
+
+
+def _bounded(nodes: Iterable[Node]) -> list[Node]:
+    """The nodes, if they do not say more together than any page."""
+    found: list[Node] = []
+    left = _MOST_SAID
+    for node in nodes:
+        left -= len(node.text)
+        if left < 0:
+            raise TooMuchText(_MOST_SAID)
+        found.append(node)
+    return found
 
 
 def records(rule: RecordRule, root: Element) -> list[Scope]:
@@ -111,7 +134,7 @@ def _starts(features: tuple[Feature, ...], root: Element) -> list[Element]:
     """The outermost elements that have all features: a record inside a record is part of it."""
     starts: list[Element] = []
     tag = next((one.value for one in features if one.kind == "tag" and one.distance == 0), "*")
-    for element in root.iter(tag):
+    for element in elements_with_tag(root, tag):
         if (
             is_seen(element)
             and has_features(Node(element, None, ""), features, None)
@@ -226,7 +249,8 @@ def _position(element: Element, record: Scope | None, most: int = sys.maxsize) -
         return position
     # Among the topmost elements of a record that runs on, its first one is to be met, whatever its tag.
     is_top = record is not None and element.getparent() is record.start.getparent()
-    for sibling in element.itersiblings(None if is_top else str(element.tag), preceding=True):
+    before = element.itersiblings(preceding=True) if is_top else siblings_with_tag(element, preceding=True)
+    for sibling in before:
         position += sibling.tag == element.tag
         if position > most or (record is not None and sibling is record.start):
             break
@@ -242,7 +266,7 @@ def _last_position(element: Element, record: Scope | None, most: int) -> int:
             return position
         end = None if record.end is None else record.end.parent
     # Among the topmost elements of a record that runs on, the next record is to be met, whatever its tag.
-    for sibling in element.itersiblings(str(element.tag) if end is None else None):
+    for sibling in siblings_with_tag(element) if end is None else element.itersiblings():
         if sibling is end:
             break
         position += sibling.tag == element.tag

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.dom import attribute_words, elements_with_ids, normalize
 from siteloom.dom.spots import Spot, is_seen, texts_from
+from siteloom.wrapper.tags import elements_with_tag, siblings_with_tag
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -182,10 +183,10 @@ def occurrences(root: Element, wanted: Triggers) -> Occurrences:
     for value, with_id in elements_with_ids(root, wanted.ids).items():
         elements["id", value] = with_id
     for tag in wanted.tags:
-        elements["tag", tag] = list(root.iter(tag))
+        elements["tag", tag] = list(elements_with_tag(root, tag))
     for tag, number in wanted.positions:
         elements["position", f"{tag} {number}"] = [
-            element for element in root.iter(tag) if _has_position(element, number)
+            element for element in elements_with_tag(root, tag) if _has_position(element, number)
         ]
     if wanted.attributes or wanted.heads:
         _walk(root, wanted, elements, texts)
@@ -242,5 +243,5 @@ def _note_text_numbers(root: Element, wanted: Triggers, texts: dict[tuple[str, s
 
 def _has_position(element: Element, number: int) -> bool:
     """Whether an element is the so manieth of its tag in its parent."""
-    before = element.itersiblings(str(element.tag), preceding=True)
+    before = siblings_with_tag(element, preceding=True)
     return sum(1 for _ in islice(before, number)) == number - 1

@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from siteloom.config import ParseSettings
 from siteloom.dom import PARSER, node_path, parse
 from siteloom.errors import MissingExtra, UnreadablePage
 from siteloom.model import Failure, Footprint, Provenance, Record, Withheld
 from siteloom.signature import Signatures, signature
+from siteloom.time_limit import within
 from siteloom.typed import typed_value
 from siteloom.wrapper.confidence import confidence, signs
 from siteloom.wrapper.explain import explain
@@ -86,10 +88,15 @@ class Wrapper:
 
     def extract_all(self, page: Page) -> tuple[Record, ...]:
         """All records of a page: one, or as many as a list page has."""
-        root = parse(page, collect_ids=self.looks_for_ids)
-        if isinstance(root, Failure):
-            raise UnreadablePage(root.url, root.reason)
-        return self.records_of(page, root)
+
+        def records() -> tuple[Record, ...] | Failure:
+            root = parse(page, collect_ids=self.looks_for_ids)
+            return root if isinstance(root, Failure) else self.records_of(page, root)
+
+        found = within(ParseSettings().max_seconds, page.url, records)
+        if isinstance(found, Failure):
+            raise UnreadablePage(found.url, found.reason)
+        return found
 
     def records_of(self, page: Page, root: Element) -> tuple[Record, ...]:
         """All records of a page that is parsed already."""

@@ -78,7 +78,8 @@ def _addresses(events: etree.iterparse[tuple[str, etree._Element]], entry: str |
 
 
 def _name(element: etree._Element) -> str:
-    return etree.QName(element).localname
+    # Broken XML has names that lxml gives but does not take.
+    return str(element.tag).rpartition("}")[2]
 
 
 def _unpacked(body: bytes) -> bytes:

@@ -1,0 +1,249 @@
+"""Files that are far larger than they look: each stops at a limit, and takes little memory."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import struct
+import subprocess
+import sys
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from siteloom.config import PagesSettings
+from siteloom.model import Failure, Page
+from siteloom.pages import open_source
+from siteloom.pages.crawl.sitemaps import MOST_BYTES, read_sitemap
+
+from .reading import failures, read, reasons
+from .warc_records import gzip_members, page_record, plain
+
+MEGABYTE = 1_000_000
+
+# Reads a source in a process of its own, and tells by how many megabytes that made it grow at most.
+MEASURE = """
+import json, resource, sys
+from siteloom.config import PagesSettings
+from siteloom.pages import open_source
+import pyarrow.compute, pyarrow.parquet
+def largest(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))  # rather an error than a machine that stands still
+before = largest()
+found = {}
+for item in open_source(sys.argv[1], PagesSettings(max_bytes=int(sys.argv[2]))).read():
+    reason = getattr(item, "reason", "page")
+    found[reason] = found.get(reason, 0) + 1
+print(json.dumps([largest() - before, found]))
+"""
+
+
+def measured(file: Path, max_bytes: int) -> tuple[int, dict[str, int]]:
+    """By how many megabytes a process grows that reads a file, and what it finds."""
+    command = [sys.executable, "-c", MEASURE, str(file), str(max_bytes)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    grown, found = json.loads(done.stdout)
+    return grown, found
+
+
+def packed(pieces: Iterable[bytes], window: int = zlib.MAX_WBITS | 16) -> bytes:
+    compressor = zlib.compressobj(9, zlib.DEFLATED, window)
+    return b"".join(map(compressor.compress, pieces)) + compressor.flush()
+
+
+def test_a_value_that_is_kept_once_for_many_rows_is_read_once(tmp_path: Path) -> None:
+    """Some kilobytes that would be 4 GB as a table."""
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    large, rows = "x" * 10 * MEGABYTE, 400
+    html = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array([large]))
+    table = pa.table({"url": [f"http://a.example/{row}" for row in range(rows)], "html": html})
+    file = tmp_path / "pages.parquet"
+    pyarrow.parquet.write_table(
+        table, file, compression="zstd", store_schema=False, dictionary_pagesize_limit=1 << 30
+    )
+    assert file.stat().st_size < 100_000
+    grown, found = measured(file, 5 * MEGABYTE)
+    assert found == {"page too large": rows}
+    assert grown < 300
+
+
+def test_a_line_of_nothing_but_lists_is_not_read(tmp_path: Path) -> None:
+    """Some kilobytes that would be 2 GB of objects."""
+    line = [b'{"url": "http://a.example/", "html": "", "x": [', *[b"[]," * MEGABYTE] * 30, b"[]]}\n"]
+    file = tmp_path / "pages.jsonl.gz"
+    file.write_bytes(packed([*line, b'{"url": "http://a.example/2", "html": "<p>"}\n']))
+    grown, found = measured(file, 50 * MEGABYTE)
+    assert found == {"not a page": 1, "page": 1}
+    assert grown < 600
+
+
+def test_a_line_without_end_is_not_held(tmp_path: Path) -> None:
+    file = tmp_path / "pages.jsonl.gz"
+    file.write_bytes(
+        packed([b'{"html": "', *[b"x" * MEGABYTE] * 50, b'"}\n{"url": "http://a.example/", "html": ""}'])
+    )
+    failure, page = open_source(file, PagesSettings(max_bytes=MEGABYTE)).read()
+    assert isinstance(failure, Failure)
+    assert failure.reason == "page too large"
+    assert isinstance(page, Page)
+
+
+def test_a_long_line_of_a_page_is_a_page(tmp_path: Path) -> None:
+    html = '<p class="a">\u00e9,[]{}\\</p>' * 200_000
+    file = tmp_path / "pages.jsonl"
+    file.write_text(
+        json.dumps({"url": "http://a.example/", "html": html, "more": [1] * 1_000}), encoding="utf-8"
+    )
+    (page,) = read(file)
+    assert isinstance(page, Page)
+    assert page.html == html.encode()
+
+
+def test_large_rows_are_a_failure_before_they_are_read(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    file = tmp_path / "pages.parquet"
+    table = pa.table({"url": ["http://a.example/"] * 3, "html": ["x" * 3 * MEGABYTE] * 3})
+    pyarrow.parquet.write_table(table, file, compression="zstd", use_dictionary=False)
+    (failure,) = open_source(file, PagesSettings(max_bytes=MEGABYTE)).read()
+    assert isinstance(failure, Failure)
+    assert (failure.reason, failure.url.endswith("row 1")) == ("page too large", True)
+
+
+ZEROS = [b"\0" * MEGABYTE] * 60
+BODIES = {
+    "gzip": packed(ZEROS),
+    "gzip, gzip": gzip.compress(packed(ZEROS)),
+    "deflate": packed(ZEROS, zlib.MAX_WBITS),
+    "zstd": zstandard.ZstdCompressor().compress(b"".join(ZEROS)),
+}
+
+
+@pytest.mark.parametrize("encoding", BODIES)
+@pytest.mark.parametrize("pack", [plain, gzip_members])
+def test_a_body_stops_at_the_limit(tmp_path: Path, encoding: str, pack: object) -> None:
+    records = [page_record("http://a.example/", BODIES[encoding], f"Content-Encoding: {encoding}")]
+    file = tmp_path / "a.warc.gz"
+    file.write_bytes(pack(records).content)  # type: ignore[operator]  # both make archives
+    (failure,) = open_source(file, PagesSettings(max_bytes=MEGABYTE)).read()
+    assert isinstance(failure, Failure)
+    assert failure.detail == "over 1,000,000 bytes when decompressed"
+
+
+def test_headers_without_end_are_a_damaged_record(tmp_path: Path) -> None:
+    file = tmp_path / "a.warc.gz"
+    for start in (b"WARC/1.0\r\n", page_record("http://a.example/", b"").rstrip(b"\r\n") + b"\r\n"):
+        file.write_bytes(packed([start, *[b"a: b\r\n" * 100_000] * 50]))
+        assert failures(read(file))
+
+
+# ---- zip files
+
+
+def zip_with(file: Path, name: str, content: bytes, method: int = zipfile.ZIP_DEFLATED) -> Path:
+    with zipfile.ZipFile(file, "w", method) as archive:
+        archive.writestr(name, content)
+    return file
+
+
+ONE = gzip_members([page_record("http://a.example/", b"<p>1")]).content
+
+
+def test_a_part_that_would_be_too_large_is_not_decompressed(tmp_path: Path) -> None:
+    file = zip_with(tmp_path / "a.wacz", "archive/a.warc", b"\0" * 20 * MEGABYTE)
+    assert reasons(read(file)) == ["archive too large"]
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_part_that_lies_of_its_size_is_not_decompressed(tmp_path: Path, method: int) -> None:
+    """What bzip2 and LZMA make of some bytes, Python would decompress at once, whatever is wanted of it."""
+    file = zip_with(tmp_path / "a.wacz", "archive/a.warc", b"\0" * 20 * MEGABYTE, method)
+    content = file.read_bytes().replace(struct.pack("<L", 20 * MEGABYTE), struct.pack("<L", 1_000))
+    file.write_bytes(content)
+    (failure,) = failures(read(file))
+    assert (failure.reason, "compressed by method" in failure.detail) == ("unreadable file", True)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../../escaped.warc.gz", "/tmp/siteloom-escaped.warc.gz", "C:\\escaped.warc.gz", "a/../../b.warc.gz"],
+)
+def test_no_part_is_written_anywhere_but_to_a_temporary_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    file = zip_with(tmp_path / "a.wacz", name, ONE)
+    (page,) = read(file)
+    assert isinstance(page, Page)
+    assert sorted(one.name for one in tmp_path.rglob("*")) == ["a.wacz", "temporary", "work"]
+    assert not Path("/tmp/siteloom-escaped.warc.gz").exists()
+
+
+def test_a_link_in_a_zip_file_leads_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "secret.warc").write_bytes(page_record("http://secret.example/", b"<p>secret"))
+    link = zipfile.ZipInfo("archive/a.warc")
+    link.external_attr = 0o120777 << 16
+    with zipfile.ZipFile(tmp_path / "a.wacz", "w") as archive:
+        archive.writestr(link, str(tmp_path / "secret.warc"))
+    assert not [item for item in read(tmp_path / "a.wacz") if isinstance(item, Page)]
+
+
+def test_the_same_bytes_under_many_names_are_damage(tmp_path: Path) -> None:
+    file = tmp_path / "a.wacz"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("a.warc.gz", ONE)
+        (first,) = archive.infolist()
+        for number in range(50):
+            other = zipfile.ZipInfo(f"{number}.warc.gz")
+            for known in ("header_offset", "compress_size", "file_size", "CRC"):
+                setattr(other, known, getattr(first, known))
+            archive.filelist.append(other)
+    assert reasons(read(file)) == ["damaged archive"]
+
+
+def test_zip_files_in_zip_files_have_an_end(tmp_path: Path) -> None:
+    file = zip_with(tmp_path / "0.wacz", "a.warc.gz", ONE)
+    for number in range(1, 4):
+        file = zip_with(tmp_path / f"{number}.wacz", "inner.wacz", file.read_bytes(), zipfile.ZIP_STORED)
+    assert reasons(read(file)) == ["no archive"]
+
+
+def test_other_archives_are_no_sources(tmp_path: Path) -> None:
+    """Siteloom unpacks nothing but WACZ: a folder of someone else is unpacked by whoever reads it."""
+    with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as archive:
+        archive.add(__file__, "../escaped.html")
+    with pytest.raises(Exception, match="Cannot tell what"):
+        read(tmp_path / "a.tar.gz")
+
+
+# ---- sitemaps
+
+
+def test_a_sitemap_stops_at_the_limit() -> None:
+    line = b"http://a.example/" + b"x" * 983 + b"\n"
+    found = read_sitemap(packed([line * 1_000] * (2 * MOST_BYTES // 1_000_000)))
+    assert len(found.pages) == 50_000
+
+
+def test_a_sitemap_resolves_no_entity(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("http://secret.example/", encoding="utf-8")
+    laughs = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 9))
+    secret = os.fsencode(tmp_path / "secret").decode()
+    body = f"""<?xml version="1.0"?><!DOCTYPE urlset [<!ENTITY l0 "http://a.example/">{laughs}
+        <!ENTITY secret SYSTEM "file://{secret}">]>
+        <urlset><url><loc>&l8;</loc></url><url><loc>&secret;</loc></url>
+        <url><loc>http://a.example/1</loc></url></urlset>"""
+    assert "secret" not in str(read_sitemap(body.encode()))
+    assert len(str(read_sitemap(body.encode()))) < 1_000
