@@ -213,3 +213,13 @@ def test_mistakes_are_told_in_a_sentence(siteloom: Command) -> None:
     ):
         assert one_sentence(siteloom("examples", *arguments)).startswith(message)
     assert not (siteloom.folder / "e.jsonl").exists()
+
+
+def test_a_page_that_a_pattern_takes_for_ever_on_is_left_out(siteloom: Command) -> None:
+    sitemap = {**SITEMAP, "selectors": [text("name", "h1", "_root", regex="(.+)+\\1!")]}
+    model = write_json(siteloom.folder / "sitemap.json", sitemap)
+    page = {"url": "http://a.example/1", "html": f"<h1>{'a' * 60}</h1>"}
+    crawl = write_json(siteloom.folder / "crawl.jsonl", page)
+    limit = {"SITELOOM_PARSE_MAX_SECONDS": "0.5"}
+    made = siteloom("examples", model, crawl, "-o", "examples.jsonl", environment=limit)
+    assert "1 page could not be read." in made.stderr

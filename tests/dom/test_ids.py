@@ -37,3 +37,15 @@ def test_all_elements_with_an_id_are_found(parts: list[str], errors: int, first:
     values = ("a", "b", "A", "a b", "", "ä", "a&b", "missing")
     expected = {value: [e for e in root.iter("*") if e.get("id") == value] for value in values}
     assert elements_with_ids(root, values) == expected
+
+
+def test_an_id_that_xpath_cannot_say_is_found() -> None:
+    root = parse(Page.from_text("u", "<p id='a\x01'>1<p id='\ufffe'>2<p id='a\x01'>3"))
+    assert not isinstance(root, Failure)
+    found = elements_with_ids(root, ["a\x01", "\ufffe", "\ud800", "\0"])
+    assert {value: [element.text for element in elements] for value, elements in found.items()} == {
+        "a\x01": ["1", "3"],
+        "\ufffe": ["2"],
+        "\ud800": [],
+        "\0": [],
+    }

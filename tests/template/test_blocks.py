@@ -137,3 +137,14 @@ def test_keys_are_the_same_in_every_process() -> None:
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     found = segments(page)
     assert told.strip() == str([*found.keys, *found.paths])
+
+
+def test_lines_that_end_in_what_is_not_shown_part_no_texts() -> None:
+    for hidden in (
+        "<noscript><p>x</p><br></noscript>",
+        "<template><div></div></template>",
+        "<noscript><hr></noscript>",
+    ):
+        root = tree(f"<p>1{hidden}2")
+        assert visible_text(root) == "12"
+        assert_same_as_the_tree(root)

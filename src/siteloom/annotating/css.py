@@ -48,6 +48,8 @@ _UNKNOWN = "-siteloom-removed"  # whatever has a name that means nothing is pass
 # An image and a font that are none: with nothing in their place, the text around could mean other things.
 _NOTHING = 'url("data:,")'
 _NO_FONT = 'local("-siteloom-removed")'
+# Without it, what stands around a rule that is left out would grow together: u@import;rl(...) is a trap.
+_GAP = "/**/"
 
 
 def harmless_css(css: str, address: Callable[[str], str | None]) -> str:
@@ -103,7 +105,7 @@ def _url(css: str, at: int, address: Callable[[str], str | None], nothing: str) 
 
 
 def _import(css: str, at: int, address: Callable[[str], str | None]) -> tuple[str, int]:
-    """What to write for `@import` and its address, and where that ends; nothing for the whole rule."""
+    """What to write for `@import` and its address, and where that ends; a gap for the whole rule."""
     imported = _IMPORTED.match(css, at)
     sheet = None
     if imported is not None and imported["string"] is not None:
@@ -115,7 +117,7 @@ def _import(css: str, at: int, address: Callable[[str], str | None]) -> tuple[st
     if sheet and not sheet.startswith("data:"):
         return f"@import {_written(sheet)}", at
     rest = _REST_OF_RULE.match(css, at)
-    return "", at if rest is None else rest.end()
+    return _GAP, at if rest is None else rest.end()
 
 
 def _argument(css: str, at: int) -> tuple[str, int]:

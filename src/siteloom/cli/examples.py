@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
@@ -116,16 +117,24 @@ def _on_pages(
     from siteloom.peer_files import Sample, best_example
     from siteloom.pipeline import find_page
     from siteloom.spacing import evenly_spaced
+    from siteloom.time_limit import within
 
     kinds: dict[int, list[tuple[str, PeerExample]]] = {number: [] for number, _ in enumerate(layouts, 1)}
     without = unread = 0
+    limits = shell.settings.parse
     with shell.counting("Looking at") as advance:
         for page in store.pages():
             advance(1)
-            root = parse(page, shell.settings.parse)
-            if isinstance(root, Failure):
+            root = parse(page, limits)
+            # On some pages, a pattern that another tool was taught takes for ever.
+            best = (
+                root
+                if isinstance(root, Failure)
+                else within(limits.max_seconds, page.url, partial(best_example, layouts, root))
+            )
+            if isinstance(best, Failure):
                 unread += 1
-            elif (best := best_example(layouts, root)) is None:
+            elif best is None:
                 without += 1
             else:
                 kinds[best[0] + 1].append((page.url, best[1]))
@@ -135,7 +144,7 @@ def _on_pages(
     if without:
         shell.say(f"{plural(without, 'page')} with less, of which no example is made.")
     if unread:
-        shell.say(f"{plural(unread, 'page')} could not be parsed.")
+        shell.say(f"{plural(unread, 'page')} could not be read.")
     if kind is None and sum(map(bool, kinds.values())) > 1:
         shell.say("With a SOURCE, siteloom learn takes the examples of one kind: --kind N writes only those.")
     for number, found in kinds.items():

@@ -24,13 +24,20 @@ def elements_with_ids(root: Element, values: Iterable[str]) -> dict[str, list[El
     The parser's own table of ids knows the first element of each, and anchors by their names, too; where
     that may not be all, the tree is searched.
     """
-    found = {value: cast("list[Element]", _BY_ID(root, value=value)) for value in values}
+    found = {value: _with_id(_BY_ID, root, value) for value in values}
     repeated = _repeated_ids(root) if any(found.values()) else frozenset()
     for value, elements in found.items():
         is_odd = value.split() != [value] or any(element.get("id") != value for element in elements)
         if is_odd or (elements and (repeated is None or value in repeated)):
-            found[value] = cast("list[Element]", _BY_ATTRIBUTE(root, value=value))
+            found[value] = _with_id(_BY_ATTRIBUTE, root, value)
     return found
+
+
+def _with_id(search: etree.XPath, root: Element, value: str) -> list[Element]:
+    try:
+        return cast("list[Element]", search(root, value=value))
+    except ValueError:  # XPath is not asked for control characters, but broken pages have such ids
+        return [element for element in root.iter(etree.Element) if element.get("id") == value]
 
 
 def _repeated_ids(root: Element) -> frozenset[str] | None:

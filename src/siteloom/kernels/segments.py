@@ -191,10 +191,10 @@ def _scan_texts(data, tag_names, meanings, numbers, hashes, are_apart):  # type:
         byte = data[i]
         if byte == 47:  # </
             i = position_after(data, 62, i)
-            if meaning_of[element] & BREAKS_LINE:
-                is_apart = True
             if hidden_in == element:
                 hidden_in = NO_ELEMENT
+            if meaning_of[element] & BREAKS_LINE and hidden_in == NO_ELEMENT:
+                is_apart = True
             element = parents[element]
         elif byte == 33 and data[i + 1] == 45:  # <!--
             i += 3
@@ -222,7 +222,7 @@ def _scan_texts(data, tag_names, meanings, numbers, hashes, are_apart):  # type:
             meaning_of[elements] = meaning
             is_layout = meaning & IS_LAYOUT or element == NO_ELEMENT
             layout_of[elements] = elements if is_layout else layout_of[element]
-            if meaning & BREAKS_LINE:
+            if meaning & BREAKS_LINE and hidden_in == NO_ELEMENT:
                 is_apart = True
             i = position_after(data, 62, name_end)
             if data[i - 2] != 47:  # not <br/>

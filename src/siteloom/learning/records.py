@@ -11,6 +11,7 @@ from siteloom.errors import ExampleError
 from siteloom.learning.labelled import resolve
 from siteloom.wrapper.language import TELLING_ATTRIBUTES, Feature, RecordRule
 from siteloom.wrapper.selection import records
+from siteloom.wrapper.tags import siblings_with_tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -228,7 +229,7 @@ def _has_twin(element: Element) -> bool:
     return any(
         sibling.get("class") == element.get("class")
         for preceding in (True, False)
-        for sibling in element.itersiblings(str(element.tag), preceding=preceding)
+        for sibling in siblings_with_tag(element, preceding=preceding)
     )
 
 
@@ -257,7 +258,7 @@ def _number_among_twins(element: Element) -> int:
     look, paths = _tag_and_class(element), _inner_paths(element)
     return sum(
         _tag_and_class(other) == look and _similarity(_inner_paths(other), paths) >= _ALIKE
-        for other in element.itersiblings(str(element.tag), preceding=True)
+        for other in siblings_with_tag(element, preceding=True)
     )
 
 

@@ -39,7 +39,13 @@ def watch_from_json(text: str) -> Watch:
     """The watch that a text describes."""
     try:
         content = json.loads(text)
-        if content["format"] != FORMAT or content["version"] != VERSION:
+        version = content["version"]
+        if content["format"] == FORMAT and isinstance(version, int) and version > VERSION:
+            raise WatchError(
+                f"This watch was written by a newer Siteloom (version {version} of the format, {VERSION} is "
+                "known here): update Siteloom."
+            )
+        if content["format"] != FORMAT or version != VERSION:
             raise WatchError(
                 f"This is no watch that is known here: it is not version {VERSION} of its format."
             )
