@@ -10,8 +10,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from siteloom.embedded import EmbeddedRecord, embedded_records, main_record, may_have_records
-from siteloom.model import Page
+from siteloom.config import ParseSettings
+from siteloom.embedded import (
+    EmbeddedRecord,
+    embedded_records,
+    main_record,
+    may_have_records,
+    read_embedded,
+)
+from siteloom.model import Failure, Page
+from siteloom.time_limit import TOOK_TOO_LONG
 
 URL = "https://shop.example/p/17"
 
@@ -217,6 +225,38 @@ def test_open_graph_is_the_last_resort() -> None:
 )
 def test_pages_with_nothing_to_read(html: bytes) -> None:
     assert embedded_records(Page(URL, html)) == []
+
+
+def test_very_many_records_and_values_take_time_in_proportion() -> None:
+    limits = ParseSettings(max_seconds=10)
+    found = read_embedded(json_ld([{"@type": "Product", "name": f"n{n}"} for n in range(20_000)]), limits)
+    assert not isinstance(found, Failure)
+    assert len(found) == 20_000
+    found = read_embedded(json_ld({"@type": "Product", "sku": [str(n) for n in range(60_000)]}), limits)
+    assert not isinstance(found, Failure)
+    assert len(only(found)["sku"]) == 60_000
+    images = "".join(f"<meta property='og:image' content='{n}'>" for n in range(60_000))
+    found = read_embedded(page(images), limits)
+    assert not isinstance(found, Failure)
+    assert len(only(found)["image"]) == 60_000
+
+
+def test_things_that_all_refer_to_each_other_take_no_more_than_they_may() -> None:
+    names = [{"@id": f"#{n}"} for n in range(200)]
+    things = [{"@id": f"#{n}", "@type": "Product", "name": f"n{n}", "isRelatedTo": names} for n in range(200)]
+    found = read_embedded(json_ld(things), ParseSettings(max_seconds=10))
+    assert not isinstance(found, Failure)
+    assert len(found) == 200
+
+
+def test_a_page_that_cannot_be_read_in_time_has_no_record() -> None:
+    slow = page(body="<div itemscope itemtype=https://schema.org/Product itemprop=a>" * 1_000)
+    found = read_embedded(slow, ParseSettings(max_seconds=0.2))
+    assert isinstance(found, Failure)
+    assert (found.url, found.reason) == (URL, TOOK_TOO_LONG)
+    deep = page(body="<div typeof=x>" * 3_000)
+    assert isinstance(read_embedded(deep), Failure)
+    assert embedded_records(deep) == []
 
 
 def test_only_pages_with_signs_are_read() -> None:

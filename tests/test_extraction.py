@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,13 +15,14 @@ import pytest
 from siteloom import Example, Page, Wrapper, learn
 from siteloom.builtin import BuiltinPage
 from siteloom.config import ParseSettings
-from siteloom.engine import Lost
-from siteloom.errors import WrapperError
+from siteloom.engine import LOST, Lost
+from siteloom.errors import TooMuchText, WrapperError
 from siteloom.extraction import (
     BROKEN,
     LACKING,
-    LOST,
     NO_VALUES,
+    RECORDS_TOO_LARGE,
+    TOO_MANY_RECORDS,
     Extractor,
     ShardExtraction,
     ShardResult,
@@ -33,6 +35,7 @@ from siteloom.extraction import (
 from siteloom.matching import NO_WRAPPER_FOR_SITE, NO_WRAPPER_FOR_URL, NamedWrapper
 from siteloom.model import Attribute, Failure, Footprint, Resource, Skipped
 from siteloom.pages import SourceItem
+from siteloom.time_limit import TOOK_TOO_LONG
 
 from .builtin.sites import directory, guide, of_kind
 from .store.helpers import Items
@@ -269,6 +272,62 @@ def test_a_page_at_which_a_process_died_is_a_failure() -> None:
     assert result.failures == [Failure(SHOP[4].url, LOST, "the process was ended by SIGKILL")]
     assert len(result.lines) == len(SHOP) - 1
     assert_all_counted(result)
+
+
+def test_a_page_at_which_a_process_was_ended_for_its_time_took_too_long() -> None:
+    result = work(SHOP, text(shop()), lost={4: "was ended by SIGVTALRM"})
+    assert result.failures == [Failure(SHOP[4].url, TOOK_TOO_LONG, "the process was ended by SIGVTALRM")]
+    assert_all_counted(result)
+
+
+# ---- limits
+
+
+def endless_list() -> Page:
+    """A list page with some thousand records, which take seconds."""
+    page = LISTS[0].page
+    start, body, rest = re.split(rb"(?s)(<body[^>]*>.*)(?=</body>)", page.html)
+    return replace(page, html=start + body * 150 + rest)
+
+
+LIMITS = [
+    (ParseSettings(max_seconds=0.3), TOOK_TOO_LONG),
+    (ParseSettings(max_records=300), TOO_MANY_RECORDS),
+    (ParseSettings(max_characters=300_000), RECORDS_TOO_LARGE),
+]
+
+
+@pytest.mark.parametrize(("limits", "reason"), LIMITS)
+def test_a_page_past_a_limit_is_a_failure_and_counted(limits: ParseSettings, reason: str) -> None:
+    hostile = endless_list()
+    result = work([LISTS[1].page, hostile, LISTS[2].page], text(lists(), "list"), limits=limits)
+    assert [(failure.url, failure.reason) for failure in result.failures] == [(hostile.url, reason)]
+    assert {line.url for line in result.lines} == {LISTS[1].page.url, LISTS[2].page.url}
+    assert result.tally["failed", reason] == 1
+    assert_all_counted(result)
+
+
+def test_elements_in_each_other_do_not_take_all_memory() -> None:
+    known = [
+        Example(Page.from_text(URL, nested("<div>" * 20, word)), {"x": [word]}) for word in ("one", "two")
+    ]
+    wrapper = learn(known)
+    rules = wrapper.attributes["x"]
+    wrapper = replace(
+        wrapper, attributes={"x": replace(rules, attribute=replace(rules.attribute, multi=True))}
+    )
+    page = Page.from_text(URL, nested("<div class=x>" * 300, "a" * 200_000))
+    with pytest.raises(TooMuchText, match="more than 50,000,000 characters"):
+        wrapper.extract(page)
+    (failure,) = work([page], text(wrapper)).failures
+    assert failure.reason == RECORDS_TOO_LARGE
+
+
+URL = "https://a.example/1"
+
+
+def nested(around: str, word: str) -> str:
+    return f"<body>{around}<div class=x>{word[0]}<i>{word[1:]}</i>"
 
 
 def test_what_else_a_source_holds_is_counted_for_what_it_is() -> None:

@@ -11,6 +11,7 @@ import marshal
 import tempfile
 from array import array
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice
 from os import SEEK_END
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
@@ -36,6 +37,7 @@ from siteloom.template import (
     merged,
 )
 from siteloom.template.blocks import Segmenter
+from siteloom.time_limit import within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -54,6 +56,9 @@ _MOST_WAITING = 500_000_000  # bytes
 _LENGTH_BYTES = 4
 
 _SHOWN_TEXTS = 3
+
+TOO_MUCH_TEXT = "too much text"
+"""The reason of pages of which too much would be written."""
 
 
 CleanedForm: TypeAlias = Literal["blocks", "text", "html", "main"]
@@ -201,8 +206,25 @@ def _numbers(kind: Literal["Q", "I"], content: bytes) -> list[int]:
 
 def page_segments(page: Page, limits: ParseSettings, segmenter: Segmenter) -> PageSegments | Failure:
     """The segments of a page, or why it has none."""
+    parted = within(limits.max_seconds, page.url, partial(_parted, page, limits, segmenter.segments))
+    return parted if isinstance(parted, Failure) else parted[1]
+
+
+def _parted(
+    page: Page, limits: ParseSettings, segments_of: Callable[[Element], PageSegments]
+) -> tuple[Element, PageSegments] | Failure:
+    """The tree of a page and its segments, if it has no more of them than may come of a page.
+
+    Each block is told by its path, so that blocks deep in a page take many times what the page does.
+    """
     root = parse(page, limits, collect_ids=False)
-    return root if isinstance(root, Failure) else segmenter.segments(root)
+    if isinstance(root, Failure):
+        return root
+    segments = segments_of(root)
+    if sum(segments.lengths) + sum(map(len, segments.block_paths)) > limits.max_characters:
+        detail = f"with the paths of its blocks more than {limits.max_characters:,} characters"
+        return Failure(page.url, TOO_MUCH_TEXT, detail)
+    return root, segments
 
 
 def count_pages(pages: Iterable[PageSegments | Failure]) -> SegmentCounts:
@@ -274,7 +296,9 @@ def clean_store(
             table = segment_table(store, name, rule)
             for block in store.newest_blocks(name):
                 for found in _block_pages(store, block, waiting):
-                    yield _cleaned(found, name, table, rule, form, limits)
+                    url = found[0] if isinstance(found, tuple) else found.url
+                    cleaning = partial(_cleaned, found, name, table, rule, form, limits)
+                    yield within(limits.max_seconds, url, cleaning)
 
 
 def count_versions(
@@ -341,10 +365,10 @@ def _cleaned(
 ) -> CleanedPage | Failure:
     if isinstance(page, tuple):
         return clean_segments(site, *page, table)
-    root = parse(page, limits, collect_ids=False)
-    if isinstance(root, Failure):
-        return root
-    segments = table.segments_of(root)
+    parted = _parted(page, limits, table.segments_of)
+    if isinstance(parted, Failure):
+        return parted
+    root, segments = parted
     if form not in TREE_FORMS:
         return clean_segments(site, page.url, segments, table)
     return clean_tree(site, page.url, root, segments, judge(segments, table, form), rule, form)

@@ -81,14 +81,19 @@ def attribute_name(label: str) -> str:
 
 
 def keep_columns(
-    store: Store, pages: TablePages, table: DiscoveredTable, names: Mapping[str, str]
+    store: Store,
+    pages: TablePages,
+    table: DiscoveredTable,
+    names: Mapping[str, str],
+    *,
+    limits: ParseSettings = ParseSettings(),
 ) -> Accepted:
     """Keep values of columns as annotations; `names` has the label of a column for each attribute.
 
     The table is the one of these pages, which are those of a cluster. What is annotated already is kept.
     """
     annotated = store.examples(pages.site)
-    accepted = accept_columns(table, pages.read(store), names, annotated)
+    accepted = accept_columns(table, pages.read(store), names, annotated, limits=limits)
     of_url = {address.url: address for address in pages.addresses}
     for example in accepted.examples:
         if example not in annotated:

@@ -16,15 +16,18 @@ from __future__ import annotations
 
 import html
 import re
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lxml import etree
 from lxml import html as lxml_html
 
+from siteloom.config import ParseSettings
 from siteloom.dom import normalize, parse
 from siteloom.dom.encoding import in_utf8
 from siteloom.errors import MissingExtra
 from siteloom.model import Failure
+from siteloom.time_limit import within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -82,6 +85,7 @@ _OPEN_GRAPH = {
 
 _DEPTH = 4  # of things inside things
 _MOST_THINGS = 2_000  # that a record has inside: those that refer to each other would never end
+_MOST_THINGS_OF_A_PAGE = 100_000  # that all records have inside: each of many may refer to the same ones
 _VOCABULARY = re.compile(r".*[/#:]")
 _ADDRESS_START = re.compile(r"https?://(?:www\.)?", re.IGNORECASE)
 
@@ -95,41 +99,52 @@ def may_have_records(page: Page, *, more_than_open_graph: bool = False) -> bool:
 
 
 def embedded_records(page: Page) -> list[EmbeddedRecord]:
-    """The records that a page carries, what the page is about first.
+    """The records that a page carries, what the page is about first; none of a page that cannot be read.
 
     That is a thing of its own, not the page, the site or a list of links; one that names the page as its
     address; or else the one that is told most about. Markup that is broken is passed over. Needs the
     extra `embedded`, and raises `MissingExtra` without it.
     """
+    found = read_embedded(page)
+    return [] if isinstance(found, Failure) else found
+
+
+def read_embedded(page: Page, limits: ParseSettings = ParseSettings()) -> list[EmbeddedRecord] | Failure:
+    """The same, or why a page cannot be read."""
     try:
         import extruct  # noqa: F401, PLC0415 - an extra
     except ImportError as error:
         raise MissingExtra("Reading embedded data", "embedded") from error
     if not may_have_records(page):
         return []
-    root = parse(page)
+    return within(limits.max_seconds, page.url, lambda: _read(page, limits))
+
+
+def _read(page: Page, limits: ParseSettings) -> list[EmbeddedRecord] | Failure:
+    root = parse(page, limits)
     if isinstance(root, Failure):
-        return []
+        return root
     nodes = list(_nodes(page, root))
     known = {name: node for node in nodes if (name := _name(node)) is not None and not _only_refers(node)}
     parts = _referred_to(nodes)
-    records: list[EmbeddedRecord] = []
-    ranks: dict[int, tuple[bool, bool, bool, int]] = {}
+    ranked: dict[frozenset[Any], tuple[tuple[bool, bool, bool, int], EmbeddedRecord]] = {}
+    left = _MOST_THINGS_OF_A_PAGE
     for node in _told_of(nodes, known):
-        record = _Flat(known).record(node)
-        if len(record) > 1 and record not in records:
+        flat = _Flat(known, min(left, _MOST_THINGS))
+        record = flat.record(node)
+        left -= flat.things
+        if len(record) > 1 and (content := frozenset(record.items())) not in ranked:
             own = sum("." not in name for name in record)
             rank = (is_beside(record), not _is_about(record, page), _name(node) in parts, -own)
-            ranks[id(record)] = rank
-            records.append(record)
-    records.sort(key=lambda record: ranks[id(record)])
+            ranked[content] = rank, record
+    records = [record for _, record in sorted(ranked.values(), key=itemgetter(0))]
     return [*records, *_open_graph(page)]
 
 
-def main_record(page: Page) -> EmbeddedRecord | None:
+def main_record(page: Page, limits: ParseSettings = ParseSettings()) -> EmbeddedRecord | None:
     """The record of what a page is about; None if it carries none, or is a list of many such things."""
-    records = embedded_records(page)
-    if not records or is_beside(records[0]):
+    records = read_embedded(page, limits)
+    if isinstance(records, Failure) or not records or is_beside(records[0]):
         return None
     first, *others = records
     alike = [other for other in others if other.keys() == first.keys() and other["_type"] == first["_type"]]
@@ -220,12 +235,12 @@ def _open_graph(page: Page) -> list[EmbeddedRecord]:
         found = list(OpenGraphExtractor().extract(text))
     except (etree.LxmlError, ValueError, IndexError):
         return []
-    values: dict[str, list[str]] = {}
+    values: dict[str, dict[str, None]] = {}  # texts once, in their order
     for name, content in (pair for item in found for pair in item["properties"]):
         attribute = _OPEN_GRAPH.get(name.strip().lower())
         told = normalize(html.unescape(content))
-        if attribute is not None and told and told not in values.setdefault(attribute, []):
-            values[attribute].append(told)
+        if attribute is not None and told:
+            values.setdefault(attribute, {})[told] = None
     return [{name: tuple(texts) for name, texts in values.items()}] if values else []
 
 
@@ -254,10 +269,11 @@ def _referred_to(nodes: list[_Node]) -> set[str]:
 class _Flat:
     """A thing with all that is inside it as one flat record."""
 
-    def __init__(self, known: Mapping[str, _Node]) -> None:
+    def __init__(self, known: Mapping[str, _Node], most_things: int) -> None:
+        self.things = 0
         self._known = known
-        self._values: dict[str, list[str]] = {}
-        self._left = _MOST_THINGS
+        self._values: dict[str, dict[str, None]] = {}  # texts once, in their order
+        self._most_things = most_things
 
     def record(self, node: _Node) -> EmbeddedRecord:
         """The record of a thing."""
@@ -273,6 +289,8 @@ class _Flat:
                 self._add(prefix + local, one, above)
 
     def _add(self, attribute: str, value: object, above: tuple[_Node, ...]) -> None:
+        if self.things >= self._most_things and isinstance(value, dict):
+            return
         thing = _resolved(value, self._known)
         if not isinstance(thing, dict):
             self._add_text(attribute, thing)
@@ -281,16 +299,16 @@ class _Flat:
             for one in _listed(thing.get("@list", thing.get("@set"))):
                 self._add(attribute, one, above)
             return
-        self._left -= 1
-        if len(above) > _DEPTH or self._left < 0 or any(thing is one for one in above):
+        self.things += 1
+        if len(above) > _DEPTH or any(thing is one for one in above):
             return
         self._add_text(attribute, _standing_for(thing))
         self._add_thing(f"{attribute}.", thing, (*above, thing))
 
     def _add_text(self, attribute: str, value: object) -> None:
         text = _text(value)
-        if text and text not in (texts := self._values.setdefault(attribute, [])):
-            texts.append(text)
+        if text:
+            self._values.setdefault(attribute, {})[text] = None
 
 
 def _standing_for(thing: _Node) -> str:

@@ -10,6 +10,7 @@
     │   └── ContradictoryExamples two examples say different things of the same page
     ├── Overtaken                 what was to be changed has been changed by another meanwhile
     ├── UnreadablePage            a page has no tree to extract from
+    ├── TooMuchText               rules find more text on a page than any page has
     ├── WrapperError              a wrapper file cannot be read
     ├── WatchError                a file of bellwethers cannot be read
     ├── SourceError               pages cannot be read from a source
@@ -104,6 +105,13 @@ class UnreadablePage(SiteloomError):
         super().__init__(f"Nothing can be extracted from {url}: {reason}.")
         self.url = url
         self.reason = reason
+
+
+class TooMuchText(SiteloomError):
+    """Rules find more text on a page than any page has, in elements that stand in each other."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"The elements that a rule finds on a page have more than {most:,} characters.")
 
 
 class WrapperError(SiteloomError):

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from siteloom.config import ParseSettings
 from siteloom.dom import parse
-from siteloom.errors import WrapperError
+from siteloom.errors import TooMuchText, WrapperError
 from siteloom.matching import Matcher, NamedWrapper
 from siteloom.model import Failure, Page, Skipped
 from siteloom.record_rows import record_row
 from siteloom.store import PackedPages
+from siteloom.time_limit import within
 from siteloom.urls import site_of, url_shape
 from siteloom.wrapper import Wrapper
 from siteloom.wrapper.layouts import is_breaching
@@ -31,8 +32,9 @@ _log = logging.getLogger(__name__)
 
 NO_VALUES = "no values"
 LACKING = "most mandatory attributes missing"
-LOST = "process lost"
 BROKEN = "extraction failed"
+TOO_MANY_RECORDS = "too many records"
+RECORDS_TOO_LARGE = "records too large"
 
 # So many shapes of URLs are told apart; there are few unless each URL has one of its own.
 _MOST_SHAPES = 1_000
@@ -140,13 +142,17 @@ class Extractor:
         self._limits = limits
 
     def extract(self, page: Page) -> Extracted:
-        """The records of a page by the wrapper that it is for.
+        """The records of a page by the wrapper that it is for, if it gives no more than it may, and in time.
 
         If several wrappers are equally good, the one that finds most mandatory attributes is taken.
         """
         match = self._matcher.match(page)
         if match.failure is not None:
             return Extracted(match, None, (), match.failure)
+        found = within(self._limits.max_seconds, page.url, lambda: self._extracted(page, match))
+        return Extracted(match, None, (), found) if isinstance(found, Failure) else found
+
+    def _extracted(self, page: Page, match: Match) -> Extracted | Failure:
         root = parse(
             page,
             self._limits,
@@ -154,13 +160,48 @@ class Extractor:
             collect_ids=any(named.wrapper.looks_for_ids for named in match.chosen),
         )
         if isinstance(root, Failure):
-            return Extracted(match, None, (), root)
-        tried = [
-            (named, tuple(named.wrapper.records(root, page.url, match.signature))) for named in match.chosen
-        ]
+            return root
+        tried = []
+        for named in match.chosen:
+            found = self._bounded(page.url, named.wrapper.records(root, page.url, match.signature))
+            if isinstance(found, Failure):
+                return found
+            tried.append((named, found))
         named, records = max(tried, key=lambda one: _mandatory_found(*one)) if len(tried) > 1 else tried[0]
         is_nearest = match.passed_signature == 0
         return Extracted(match, named, records, _fault(page.url, named, records, is_nearest=is_nearest))
+
+    def _bounded(self, url: str, found: Iterator[Record]) -> tuple[Record, ...] | Failure:
+        """Records as they come, unless there are more than a page may give; so memory is bounded, too."""
+        most = self._limits.max_characters
+        records: list[Record] = []
+        characters = 0
+        try:
+            for record in found:
+                records.append(record)
+                characters += _characters(record)
+                if len(records) > self._limits.max_records:
+                    detail = f"at most {self._limits.max_records:,} are taken from a page"
+                    return Failure(url, TOO_MANY_RECORDS, detail)
+                if characters > most:
+                    return Failure(
+                        url, RECORDS_TOO_LARGE, f"at most {most:,} characters are taken from a page"
+                    )
+        except TooMuchText as error:
+            return Failure(url, RECORDS_TOO_LARGE, str(error))
+        return tuple(records)
+
+
+def _characters(record: Record) -> int:
+    """About how many characters a record has where it is written, with where its values stood."""
+    count = sum(len(text) for texts in record.values.values() for text in texts)
+    for origins in record.provenance.values():
+        for origin in origins:
+            count += len(origin.xpath) + len(origin.node)
+    for withheld in record.withheld.values():
+        for value in withheld:
+            count += len(value.text) + len(value.node)
+    return count
 
 
 def _fault(url: str, named: NamedWrapper, records: Sequence[Record], *, is_nearest: bool) -> Failure | None:
@@ -211,7 +252,7 @@ class ShardExtraction:
                     on_site = (_ON_SITE, site) if site in self._sites else ()
                     _add(result.tally, on_site, "pages")
                     if number in lost.steps:
-                        _fail(result, Failure(item.url, LOST, f"the process {lost.steps[number]}"), on_site)
+                        _fail(result, lost.failure(number, item.url), on_site)
                     else:
                         self._extract(item, result, unmatched, on_site)
                 case Failure():

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from siteloom.config import ParseSettings
-from siteloom.dom import parse
 from siteloom.errors import UsageError
 from siteloom.model import Failure, SampledPage
-from siteloom.template import informativeness, page_paths
+from siteloom.template import informativeness, paths_of_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -55,7 +54,7 @@ def sample(pages: Sequence[Page], k: int = 10, annotated: Collection[int] = ()) 
     never chosen.
     """
     check_count(k)
-    path_sets = [_path_set(page, ParseSettings()) for page in pages]
+    path_sets = [paths_of_page(page, ParseSettings()) for page in pages]
     usable = [None if isinstance(paths, Failure) else paths for paths in path_sets]
     return [picked.page for picked in sample_order(usable, k, annotated)]
 
@@ -74,7 +73,7 @@ def sample_stream(
     failures: list[Failure] = []
     path_sets: list[PathSet | None] = []
     for page in pages:
-        paths = _path_set(page, limits)
+        paths = paths_of_page(page, limits)
         if isinstance(paths, Failure):
             failures.append(paths)
         path_sets.append(None if isinstance(paths, Failure) else paths)
@@ -164,8 +163,3 @@ def check_count(k: int) -> None:
     """Raise what is wrong with a number of pages before pages are read for it."""
     if k < 1:
         raise UsageError(f"The number of pages to choose must be at least 1, not {k}.")
-
-
-def _path_set(page: Page, limits: ParseSettings) -> PathSet | Failure:
-    root = parse(page, limits)
-    return root if isinstance(root, Failure) else page_paths(root)

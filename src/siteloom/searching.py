@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from types import MappingProxyType
@@ -28,11 +29,13 @@ from siteloom.search import (
 )
 from siteloom.spacing import some_names
 from siteloom.store import PageAddress
+from siteloom.time_limit import within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
-    from siteloom.model import IndexDocument
+    from siteloom.model import IndexDocument, Page
     from siteloom.search import Hit, Query
     from siteloom.store import FoundDocument, NewestVersion, RunRecorder, Store
     from siteloom.template import SegmentTable
@@ -168,13 +171,20 @@ def _page_documents(
     common = common_segments(table.counts())
     addresses = [PageAddress(version.site, version.url) for version in versions]
     for version, page in zip(versions, store.pages_at(addresses), strict=True):
-        root = parse(page, limits, collect_ids=False)
-        if isinstance(root, Failure):
-            run.fail(root)
+        found = within(limits.max_seconds, page.url, partial(_document, page, site, table, common, limits))
+        if isinstance(found, Failure):
+            run.fail(found)
             yield version, unreadable_document(site, page.url)
         else:
-            yield version, page_document(site, page.url, root, table, common)
+            yield version, found
         on_page(1)
+
+
+def _document(
+    page: Page, site: str, table: SegmentTable, common: AbstractSet[int], limits: ParseSettings
+) -> IndexDocument | Failure:
+    root = parse(page, limits, collect_ids=False)
+    return root if isinstance(root, Failure) else page_document(site, page.url, root, table, common)
 
 
 def _record_documents(store: Store) -> Iterator[IndexDocument]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.config import without_passwords
+from siteloom.config import ParseSettings, without_passwords
 from siteloom.errors import UsageError
 from siteloom.model import Failure, Page, Seed
 from siteloom.seed_files import read_seeds, reshaped, seed_of
@@ -78,9 +78,11 @@ def import_seeds(
     wanted: SeedOrder,
     pages: PagesSettings,
     on_seed: Callable[[], object] = lambda: None,
+    *,
+    limits: ParseSettings = ParseSettings(),
 ) -> Imported:
     """Keep known records in the place of what their sources had before; stopped, it can be begun again."""
-    _check_names(store, wanted, pages)
+    _check_names(store, wanted, pages, limits)
     skipped: Counter[str] = Counter()
     arguments = {
         **wanted._asdict(),
@@ -97,7 +99,7 @@ def import_seeds(
                 skipped[problem.reason] += 1
 
         def shaped() -> Iterator[Seed]:
-            for seed in _incoming(store, wanted, pages, note):
+            for seed in _incoming(store, wanted, pages, limits, note):
                 on_seed()
                 yield reshaped(seed, wanted.several, wanted.renamed)
 
@@ -107,12 +109,12 @@ def import_seeds(
     return Imported(run.id, counts, dict(run.failures_by_reason), skipped)
 
 
-def _check_names(store: Store, wanted: SeedOrder, pages: PagesSettings) -> None:
+def _check_names(store: Store, wanted: SeedOrder, pages: PagesSettings, limits: ParseSettings) -> None:
     """Read ahead until all attributes that are to be split or renamed were met: nothing is kept yet."""
     changed = {*wanted.several, *wanted.renamed}
     names: set[str] = set()
     if changed:
-        for seed in _incoming(store, wanted, pages, lambda _: None):
+        for seed in _incoming(store, wanted, pages, limits, lambda _: None):
             names.update(seed.values)
             if changed <= names:
                 return
@@ -120,7 +122,11 @@ def _check_names(store: Store, wanted: SeedOrder, pages: PagesSettings) -> None:
 
 
 def _incoming(
-    store: Store, wanted: SeedOrder, pages: PagesSettings, note: Callable[[Failure | Skipped], None]
+    store: Store,
+    wanted: SeedOrder,
+    pages: PagesSettings,
+    limits: ParseSettings,
+    note: Callable[[Failure | Skipped], None],
 ) -> Iterator[Seed]:
     """All seeds that are wanted."""
     for location in wanted.locations:
@@ -128,7 +134,7 @@ def _incoming(
     if wanted.site:
         yield from _extracted(store, wanted.site, wanted.source or wanted.site)
     if wanted.embedded:
-        yield from _embedded(store, wanted.embedded, wanted.source, pages, note)
+        yield from _embedded(store, wanted.embedded, wanted.source, pages, limits, note)
 
 
 def _extracted(store: Store, site: str, source: str) -> Iterator[Seed]:
@@ -153,10 +159,11 @@ def _embedded(
     place: str,
     source: str,
     pages: PagesSettings,
+    limits: ParseSettings,
     note: Callable[[Failure | Skipped], None],
 ) -> Iterator[Seed]:
     """The data that pages carry for machines, but for what is about the page or the site itself."""
-    from siteloom.embedded import embedded_records, is_beside  # noqa: PLC0415 - slow to load
+    from siteloom.embedded import is_beside, read_embedded  # noqa: PLC0415 - slow to load
     from siteloom.pages import open_sources, read_sources  # noqa: PLC0415
 
     is_site = any(site.name == place for site in store.sites())
@@ -164,7 +171,11 @@ def _embedded(
     items = store.pages(place) if is_site else read_sources(open_sources([place], pages))
     for item in items:
         if isinstance(item, Page):
-            for record in embedded_records(item):
+            found = read_embedded(item, limits)
+            if isinstance(found, Failure):
+                note(found)
+                continue
+            for record in found:
                 values = {name: texts for name, texts in record.items() if not name.startswith("_")}
                 if values and not is_beside(record):
                     yield Seed(values, source, item.url)

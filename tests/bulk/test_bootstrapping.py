@@ -21,9 +21,9 @@ from siteloom.bulk import bootstrapping
 from siteloom.bulk.bootstrapping import NO_OVERLAP, bootstrap_in_bulk, chosen_pages
 from siteloom.bulk.folder import OutputFolder
 from siteloom.bulk.run import BulkRun
-from siteloom.engine import LocalEngine, Lost
+from siteloom.engine import LOST, LocalEngine, Lost
 from siteloom.errors import SourceError, UsageError, WrapperError
-from siteloom.extraction import LOST, WrapperText
+from siteloom.extraction import WrapperText
 from siteloom.extraction_runs import wrapper_texts_of_files
 from siteloom.model import Failure, Page, Seed
 from siteloom.pages import SourceItem

@@ -34,10 +34,9 @@ from siteloom.cleaning_runs import (
     page_segments,
 )
 from siteloom.config import ParseSettings, StoreSettings
-from siteloom.engine import Engine, LocalEngine, Lost
+from siteloom.engine import LOST, Engine, LocalEngine, Lost
 from siteloom.engine.work import Result, RowFiles, Shard, Work
 from siteloom.errors import MissingExtra, SourceError
-from siteloom.extraction import LOST
 from siteloom.model import Failure, Page, Skipped
 from siteloom.pages import SourceItem
 from siteloom.pipeline import ingest

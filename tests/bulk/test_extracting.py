@@ -13,8 +13,8 @@ from siteloom.bulk.extracting import extract_in_bulk
 from siteloom.bulk.folder import OutputFolder
 from siteloom.bulk.run import BulkRun
 from siteloom.config import ParseSettings
-from siteloom.engine import LocalEngine
-from siteloom.extraction import LOST, WrapperText, counted_by_name, tally_from
+from siteloom.engine import LOST, LocalEngine
+from siteloom.extraction import WrapperText, counted_by_name, tally_from
 from siteloom.extraction_runs import Items
 
 from ..cli.command import Command, one_sentence

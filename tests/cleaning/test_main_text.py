@@ -128,3 +128,8 @@ def test_the_extra_is_named_where_it_is_missing() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "pip install 'siteloom[text]'" in done.stdout
+
+
+def test_a_page_with_more_tags_than_the_extractor_can_read_keeps_its_text() -> None:
+    page = Page.from_text("https://a.example/", "<body>" + "<a href=/x>word</a> " * 110_000)
+    assert main_text(page, SegmentTable()).split() == ["word"] * 110_000

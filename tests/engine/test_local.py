@@ -141,6 +141,16 @@ def test_a_process_that_dies_in_the_midst_of_its_answer_loses_nothing(tmp_path: 
     assert found == {0: {0}, 1: {1}}
 
 
+def test_a_step_that_takes_too_long_is_lost_at_once_however_many_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("siteloom.engine.local._MOST_DEATHS", 2)
+    began = tmp_path / "began"
+    ((_, lost),) = run(works.stuck(began), [[2, 1, 4, 3, 5]], [0], 2)
+    assert lost == dict.fromkeys([1, 3, 4], "was ended by SIGVTALRM")
+    assert began.read_text().split() == ["0", "1", "2", "3"]
+
+
 # ---- ends
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from siteloom.engine import Lost, PartWork, Work
 from siteloom.errors import SiteloomError
+from siteloom.time_limit import within
 
 Numbers = Sequence[int]
 Step = Callable[[int], None]
@@ -61,6 +62,26 @@ def lost_steps() -> Work[Numbers, dict[int, str]]:
         return lost.steps
 
     return work
+
+
+def stuck(began: Path) -> Callable[[], Work[Numbers, dict[int, str]]]:
+    return partial(_Stuck, began)
+
+
+class _Stuck:
+    """Work that never ends at odd numbers, in code that hears no signal."""
+
+    def __init__(self, began: Path) -> None:
+        self._began = began
+
+    def __call__(self, shard: Numbers, lost: Lost, step: Step) -> dict[int, str]:
+        with self._began.open("a") as file:
+            file.write(f"{len(lost.steps)}\n")
+        for place, number in enumerate(shard):
+            step(place)
+            if place not in lost.steps:
+                within(0.05, "", lambda: sum(range(10**15)) if number % 2 else 0)  # noqa: B023 - at once
+        return lost.steps
 
 
 def refuses() -> Work[Numbers, None]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from siteloom.arrow import load_pyarrow
 from siteloom.bulk.packs import packed, unpacked
-from siteloom.bulk.pages import failed_by_reason, lost_page, numbered_items
+from siteloom.bulk.pages import failed_by_reason, numbered_items
 from siteloom.bulk.run import shard_and_item
 from siteloom.engine import cut_by
 from siteloom.errors import SourceError
@@ -75,7 +75,7 @@ def wanted_pages(
             why = why or f": {item.url}, {item.reason}"
         if number in wanted and isinstance(item, Page):
             if number in lost.steps:
-                out.failures.append(lost_page(item, lost.steps[number]))
+                out.failures.append(lost.failure(number, item.url))
             else:
                 missing.discard(number)
                 yield number, item, wanted[number]

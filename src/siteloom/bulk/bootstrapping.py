@@ -21,6 +21,7 @@ from siteloom.arrow import load_pyarrow
 from siteloom.bulk.again import all_wanted, want, wanted_column, wanted_pages
 from siteloom.bulk.pages import broken, failed_by_reason, newest, shard_pages, total, version_cells
 from siteloom.bulk.run import place_of, row_schema
+from siteloom.config import ParseSettings
 from siteloom.dom import parse
 from siteloom.engine import cut_by
 from siteloom.errors import SiteloomError, UsageError
@@ -84,6 +85,8 @@ def bootstrap_in_bulk(
     core: Sequence[str],
     schema: Schema = None,
     method: Method = "bits",
+    *,
+    limits: ParseSettings = ParseSettings(),
 ) -> Counts:
     """Try to wrap every site, by `siteloom.bootstrap` of its pages or of some; what came of each is kept.
 
@@ -95,11 +98,11 @@ def bootstrap_in_bulk(
     # What is wrong with the seeds is told before any page is read.
     if (untold := SiteBootstrap(seeds, core, schema, method).records.untold) is not None:
         raise UsageError(untold)
-    counted = run.shards("matches", partial(_Matching, seeds, core), shards, _matches_schema())
+    counted = run.shards("matches", partial(_Matching, seeds, core, limits), shards, _matches_schema())
     wanted = row_schema(wanted_column())
     refused = run.parts("sites", partial(_Choosing, len(seeds)), of="matches", schema=wanted)
     counted += run.shards("chosen", partial(_Sending, all_wanted(run, "sites")), shards, _pages_schema())
-    wrapped = run.parts("wrapped", partial(_Wrapping, seeds, core, schema, method), of="chosen")
+    wrapped = run.parts("wrapped", partial(_Wrapping, seeds, core, schema, method, limits), of="chosen")
     came = [counts for counts in (*refused, *wrapped) if counts]
     outcomes: Counter[str] = Counter(dict.fromkeys(OUTCOMES, 0))
     for counts in came:
@@ -165,7 +168,8 @@ def _as_number(digest: bytes) -> int:
 class _Matching:
     """Joins the pages of a shard with the known records, and tells each site of its pages."""
 
-    def __init__(self, seeds: Sequence[Seed], core: Sequence[str]) -> None:
+    def __init__(self, seeds: Sequence[Seed], core: Sequence[str], limits: ParseSettings) -> None:
+        self._limits = limits
         self._known = known_records(seeds, tuple(core))
 
     def __call__(self, shard: PageSource, lost: Lost, step: Callable[[int], None], out: Outbox) -> None:
@@ -173,7 +177,7 @@ class _Matching:
         texts = TextCollector()
         collected: list[tuple[int, Page]] = []
         for number, page in shard_pages(shard, lost, step, out):
-            failure = _collect(page, texts)
+            failure = _collect(page, texts, self._limits)
             sites[site_of(page.url)].add(number, page, failure)
             if failure is not None:
                 out.failures.append(failure)
@@ -216,14 +220,14 @@ class _Matching:
             return
         for number, page in collected:
             texts = TextCollector()
-            _collect(page, texts)
+            _collect(page, texts, self._limits)
             self._match([(number, page)], texts, sites, out)
 
 
-def _collect(page: Page, texts: TextCollector) -> Failure | None:
+def _collect(page: Page, texts: TextCollector, limits: ParseSettings) -> Failure | None:
     """Take the texts of a page in, or say why it has none."""
     try:
-        root = parse(page)
+        root = parse(page, limits.learned)
         if isinstance(root, Failure):
             return root
         texts.add(root)
@@ -371,8 +375,15 @@ class _Sending:
 class _Wrapping:
     """Wraps sites, each by itself."""
 
-    def __init__(self, seeds: Sequence[Seed], core: Sequence[str], schema: Schema, method: Method) -> None:
-        self._bootstrap = SiteBootstrap(seeds, core, schema, method)
+    def __init__(
+        self,
+        seeds: Sequence[Seed],
+        core: Sequence[str],
+        schema: Schema,
+        method: Method,
+        limits: ParseSettings,
+    ) -> None:
+        self._bootstrap = SiteBootstrap(seeds, core, schema, method, limits)
         self._schema = arrow_schema(_COLUMNS)
 
     def __call__(self, batches: Iterator[Any], out: Outbox) -> None:

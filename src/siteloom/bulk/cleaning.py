@@ -52,6 +52,7 @@ from siteloom.model import Failure
 from siteloom.output import arrow_schema, arrow_table
 from siteloom.template import SegmentTable
 from siteloom.template.blocks import Segmenter
+from siteloom.time_limit import within
 from siteloom.urls import site_of
 
 if TYPE_CHECKING:
@@ -269,7 +270,7 @@ class _CleaningTrees:
         packs = Packs(partial(_send_pages, out))
         for number, page, marks in wanted_pages(self._wanted, shard, lost, step, out):
             try:
-                cleaned = self._cleaned(page, marks)
+                cleaned = within(self._limits.max_seconds, page.url, partial(self._cleaned, page, marks))
             except Exception as error:  # noqa: BLE001 - see broken
                 cleaned = broken(page.url, error)
             if isinstance(cleaned, Failure):

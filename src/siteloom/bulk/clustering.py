@@ -53,7 +53,7 @@ from siteloom.engine import cut_by
 from siteloom.errors import UsageError
 from siteloom.model import Failure, Page
 from siteloom.output import Column, Fields, ListOf, arrow_schema, arrow_table
-from siteloom.template import PathSet, page_paths
+from siteloom.template import PathSet, paths_of_page
 from siteloom.urls import site_of
 
 if TYPE_CHECKING:
@@ -262,12 +262,11 @@ class _Parsing:
         for _, page, cluster in wanted_pages(self._wanted, shard, lost, step, out):
             site, number, rank = json.loads(cluster)
             try:
-                root = parse(page, self._limits)
-                found = None if isinstance(root, Failure) else page_paths(root)
+                found = paths_of_page(page, self._limits)
             except Exception as error:  # noqa: BLE001 - see broken
                 out.failures.append(broken(page.url, error))
                 continue
-            if found is not None:
+            if not isinstance(found, Failure):
                 packs.add((site, number), _DescribingPage.of(rank, page, found), len(page.html))
         packs.send_rest()
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from siteloom.arrow import load_pyarrow
 from siteloom.bulk.folder import without_folder
-from siteloom.extraction import LOST
 from siteloom.model import Failure, Page, Skipped
 from siteloom.store.schema import in_utc
 from siteloom.store.writer import refusal
@@ -57,7 +56,7 @@ def shard_pages(
             case Page():
                 counts["pages"] += 1
                 if number in lost.steps:
-                    out.failures.append(lost_page(item, lost.steps[number]))
+                    out.failures.append(lost.failure(number, item.url))
                 elif failure := refusal(item, site_of(item.url)) or without_folder(item.url):
                     out.failures.append(failure)
                 else:
@@ -70,11 +69,6 @@ def shard_pages(
                 pass  # a stylesheet or an image
     out.counts |= counts
     out.counts["failed"] = failed_by_reason(out.failures)
-
-
-def lost_page(page: Page, how: str) -> Failure:
-    """What becomes of a page at which processes have died."""
-    return Failure(page.url, LOST, f"the process {how}")
 
 
 def broken(url: str, error: Exception) -> Failure:

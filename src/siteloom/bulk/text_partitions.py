@@ -25,11 +25,10 @@ from siteloom.bulk.pages import (
 from siteloom.bulk.run import place_of, row_schema
 from siteloom.clustering import cluster_by_signatures, most_common
 from siteloom.clustering.text import path_bands, text_clusters
-from siteloom.dom import parse
 from siteloom.engine import cut_by
 from siteloom.model import Failure
 from siteloom.signature import signature
-from siteloom.template import page_paths
+from siteloom.template import paths_of_page
 from siteloom.urls import site_of
 
 if TYPE_CHECKING:
@@ -118,14 +117,13 @@ class _Looking:
 
     def _send(self, page: Page, place: int, out: Outbox) -> None:
         found = signature(page.html)
-        root = None if found is None else parse(page, self._limits)
-        if isinstance(root, Failure):
-            out.failures.append(root)
+        paths = None if found is None else paths_of_page(page, self._limits)
+        if isinstance(paths, Failure):
+            out.failures.append(paths)
         cells = {**version_cells(page), "signature": found}
-        if root is None or isinstance(root, Failure):  # no template made it
+        if paths is None or isinstance(paths, Failure):  # no template made it
             out.send(f"{_PAGE}{page.url}", place, **cells)
             return
-        paths = page_paths(root)
         bands = path_bands(paths.elements)
         out.send(f"{_PAGE}{page.url}", place, **cells, paths=paths.all.tobytes(), band=bands.whole)
         for band in bands.bands:

@@ -6,7 +6,8 @@ other pages, too; a table of segments knows that, but not what the page is about
 1. Blocks are hidden from the extractor that are template, or repeated: mostly segments of several pages.
 2. It reads what is left.
 3. The headline is put before it, where the extractor took it for no part of the text.
-4. Where the extractor finds next to nothing, what it was given stands in for it.
+4. Where the extractor finds next to nothing, what it was given stands in for it; so it does on a page that
+   has more tags than the extractor can read in good time.
 """
 
 from __future__ import annotations
@@ -37,6 +38,10 @@ _SEEN_BEFORE = 0.5
 
 # Of a page's own text: where trafilatura works, on news, shops and directories, it keeps a fifth at least.
 _LEAST_KEPT = 0.1
+
+# Its time grows with the square of the tags, and it is in C for so long that nothing stops it: half a million
+# links take a hundred seconds and 3 GB.
+_MOST_TAGS = 200_000
 
 _HEADLINE_WORDS = 3  # fewer are a section's name as often as not
 _WORD = re.compile(r"\w+")
@@ -69,8 +74,9 @@ def main_text_of(
     blocks = _blocks(segments, by_template, repeated)
     title = _words(root.findtext(".//title") or "")
     remove_template(root, segments, blocks)
-    text = extract(html_of(root), include_comments=False) or ""
+    html = html_of(root)
     own = text_of(blocks)
+    text = (extract(html, include_comments=False) or "") if html.count("<") <= _MOST_TAGS else ""
     if len(text) < _LEAST_KEPT * len(own):
         return own
     headline = _headline(title, blocks)

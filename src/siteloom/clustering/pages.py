@@ -27,6 +27,7 @@ from siteloom.template import (
     page_paths,
     shared_paths,
 )
+from siteloom.time_limit import within
 from siteloom.urls import site_of
 
 if TYPE_CHECKING:
@@ -83,9 +84,17 @@ def page_features(
     features = PageFeatures(page.url, site or site_of(page.url), signature(page.html))
     if method == "vertex" or features.signature is None:
         return features
+    found = within(limits.max_seconds, page.url, lambda: _tree_features(page, method, features, limits))
+    return features._replace(failure=found) if isinstance(found, Failure) else found
+
+
+def _tree_features(
+    page: Page, method: Method, features: PageFeatures, limits: ParseSettings
+) -> PageFeatures | Failure:
+    """The features with what is seen in the tree of the page."""
     root = parse(page, limits)
     if isinstance(root, Failure):
-        return features._replace(failure=root)
+        return root
     if method == "paths":
         return features._replace(sketch=path_signature(class_path_hashes(root)))
     if method == "rtdm":

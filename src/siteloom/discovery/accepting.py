@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
+from siteloom.config import ParseSettings
 from siteloom.dom import find, parse, visible_text
 from siteloom.errors import ExampleError, UsageError
-from siteloom.learning import check_example, learn
+from siteloom.learning import check_example, learn_wrapper
 from siteloom.model import Example, Failure
 from siteloom.sampling import sample
 from siteloom.spacing import evenly_spaced
@@ -53,6 +54,8 @@ def accept_columns(
     pages: Iterable[Page],
     names: Mapping[str, str],
     annotated: Sequence[Example] = (),
+    *,
+    limits: ParseSettings = ParseSettings(),
 ) -> Accepted:
     """Make attributes of columns: `names` has the label of a column for each attribute.
 
@@ -67,7 +70,7 @@ def accept_columns(
     of_url = _by_url(pages)
     if not of_url:
         raise ExampleError("Each of these pages has the address of another: examples know their page by it.")
-    rows = _Rows(table, of_url, names, annotated)
+    rows = _Rows(table, of_url, names, annotated, limits)
     best = rows.best_trial()
     poor = {name: share for name, share in best.agreement.items() if share < _LEAST_AGREEMENT}
     if not poor:
@@ -79,7 +82,7 @@ def accept_columns(
             f"None of these columns can be learned: no rule was found that gives what they have, tried on "
             f"{rows.tried_pages} pages ({told}). Annotate a few pages instead."
         )
-    accepted = accept_columns(table, of_url.values(), rest, annotated)
+    accepted = accept_columns(table, of_url.values(), rest, annotated, limits=limits)
     return accepted._replace(left_out=poor | accepted.left_out)
 
 
@@ -105,8 +108,10 @@ class _Rows:
         pages: Mapping[str, Page],
         names: Mapping[str, str],
         annotated: Sequence[Example],
+        limits: ParseSettings,
     ) -> None:
         self._pages = pages
+        self._limits = limits
         self._names = names
         self._is_list = bool(table.record_xpath)
         # An example of another version of its page says nothing of the rows.
@@ -172,7 +177,7 @@ class _Rows:
         own = {name: paths for name, paths in nodes.items() if name not in known.values}
         for ties in ({**own, **known.nodes}, known.nodes):
             example = Example(page, values, nodes=ties)
-            if _can_be_learned(example):
+            if _can_be_learned(example, self._limits):
                 return example
         return None
 
@@ -193,7 +198,7 @@ class _Rows:
                     {**self._values(own[0]), **{name: tuple(given) for name, given in record.items()}}
                 )
         example = Example(self._pages[url], records=records)
-        return example if records and _can_be_learned(example) else None
+        return example if records and _can_be_learned(example, self._limits) else None
 
     def _is_filled(self, row: DiscoveredRow) -> bool:
         return bool(self._given(row))
@@ -212,7 +217,7 @@ class _Rows:
             if len(own) == len(values[attribute]):
                 nodes[attribute] = own
             if own and not own[0].rpartition("/")[2].startswith(("text()", "@")):
-                root = parse(page)
+                root = parse(page, self._limits.learned)
                 element = None if isinstance(root, Failure) else find(root, own[0])
                 values[attribute] = () if element is None else (visible_text(element),)
                 nodes.pop(attribute, None)
@@ -224,7 +229,7 @@ class _Rows:
         others = [example for url, example in self._annotated.items() if url not in urls]
         if not any(any(map(self._names.__contains__, names)) for names in map(_filled_names, examples)):
             raise ExampleError(self._why_no_example())
-        wrapper = learn([*examples, *others], self._some)
+        wrapper = learn_wrapper([*examples, *others], self._some, limits=self._limits).wrapper
         right, all_values = Counter[str](), Counter[str]()
         wrong = []
         for page in self._some:
@@ -254,8 +259,9 @@ class _Rows:
         return [self._values(row) for row in rows] if self._is_list else [self._shown(rows[0], page)[0]]
 
     def _found(self, wrapper: Wrapper, page: Page) -> list[Mapping[str, tuple[str, ...]]]:
-        records = wrapper.extract_all(page) if self._is_list else (wrapper.extract(page),)
-        return [record.values for record in records]
+        if not self._is_list:
+            return [wrapper.extract(page, limits=self._limits).values]
+        return [record.values for record in wrapper.extract_all(page, limits=self._limits)]
 
 
 def _filled_names(example: Example) -> set[str]:
@@ -263,9 +269,9 @@ def _filled_names(example: Example) -> set[str]:
     return {name for record in (example.values, *example.records) for name, texts in record.items() if texts}
 
 
-def _can_be_learned(example: Example) -> bool:
+def _can_be_learned(example: Example, limits: ParseSettings) -> bool:
     try:
-        check_example(example)
+        check_example(example, limits)
     except ExampleError:
         return False
     return True

@@ -124,7 +124,7 @@ def outline(pages: Iterable[Page], *, limits: ParseSettings = ParseSettings()) -
 
 
 def _units_and_columns(pages: Iterable[Page], limits: ParseSettings) -> tuple[Units, list[Found]]:
-    units = units_of(list(pages), limits)
+    units = units_of(list(pages), limits.learned)
     if not units.pages:
         raise UsageError("There is no page to discover a table in: give the pages of a cluster.")
     found = find_columns(units.texts, _MOST_COLUMNS) if units.page_of else []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from siteloom.discovery.listing import main_listing, parts_inside
 from siteloom.discovery.siblings import USUAL
-from siteloom.dom import find, node_path, parse
+from siteloom.dom import NodePaths, find, parse
 from siteloom.model import Failure
 from siteloom.spacing import evenly_spaced
 from siteloom.template.page_texts import TextCollector
@@ -121,12 +121,13 @@ def _parts(pages: Sequence[Page], trees: _Trees, listing: Listing, limits: Parse
         failures += [root for root in batch.values() if isinstance(root, Failure)]
         roots = {number: root for number, root in batch.items() if not isinstance(root, Failure)}
         readable = list(roots)
+        paths = NodePaths()
         is_known = len(trees) == len(pages)
         for part in listing.parts if is_known else parts_inside(list(roots.values()), listing.parents):
             if (page := readable[part.page]) in trees:
                 some_elements[len(page_of)] = part.elements
             page_of.append(page)
-            nodes.append(tuple(map(node_path, part.elements)))
+            nodes.append(tuple(map(paths, part.elements)))
             collector.add(*part.elements)
     if len(set(page_of)) < USUAL * (len(pages) - len(failures)):
         return None

@@ -15,6 +15,9 @@ _XPATH_NAME = re.compile(r"[A-Za-z_][\w.-]*\Z", re.ASCII)
 
 _PLAIN_PATH = re.compile(r"(?:/[a-z][a-z0-9]*+(?:\[[0-9]++\])?+)++")
 
+# So many paths libxml2 is asked for: it counts much faster, and most pages have fewer values.
+_FEW = 100
+
 # A comment's tag is the function that makes comments, which lxml's types leave out.
 _NODE_TESTS: dict[Any, str] = {
     etree.Comment: "comment()",
@@ -35,6 +38,40 @@ def node_path(element: Element) -> str:
         return "".join(f"/{step}" if step[-1] == "]" else f"/{step}[1]" for step in path[1:].split("/"))
     steps = [_step(element), *map(_step, element.iterancestors())]
     return "/" + "/".join(reversed(steps))
+
+
+class NodePaths:
+    """`node_path` for many nodes of trees, which must not change meanwhile: siblings are counted once.
+
+    The records of a long list are siblings, and to count those before each takes the square of their number.
+    """
+
+    def __init__(self) -> None:
+        self._asked_for = 0
+        self._positions: dict[Element, int] = {}
+
+    def __call__(self, element: Element) -> str:
+        """The path of a node."""
+        self._asked_for += 1
+        if self._asked_for <= _FEW:
+            return node_path(element)
+        steps = [self._step(element), *map(self._step, element.iterancestors())]
+        return "/" + "/".join(reversed(steps))
+
+    def _step(self, element: Element) -> str:
+        tag: Any = element.tag
+        if not isinstance(tag, str) or not is_xpath_name(tag):
+            return _step(element)
+        position = self._positions.get(element)
+        if position is None:
+            position = 1
+            for sibling in element.itersiblings(tag, preceding=True):
+                if (before := self._positions.get(sibling)) is not None:
+                    position += before
+                    break
+                position += 1
+            self._positions[element] = position
+        return f"{tag}[{position}]"
 
 
 def find(root: Element, path: str) -> Element | None:

@@ -6,7 +6,8 @@ than there are processes, and one that is done is forgotten, so memory stays fla
 
 A process that dies, of a page that takes all memory for instance, takes only its own shard down:
 a new process begins it again. One death tells nothing, for processes may be killed for any reason; after
-a second one at the same step, that step is left out.
+a second one at the same step, that step is left out. If it is the time limit of pages that has killed it, one
+death tells all.
 """
 
 from __future__ import annotations
@@ -41,8 +42,10 @@ from siteloom.engine.work import (
     Shard,
     Work,
     cut_by,
+    ended_by,
 )
 from siteloom.errors import EngineError
+from siteloom.time_limit import ENDED_BY, killable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -315,14 +318,15 @@ class _Died(NamedTuple):
 
 def _note_death(task: _Task[Any], death: _Died) -> None:
     is_explained = death.step != NO_STEP and death.step not in task.lost
-    task.deaths += 1
+    is_too_long = is_explained and death.how == ended_by(ENDED_BY)
+    task.deaths += not is_too_long  # of such pages there may be as many as there are pages
     task.unexplained += not is_explained
     if task.deaths > _MOST_DEATHS or task.unexplained > _MOST_UNEXPLAINED:
         raise EngineError(
             f"Worker processes die one after the other, the last of them {death.how}: "
             "see whether there is memory enough, and run the same command again to go on."
         )
-    if death.step in task.suspected and is_explained:
+    if is_too_long or (is_explained and death.step in task.suspected):
         task.lost[death.step] = death.how
     task.suspected.add(death.step)
 
@@ -378,12 +382,13 @@ class _Worker(Generic[Shard, Result]):
 
 
 def _ending(code: int) -> str:
-    return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
+    return ended_by(-code) if code < 0 else f"ended with status {code}"
 
 
 def _serve(start: Callable[[], Work[Any, Any]], pipe: Connection, at_step: Any) -> None:
     """The life of a process: shards in, results out, until there is no one to ask for them."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    killable()
 
     def step(number: int) -> None:
         at_step.value = number

@@ -3,8 +3,8 @@
 Tasks are told what to read, and read it themselves: pages never pass through Java. Only rows that are
 to be regrouped do, which is what Spark's shuffle is for.
 
-A page that takes its process down, of all memory for instance, would fail its task again and again. So a
-task that is tried again gives its shard to the local engine, which finds such pages and leaves them out.
+A page that takes its process down, of all memory or time for instance, would fail its task again and again.
+So a task that is tried again gives its shard to the local engine, which finds such pages and leaves them out.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from siteloom.engine.work import (
     in_pieces,
 )
 from siteloom.errors import EngineError, MissingExtra
+from siteloom.time_limit import killable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -315,6 +316,7 @@ class _ShardTask(_Task):
 
     def _do(self, shard: Any) -> Any:
         if _tries_before() == 0:
+            killable()
             return self.work()(shard, Lost({}), lambda _: None)
         with closing(run_shards(self._start.value, [(0, shard)], _PROCESSES_FOR_ONE)) as done:
             ((_, result),) = done

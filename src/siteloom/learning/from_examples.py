@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from siteloom.config import ParseSettings
 from siteloom.learning.labelling import label
 from siteloom.learning.session import LearningSession
 from siteloom.learning.trees import Trees
@@ -38,11 +39,13 @@ def learn_wrapper(
     unlabelled: Iterable[Page] = (),
     schema: Schema = None,
     method: Method = "united",
+    *,
+    limits: ParseSettings = ParseSettings(),
 ) -> Learned:
     """Learn a wrapper, and say what it does on the pages."""
-    return LearningSession(unlabelled, _KEPT_TREES).learn(examples, schema, method)
+    return LearningSession(unlabelled, _KEPT_TREES, limits).learn(examples, schema, method)
 
 
-def check_example(example: Example) -> None:
+def check_example(example: Example, limits: ParseSettings = ParseSettings()) -> None:
     """Raise what is wrong with a single example."""
-    label([example], (), Trees(_KEPT_TREES))
+    label([example], (), Trees(_KEPT_TREES, limits))

@@ -91,7 +91,8 @@ def _check(examples: Sequence[Example]) -> None:
 def _example_root(example: Example, trees: Trees) -> Element:
     root = trees.root(example.page, is_example=True)
     if isinstance(root, Failure):
-        raise ExampleError(f"The example {root.url} cannot be read: {root.reason}.")
+        why = f"{root.reason} ({root.detail})" if root.detail else root.reason
+        raise ExampleError(f"The example {root.url} cannot be read: {why}.")
     return root
 
 

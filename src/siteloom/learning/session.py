@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
+from siteloom.config import ParseSettings
 from siteloom.dom import normalize
 from siteloom.errors import ExampleError, UsageError
 from siteloom.learning import search, vertex
@@ -121,9 +122,11 @@ class LearningSession:
     now. Of more than `most_kept` bytes of pages the trees are not kept, and little else is.
     """
 
-    def __init__(self, pages: Iterable[Page], most_kept: float = math.inf) -> None:
+    def __init__(
+        self, pages: Iterable[Page], most_kept: float = math.inf, limits: ParseSettings = ParseSettings()
+    ) -> None:
         self.pages = tuple(pages)
-        self._trees = Trees(most_kept)
+        self._trees = Trees(most_kept, limits)
         walked = WalkedPages()
         self._looked_at = _KeptTable(walked)
         self._left_out = _KeptTable(walked)

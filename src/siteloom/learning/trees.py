@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from siteloom.config import ParseSettings
 from siteloom.dom import parse
 from siteloom.learning.places import PlaceIndex
 from siteloom.learning.records import Looks
@@ -37,7 +38,8 @@ class Trees:
     is about ten times as large. Where that has a limit, nothing else is kept either.
     """
 
-    def __init__(self, most_kept: float = math.inf) -> None:
+    def __init__(self, most_kept: float = math.inf, limits: ParseSettings = ParseSettings()) -> None:
+        self._limits = limits.learned
         self.keeps_all = most_kept == math.inf
         self._left = most_kept
         self._roots: dict[PageKey, Element | Failure] = {}
@@ -51,7 +53,7 @@ class Trees:
         key = page_key(page)
         root = self._roots.get(key)
         if root is None:
-            root = parse(page)
+            root = parse(page, self._limits)
             if is_example or len(page.html) <= self._left:
                 self._left -= 0 if is_example else len(page.html)
                 self._roots[key] = root

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
+from siteloom.config import ParseSettings
 from siteloom.dom import parse
 from siteloom.errors import UsageError
 from siteloom.model import Failure, Seed
@@ -38,6 +39,8 @@ def bootstrap(
     core: Sequence[str],
     schema: Schema = None,
     method: Method = "bits",
+    *,
+    limits: ParseSettings = ParseSettings(),
 ) -> Bootstrapped:
     """Learn a wrapper for the pages of a site from records that are known from elsewhere.
 
@@ -46,14 +49,19 @@ def bootstrap(
     Methods are `bits`, and `findattrpos` and `findattrposw` as in the paper on content
     redundancy.
     """
-    return SiteBootstrap(seeds, core, schema, method)(pages)
+    return SiteBootstrap(seeds, core, schema, method, limits)(pages)
 
 
 class SiteBootstrap:
     """Known records made ready for the pages of any number of sites: see `bootstrap`."""
 
     def __init__(
-        self, seeds: Iterable[GivenSeed], core: Sequence[str], schema: Schema = None, method: Method = "bits"
+        self,
+        seeds: Iterable[GivenSeed],
+        core: Sequence[str],
+        schema: Schema = None,
+        method: Method = "bits",
+        limits: ParseSettings = ParseSettings(),
     ) -> None:
         if method not in METHODS:
             raise UsageError(f"No method {method!r} to bootstrap by: use one of {', '.join(METHODS)}.")
@@ -62,6 +70,7 @@ class SiteBootstrap:
         _check(self._seeds, self._core)
         self._schema: Schema = schema
         self._method: Method = method
+        self._limits = limits
 
     @cached_property
     def records(self) -> KnownRecords:
@@ -70,13 +79,13 @@ class SiteBootstrap:
 
     def __call__(self, pages: Iterable[Page]) -> Bootstrapped:
         """What comes of the pages of a site."""
-        read = _read(pages)
+        read = _read(pages, self._limits)
         if read.failures and not read.pages:
             reason = none_readable(len(read.failures), read.failures[0].reason)
             return _refused(NoOverlap(reason), self._seeds, read)
         if self._method == "bits":
-            return _by_bits(self._seeds, self.records, read, self._core, self._schema)
-        return _by_positions(self._seeds, read, self._core, self._method)
+            return _by_bits(self._seeds, self.records, read, self._core, self._schema, self._limits)
+        return _by_positions(self._seeds, read, self._core, self._method, self._limits)
 
 
 def none_readable(pages: int, reason: str) -> str:
@@ -111,12 +120,12 @@ class _Read(NamedTuple):
     failures: tuple[Failure, ...]
 
 
-def _read(pages: Iterable[Page]) -> _Read:
+def _read(pages: Iterable[Page], limits: ParseSettings) -> _Read:
     collector = TextCollector()
     kept: list[Page] = []
     failures: list[Failure] = []
     for page in pages:
-        root = parse(page)
+        root = parse(page, limits.learned)
         if isinstance(root, Failure):
             failures.append(root)
         else:
@@ -126,12 +135,17 @@ def _read(pages: Iterable[Page]) -> _Read:
 
 
 def _by_bits(
-    seeds: Sequence[Seed], records: KnownRecords, read: _Read, core: Sequence[str], schema: Schema
+    seeds: Sequence[Seed],
+    records: KnownRecords,
+    read: _Read,
+    core: Sequence[str],
+    schema: Schema,
+    limits: ParseSettings,
 ) -> Bootstrapped:
     found = known_pages(records, read.texts)
     if isinstance(found, NoOverlap):
         return _refused(found, seeds, read)
-    result = wrapped(found, read.pages, schema)
+    result = wrapped(found, read.pages, schema, limits)
     missing = [name for name in core if result.attributes[name].verdict != "accepted"]
     matched = len({match.seed for match in result.evidence})
     reason = ""
@@ -175,7 +189,11 @@ def _refused(found: NoOverlap, seeds: Sequence[Seed], read: _Read) -> Bootstrapp
 
 
 def _by_positions(
-    seeds: Sequence[Seed], read: _Read, core: Sequence[str], method: Literal["findattrpos", "findattrposw"]
+    seeds: Sequence[Seed],
+    read: _Read,
+    core: Sequence[str],
+    method: Literal["findattrpos", "findattrposw"],
+    limits: ParseSettings,
 ) -> Bootstrapped:
     found = find_attribute_positions(seeds, read.texts, method)
     evidence = tuple(
@@ -206,7 +224,7 @@ def _by_positions(
         else ""
     )
     return Bootstrapped(
-        None if missing else positions_wrapper(found, read.pages),
+        None if missing else positions_wrapper(found, read.pages, limits),
         reason,
         evidence,
         attributes,

@@ -17,6 +17,7 @@ from siteloom.wrapper.language import AttributeRules, Evidence, Feature, Part, R
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from siteloom.config import ParseSettings
     from siteloom.dom import Element
     from siteloom.model import Page
     from siteloom.redundancy.findattrpos import FoundPositions
@@ -25,10 +26,10 @@ _STEP = re.compile(r"/([^/]+)\[([0-9]+)\]")
 _MOST_SHOWN = 20  # pages on which texts are counted as rules count them
 
 
-def positions_wrapper(found: FoundPositions, pages: Sequence[Page]) -> Wrapper:
+def positions_wrapper(found: FoundPositions, pages: Sequence[Page], limits: ParseSettings) -> Wrapper:
     """A wrapper that takes what stands at the positions; `pages` are those they were found on."""
     shown = list(dict.fromkeys(agreement.page for agreement in found.agreements))[:_MOST_SHOWN]
-    roots = [root for page in shown if not isinstance(root := parse(pages[page]), Failure)]
+    roots = [root for page in shown if not isinstance(root := parse(pages[page], limits), Failure)]
     return Wrapper(
         {
             attribute: AttributeRules(

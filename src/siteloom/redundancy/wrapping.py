@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from siteloom.errors import ExampleError
+from siteloom.errors import ExampleError, UnreadablePage
 from siteloom.learning import check_example, learn_wrapper
 from siteloom.model import Example
 from siteloom.redundancy.alignment import matched_rows
@@ -21,6 +21,7 @@ from siteloom.template.page_texts import TEXT
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from siteloom.config import ParseSettings
     from siteloom.learning import Schema
     from siteloom.model import Page
     from siteloom.redundancy.alignment import Pairs
@@ -77,14 +78,14 @@ class _Trial(NamedTuple):
         return bool(found) and found[0] in shown[page]
 
 
-def wrapped(known: KnownPages, pages: Sequence[Page], schema: Schema) -> Wrapped:
+def wrapped(known: KnownPages, pages: Sequence[Page], schema: Schema, limits: ParseSettings) -> Wrapped:
     """Learn from some pages that show known records, and try what was learned on others."""
     believed = {name: slots for name, slots in known.slots.items() if slots and slots[0].is_believed}
     shown = {name: _shown(known, name) for name in believed}
     template = _template_pages(known, believed)
     held_back = _held_back(known)
-    learned = _best_wrapper(_without(shown, held_back), pages, template, schema)
-    trial = None if learned is None else _tried(learned, pages, sorted(held_back))
+    learned = _best_wrapper(_without(shown, held_back), pages, template, schema, limits)
+    trial = None if learned is None else _tried(learned, pages, sorted(held_back), limits)
     attributes = {name: _judged(name, known, trial, shown.get(name, {})) for name in known.slots}
     for name, other in known.copies.items():
         attributes[name] = AttributeEvidence(
@@ -172,7 +173,11 @@ def _without(shown: Mapping[str, Shown], pages: set[int]) -> dict[str, Shown]:
 
 
 def _best_wrapper(
-    shown: Mapping[str, Shown], pages: Sequence[Page], template: Sequence[int], schema: Schema
+    shown: Mapping[str, Shown],
+    pages: Sequence[Page],
+    template: Sequence[int],
+    schema: Schema,
+    limits: ParseSettings,
 ) -> Wrapper | None:
     """Learn; then learn again with some of the pages that came out wrong, as long as that helps.
 
@@ -185,11 +190,12 @@ def _best_wrapper(
     looked_at = evenly_spaced(sorted({page for found in shown.values() for page in found}), _TRIED)
 
     def learned(chosen: Iterable[int], tied: Collection[str]) -> _Trial | None:
-        found = (_example(page, shown, pages, tied) for page in chosen)
+        found = (_example(page, shown, pages, tied, limits) for page in chosen)
         examples = [example for example in found if example is not None]
         if not examples:
             return None
-        return _tried(learn_wrapper(examples, unlabelled, usable).wrapper, pages, looked_at)
+        wrapper = learn_wrapper(examples, unlabelled, usable, limits=limits).wrapper
+        return _tried(wrapper, pages, looked_at, limits)
 
     chosen = _first_examples(shown, pages)
     tied = set(shown)
@@ -238,7 +244,11 @@ def _first_examples(shown: Mapping[str, Shown], pages: Sequence[Page]) -> list[i
 
 
 def _example(
-    page: int, shown: Mapping[str, Shown], pages: Sequence[Page], tied: Collection[str]
+    page: int,
+    shown: Mapping[str, Shown],
+    pages: Sequence[Page],
+    tied: Collection[str],
+    limits: ParseSettings,
 ) -> Example | None:
     """A page with the values that it shows, if the learner finds them there, in their nodes if tied."""
     found = {name: texts[page] for name, texts in shown.items() if page in texts}
@@ -248,14 +258,20 @@ def _example(
         nodes={name: list(texts.values()) for name, texts in found.items() if name in tied},
     )
     try:
-        check_example(example)
+        check_example(example, limits)
     except ExampleError:
         return None
     return example
 
 
-def _tried(wrapper: Wrapper, pages: Sequence[Page], tried: Sequence[int]) -> _Trial:
-    return _Trial(wrapper, {page: wrapper.extract(pages[page]).values for page in tried})
+def _tried(wrapper: Wrapper, pages: Sequence[Page], tried: Sequence[int], limits: ParseSettings) -> _Trial:
+    def values(page: Page) -> Mapping[str, tuple[str, ...]]:
+        try:
+            return wrapper.extract(page, limits=limits).values
+        except UnreadablePage:  # it takes too long
+            return {}
+
+    return _Trial(wrapper, {page: values(pages[page]) for page in tried})
 
 
 def _judged(name: str, known: KnownPages, trial: _Trial | None, shown: Shown) -> AttributeEvidence:

@@ -5,7 +5,7 @@ Beside it, the text segments of a whole site, page by page.
 
 from siteloom.template.blocks import Block, PageSegments
 from siteloom.template.informative import Informativeness, importance, informativeness
-from siteloom.template.paths import PathSet, class_path_hashes, page_paths
+from siteloom.template.paths import PathSet, class_path_hashes, page_paths, paths_of_page
 from siteloom.template.segment_counts import NO_SEGMENTS, LivingTime, SegmentCounts, merged
 from siteloom.template.segment_table import SegmentRule, SegmentTable, blocks_by
 from siteloom.template.shared import Delta, SharedPaths, describe_template, page_delta, shared_paths
@@ -34,6 +34,7 @@ __all__ = [
     "page_delta",
     "page_paths",
     "path_rows",
+    "paths_of_page",
     "shared_paths",
     "tag_rows",
 ]

@@ -13,15 +13,19 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from lxml import etree
 
-from siteloom.dom import normalize
+from siteloom.dom import normalize, parse
 from siteloom.dom.text import FRAMES, NOT_CONTENT
+from siteloom.model import Failure
+from siteloom.time_limit import within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
     from numpy.typing import NDArray
 
+    from siteloom.config import ParseSettings
     from siteloom.dom import Element
+    from siteloom.model import Page
 
 _LARGEST = 2**64 - 1
 _PRIME = 0x00000100000001B3  # FNV's, as in the hash of tag names
@@ -68,6 +72,16 @@ def page_paths(root: Element) -> PathSet:
     parents = np.fromiter(parent_of_text.values(), np.uint64, len(parent_of_text))
     order = np.argsort(texts)
     return PathSet(np.unique(np.array(elements, np.uint64)), texts[order], parents[order])
+
+
+def paths_of_page(page: Page, limits: ParseSettings) -> PathSet | Failure:
+    """All paths of a page that is not parsed yet, or why it has none."""
+
+    def paths() -> PathSet | Failure:
+        root = parse(page, limits)
+        return root if isinstance(root, Failure) else page_paths(root)
+
+    return within(limits.max_seconds, page.url, paths)
 
 
 def class_path_hashes(root: Element) -> NDArray[np.uint64]:

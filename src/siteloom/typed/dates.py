@@ -81,7 +81,8 @@ def date(text: str, *, day_first: bool | None = None) -> Day | None:
         import dateparser  # noqa: F401, PLC0415 - an extra
     except ImportError as error:
         raise MissingExtra("Typed dates", "values") from error
-    return _date(text, day_first)
+    text = text.strip()
+    return _date(text, day_first) if len(text) <= MAX_LENGTH else None
 
 
 def order_of_dates(texts: Iterable[str]) -> bool | None:
@@ -105,8 +106,7 @@ def _order_of(text: str) -> bool | None:
 
 @lru_cache(maxsize=65_536)
 def _date(text: str, day_first: bool | None) -> Day | None:
-    text = text.strip()
-    if len(text) > MAX_LENGTH or not _NUMBERS.search(text):
+    if not _NUMBERS.search(text):
         return None
     try:
         if _ISO.fullmatch(text):

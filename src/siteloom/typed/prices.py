@@ -8,7 +8,7 @@ import re
 from functools import lru_cache
 
 from siteloom.errors import MissingExtra
-from siteloom.typed.numbers import DOT_AND_THREE, Found, only_number, value_of
+from siteloom.typed.numbers import DOT_AND_THREE, MAX_LENGTH, Found, only_number, value_of
 from siteloom.typed.values import Price
 
 # Only symbols and words that stand for one currency. `$`, `¥`, `kr`, `Rs`, `Fr.`, `C$` (Canada,
@@ -39,7 +39,7 @@ def price(text: str) -> Price | None:
         import price_parser  # noqa: F401, PLC0415 - an extra
     except ImportError as error:
         raise MissingExtra("Typed prices", "values") from error
-    return _price(text)
+    return _price(text) if len(text) <= MAX_LENGTH else None
 
 
 @lru_cache(maxsize=65_536)  # prices repeat, and finding a currency takes ten times as long as the rest

@@ -39,11 +39,13 @@ _NUMBER_WORDS = {
 _HALF = Decimal("0.5")
 
 
-@lru_cache(maxsize=65_536)  # there are few, and each stands on many pages
 def rating(text: str) -> Rating | None:
     """The rating that a text, a style, a class or an image's file name tells."""
-    if len(text) > MAX_LENGTH:
-        return None
+    return _read(text) if len(text) <= MAX_LENGTH else None
+
+
+@lru_cache(maxsize=65_536)  # there are few, and each stands on many pages
+def _read(text: str) -> Rating | None:
     if width := _WIDTH.search(text):
         return _rating(width[1], "100")
     if told := told_rating(text):

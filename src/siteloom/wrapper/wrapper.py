@@ -7,7 +7,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.config import ParseSettings
-from siteloom.dom import PARSER, node_path, parse
+from siteloom.dom import PARSER, NodePaths, parse
 from siteloom.errors import MissingExtra, UnreadablePage
 from siteloom.model import Failure, Footprint, Provenance, Record, Withheld
 from siteloom.signature import Signatures, signature
@@ -53,6 +53,7 @@ class _Region(NamedTuple):
 
     select: Callable[[_Prepared], list[Node]]
     record: Scope | None
+    paths: NodePaths
 
 
 class _Value(NamedTuple):
@@ -81,19 +82,19 @@ class Wrapper:
     footprint: Footprint = Footprint()
     earlier: tuple[Wrapper, ...] = ()
 
-    def extract(self, page: Page) -> Record:
+    def extract(self, page: Page, *, limits: ParseSettings = ParseSettings()) -> Record:
         """The record of a page; of a list page the first one."""
-        found = self.extract_all(page)
+        found = self.extract_all(page, limits=limits)
         return found[0] if found else Record(page.url, {}, {}, {})
 
-    def extract_all(self, page: Page) -> tuple[Record, ...]:
+    def extract_all(self, page: Page, *, limits: ParseSettings = ParseSettings()) -> tuple[Record, ...]:
         """All records of a page: one, or as many as a list page has."""
 
         def records() -> tuple[Record, ...] | Failure:
-            root = parse(page, collect_ids=self.looks_for_ids)
+            root = parse(page, limits, collect_ids=self.looks_for_ids)
             return root if isinstance(root, Failure) else self.records_of(page, root)
 
-        found = within(ParseSettings().max_seconds, page.url, records)
+        found = within(limits.max_seconds, page.url, records)
         if isinstance(found, Failure):
             raise UnreadablePage(found.url, found.reason)
         return found
@@ -115,15 +116,24 @@ class Wrapper:
     ) -> Iterator[Record]:
         """The records of a whole page, or of these parts of a list page."""
         least = 0 if self.record_rule is None else self.record_rule.least
+        paths = NodePaths()
         for scope in scopes:
-            found = self.record_of(root, url, scope, known)
+            found = self.record_of(root, url, scope, known, paths)
             if len(found.values) >= least:
                 yield found
 
     def record_of(
-        self, root: Element, url: str, scope: Scope | None, known: KnownNodes | None = None
+        self,
+        root: Element,
+        url: str,
+        scope: Scope | None,
+        known: KnownNodes | None = None,
+        paths: NodePaths | None = None,
     ) -> Record:
-        """The record of a whole page, or of one part of a list page, where nodes may be `known` already."""
+        """The record of a whole page, or of one part of a list page, where nodes may be `known` already.
+
+        `paths` are those of the page, for whoever asks for many of its parts.
+        """
         occurring = cache(lambda: occurrences(root, self._triggers))
 
         def search(prepared: _Prepared) -> list[Node]:
@@ -132,7 +142,7 @@ class Wrapper:
                 return nodes
             return select(prepared.search, occurring()) if scope is None else select_in(prepared.rule, scope)
 
-        return self._record(url, _Region(search, scope))
+        return self._record(url, _Region(search, scope, paths or NodePaths()))
 
     @cached_property
     def layouts(self) -> tuple[Wrapper, ...]:
@@ -236,13 +246,14 @@ class Wrapper:
             if found:
                 values[name] = tuple(value.text for value in found)
                 provenance[name] = tuple(
-                    _provenance(attribute, value, votes, is_one_of_several=len(found) > 1) for value in found
+                    _provenance(attribute, value, votes, region.paths, is_one_of_several=len(found) > 1)
+                    for value in found
                 )
                 if types is not None:
                     typed[name] = types
             # Where there is one value to be had and it was found, nothing was lost.
             if refused and (not found or attribute.attribute.multi):
-                withheld[name] = tuple(_withheld(value, attribute) for value in refused)
+                withheld[name] = tuple(_withheld(value, attribute, region.paths) for value in refused)
         return Record(url, values, typed, provenance, withheld)
 
     def _values(
@@ -303,7 +314,12 @@ def _with_layout(record: Record, number: int) -> Record:
 
 
 def _provenance(
-    attribute: AttributeRules, value: _Value, votes: Sequence[list[_Value]], *, is_one_of_several: bool
+    attribute: AttributeRules,
+    value: _Value,
+    votes: Sequence[list[_Value]],
+    paths: NodePaths,
+    *,
+    is_one_of_several: bool,
 ) -> Provenance:
     origin = value.origin
     agreeing = sum(any(other.text == value.text for other in vote) for vote in votes)
@@ -313,7 +329,7 @@ def _provenance(
     return Provenance(
         rule=origin.name,
         xpath=origin.xpath,
-        node=_path(value.node, origin.rule.target),
+        node=_path(value, paths),
         confidence=confidence(
             signs(
                 origin.rule,
@@ -326,18 +342,19 @@ def _provenance(
     )
 
 
-def _withheld(value: _Value, attribute: AttributeRules) -> Withheld:
+def _withheld(value: _Value, attribute: AttributeRules, paths: NodePaths) -> Withheld:
     if shape(value.text) in attribute.shapes:
         reason = f"not a {attribute.attribute.type}"
     else:
         reason = f"{shape(value.text)} instead of {' or '.join(attribute.shapes)}"
-    return Withheld(value.text, reason, _path(value.node, value.origin.rule.target))
+    return Withheld(value.text, reason, _path(value, paths))
 
 
-def _path(node: Node, target: str) -> str:
-    path = node_path(node.element)
-    if node.spot is not None:
-        return f"{path}/text()[{node.spot.number}]"
+def _path(value: _Value, paths: NodePaths) -> str:
+    path = paths(value.node.element)
+    if (spot := value.node.spot) is not None:
+        return f"{path}/text()[{spot.number}]"
+    target = value.origin.rule.target
     return path if target == "element" else f"{path}/{target}"
 
 
