@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from torture.postgres import NoPostgres, PostgresServer, running_postgres
 
 from siteloom.config import StoreSettings
 from siteloom.store import Store, open_store
-
-from .postgres import NoPostgres, PostgresServer, running_postgres
 
 # The same tests pass or fail for everyone; `--hypothesis-profile=default` draws examples anew each time.
 settings.register_profile("repeatable", derandomize=True, max_examples=50, deadline=None)

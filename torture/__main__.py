@@ -22,7 +22,7 @@ from torture.ordeals import PartReport, Plan, as_page
 if TYPE_CHECKING:
     from torture.ordeals import Ordeal, Part
 
-PARTS = ("fuzzing", "kills", "disks", "concurrency", "crawl", "users")
+PARTS = ("fuzzing", "kills", "disks", "concurrency", "crawl", "users", "api")
 KEPT = Path("build/torture")
 PAGE = Path(__file__).parents[1] / "docs" / "reliability.md"
 INTRODUCTION = (Path(__file__).parent / "introduction.md").read_text(encoding="utf-8")

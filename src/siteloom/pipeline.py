@@ -155,10 +155,12 @@ def cluster_store(
     site: str | Sequence[str] | None = None,
     limits: ParseSettings = ParseSettings(),
     on_page: Callable[[Page], object] = lambda _: None,
+    on_failure: Callable[[Failure], object] = lambda _: None,
 ) -> tuple[Clustering, tuple[PageAddress, ...]]:
     """Cluster the stored pages, or those of one site or several, and keep the result in the store.
 
-    The members of the clusters are indices into the addresses that are returned.
+    The members of the clusters are indices into the addresses that are returned. `on_failure` is called for
+    each page that cannot be read and so is in no cluster.
     """
     stored = [found.name for found in store.sites()]
     asked_for = [site] if isinstance(site, str) else stored if site is None else site
@@ -173,7 +175,7 @@ def cluster_store(
     with store.clustering({"method": method, "site": None if several else site, **several}) as run:
         run.counts.update(pages=0, clusters=0, unclustered=0, failed=0)
         for batch in batches:
-            found, pages = _cluster_sites(store, batch, method, limits, run, on_page)
+            found, pages = _cluster_sites(store, batch, method, limits, run, on_page, on_failure)
             store.save_clusters(run.id, found.clusters, pages)
             parts.append(renumbered(found, len(addresses)))
             addresses += pages
@@ -190,6 +192,7 @@ def _cluster_sites(
     limits: ParseSettings,
     run: RunRecorder,
     on_page: Callable[[Page], object],
+    on_failure: Callable[[Failure], object],
 ) -> tuple[Clustering, list[PageAddress]]:
     addresses: list[PageAddress] = []
     features: list[PageFeatures] = []
@@ -198,6 +201,7 @@ def _cluster_sites(
             kept = page_features(page, method, site, limits)
             if kept.failure is not None:
                 _fail(run, kept.failure)
+                on_failure(kept.failure)
             features.append(kept)
             addresses.append(PageAddress(site, page.url))
             on_page(page)
@@ -252,13 +256,18 @@ class NewWrapper(NamedTuple):
     lost: tuple[str, ...] = ()
 
 
-def annotate(store: Store, lines: Iterable[ExampleLine], author: str = "") -> int:
+def annotate(
+    store: Store,
+    lines: Iterable[ExampleLine],
+    author: str = "",
+    *,
+    limits: ParseSettings = ParseSettings(),
+) -> int:
     """Keep examples as annotations of stored pages, all or none; returns how many."""
     found = [placed_example(store, line) for line in lines]
     for _, example in found:
-        check_example(example)
-    for address, example in found:
-        store.save_example(address, example, author)
+        check_example(example, limits)
+    store.save_examples(found, author)
     return len(found)
 
 
@@ -282,14 +291,20 @@ def find_page(store: Store, url: str) -> tuple[PageAddress, Page] | None:
 
 
 def learn_together(
-    store: Store, examples: Sequence[Example], schema: Schema = None, method: LearningMethod = "united"
+    store: Store,
+    examples: Sequence[Example],
+    schema: Schema = None,
+    method: LearningMethod = "united",
+    *,
+    limits: ParseSettings = ParseSettings(),
 ) -> Learned:
     """One wrapper from examples of stored pages, helped by the pages that were made alike."""
-    cluster_store(store, "vertex")
+    cluster_store(store, "vertex", limits=limits)
     clusters, addresses = store.clusters()
     urls = {example.page.url for example in examples}
     alike = [found for found in clusters if any(addresses[member].url in urls for member in found.members)]
-    learned = learn_wrapper(examples, _pages_of(store, alike or clusters, addresses), schema, method)
+    others = _pages_of(store, alike or clusters, addresses)
+    learned = learn_wrapper(examples, others, schema, method, limits=limits)
     return _with_footprint(learned, examples, alike, addresses) if alike else learned
 
 
@@ -389,6 +404,7 @@ def learn_template(
     method: LearningMethod = "united",
     *,
     keeps: Mapping[str, AttributeRules] = MappingProxyType({}),
+    limits: ParseSettings = ParseSettings(),
 ) -> NewWrapper:
     """The wrapper of a template, kept in the store as a new version unless it is as it was.
 
@@ -410,7 +426,8 @@ def learn_template(
         return NewWrapper(template.name, template.site, newest.version, None)
     examples = examples or template.examples
     schema = _schema_of(store, template, examples, schema)
-    learned = learn_wrapper(examples, _pages_of(store, template.clusters, addresses), schema, method)
+    others = _pages_of(store, template.clusters, addresses)
+    learned = learn_wrapper(examples, others, schema, method, limits=limits)
     learned = _with_footprint(learned, examples, template.clusters, addresses)
     if before is not None and len(examples) < len(template.examples):
         known = before.layouts if _Layout.OUTDATED in layouts else before.earlier
@@ -423,11 +440,12 @@ def learn_template(
     lost = set() if before is None else before.attributes.keys() - learned.wrapper.attributes.keys()
     with store.recording("learn", {"wrapper": template.name, "method": method}) as run:
         run.counts.update(examples=len(template.examples), attributes=len(learned.wrapper.attributes))
-        if newest is not None and newest.text == text:
-            version = newest.version
+        # Another process may have learned the same meanwhile.
+        now = next((found for found in store.wrappers() if found.name == template.name), None)
+        if now is not None and now.text == text:
+            version = now.version
         else:
-            version = store.save_wrapper(template.name, template.site, text, "learn")
-            _settle_repairs(store, template.name, version)
+            version = store.reviewing.put_learned_in_force(template.name, template.site, text)
     return NewWrapper(template.name, template.site, version, learned, tuple(sorted(lost)))
 
 
@@ -442,15 +460,6 @@ def _schema_of(
     }
     names = {name for _, name in _names_of(examples)}
     return {name: known for name, known in {**said, **(schema or {})}.items() if name in names}
-
-
-def _settle_repairs(store: Store, name: str, version: int) -> None:
-    """Put an end to the waiting of repairs: for examples, which are there now, or for a yes to the old."""
-    for repair in store.repairs(name):
-        if repair.state == "annotation":
-            store.settle_repair(repair.id, "applied", version)
-        elif repair.state == "review":
-            store.settle_repair(repair.id, "superseded")
 
 
 class _Layout(Enum):

@@ -16,13 +16,13 @@ import sqlalchemy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, text
+from torture.postgres import free_port
 
 from siteloom.errors import MissingExtra, OutputError, UsageError
 from siteloom.record_rows import Row, check_destination, open_records
 from siteloom.store.database import postgres_url as database_url
 from siteloom.store.text import storable
 
-from ..postgres import free_port
 from .records import row, rows
 
 ATTRIBUTES = ("name", "price")

@@ -13,6 +13,7 @@ import sqlalchemy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, text
+from torture.postgres import free_port
 
 from siteloom.errors import OutputError, UsageError
 from siteloom.model import Attribute
@@ -20,7 +21,6 @@ from siteloom.record_rows import Row, check_destination, common_schema, open_rec
 from siteloom.record_rows.own_table import own_table
 from siteloom.store.database import postgres_url as database_url
 
-from ..postgres import free_port
 from .records import row, rows
 
 SCHEMA = {

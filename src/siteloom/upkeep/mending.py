@@ -11,10 +11,10 @@ from siteloom.errors import Overtaken, StoreError
 from siteloom.relearning import MOST_PAGES, Relearned, relearn, reuse_candidates
 from siteloom.relearning.report import relearned_row, rule_diff
 from siteloom.spacing import evenly_spaced
-from siteloom.store import WITHDRAWN
+from siteloom.store import WITHDRAWN, NewVersion
 from siteloom.upkeep.known import last_good_records, lineage
 from siteloom.upkeep.stored import loaded, newest_pages, stored_wrappers
-from siteloom.upkeep.watching import go_on_watching, have_drifted, renew_watch
+from siteloom.upkeep.watching import finish_watching, go_on_watching, have_drifted, renew_watch
 from siteloom.wrapper import Wrapper
 from siteloom.wrapper.layouts import MOST_EARLIER
 
@@ -57,6 +57,8 @@ def mend_wrappers(
 
     A dry run keeps nothing. `on_wrapper` is called when one is relearned, with the number of its pages.
     """
+    if not dry_run:
+        finish_watching(store)
     chosen = stored_wrappers(store, names) if names else changed_wrappers(store)
     mended: list[Mended] = []
     for stored in chosen:
@@ -82,21 +84,21 @@ def _kept(store: Store, stored: StoredWrapper, one: Mended, accept: float) -> Me
             return one._replace(state="outdated", row={**one.row, "state": "outdated"})
         run.counts[found.outcome] += 1
         text = found.wrapper.to_json()
-        if is_saved:
-            version = store.save_wrapper(one.wrapper, stored.site, text, found.outcome, _note(found))
-            one = one._replace(version_after=version)
         if one.state != "unchanged":
             store.save_repair(
                 run.id,
                 one.wrapper,
                 one.version_before,
-                one.version_after,
+                None,
                 found.outcome,
                 one.state,
                 found.confidence,
                 None if is_saved else text,
                 dict(one.row),
+                NewVersion(stored.site, text, found.outcome, _note(found)) if is_saved else None,
             )
+        if is_saved:
+            one = one._replace(version_after=store.wrapper(one.wrapper).version)
         if one.state == "annotation" and is_saved:
             go_on_watching(store, one.wrapper)
         else:

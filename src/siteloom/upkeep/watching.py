@@ -272,6 +272,14 @@ def watch_again(store: Store, name: str) -> Watched | None:
         return renew_watch(store, name)
 
 
+def finish_watching(store: Store) -> None:
+    """Choose the bellwethers anew of all wrappers that came in force without it, for someone was killed."""
+    watched = store.watched()
+    for stored in stored_wrappers(store):
+        if watched.get(stored.name, stored.version) != stored.version:
+            watch_again(store, stored.name)
+
+
 def renew_watch(store: Store, name: str) -> Watched | None:
     """The same within a run that is recorded: there are as many as before."""
     if not _is_watch_outdated(store, name):

@@ -1,4 +1,4 @@
-"""A private PostgreSQL server for the tests: its own folder, its own port, gone afterwards."""
+"""A private PostgreSQL server, for tests and for torture: its own folder, its own port, gone afterwards."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import psycopg
 
 from siteloom.store.database import connect, postgres_url
 from siteloom.store.migrate import upgrade
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _SECONDS_TO_START = 60
 _SECONDS_TO_STOP = 30
@@ -39,21 +41,103 @@ class _Shape(NamedTuple):
     version: str
 
 
+class _Program(NamedTuple):
+    """How to start the server: the command, where it logs, and as whom it runs."""
+
+    command: list[str]
+    log: Path
+    as_user: dict[str, Any]
+
+
 class PostgresServer:
     """A running server; every call of `new_database` gives the address of an empty database."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, program: _Program) -> None:
         self.port = port
+        self._program = program
+        self._process: subprocess.Popen[bytes] | None = None
         self._numbers = count(1)
         self._with_tables: tuple[str, _Shape] | None = None
 
+    def start(self) -> None:
+        """Start it, for the first time or after it was killed; it answers when this returns."""
+        command, log, as_user = self._program
+        with log.open("ab") as file:
+            self._process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, **as_user)
+        deadline = time.monotonic() + _SECONDS_TO_START
+        while not self.answers():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise NoPostgres(f"PostgreSQL did not start: {log.read_text(errors='replace')}")
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """Stop it in good order."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGINT)  # the fast way that PostgreSQL documents
+        try:
+            self._process.wait(_SECONDS_TO_STOP)
+        except subprocess.TimeoutExpired:
+            self._process.send_signal(signal.SIGQUIT)
+            self._process.wait()
+
+    def kill(self) -> None:
+        """Kill -9 the server and all its processes, as a machine does that runs out of memory."""
+        assert self._process is not None
+        backends = [int(pid) for pid in _children(self._process.pid)]
+        for pid in (self._process.pid, *backends):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._process.wait()
+        # Its processes hold the shared memory that a new server must have for itself.
+        deadline = time.monotonic() + _SECONDS_TO_STOP
+        while any(Path(f"/proc/{pid}").exists() for pid in backends) and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+    def kill_connections(self, database: str) -> int:
+        """End all connections to a database, as an administrator does; returns how many there were."""
+        with self._connection() as connection:
+            ended = connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (database,)
+            )
+            return len(ended.fetchall())
+
     @contextmanager
     def new_database(self) -> Iterator[str]:
+        """The address of an empty database, which is removed afterwards."""
         name = self._create()
         try:
             yield self.address(name)
         finally:
             self._drop(name)
+
+    def copy(self, name: str) -> str:
+        """Make a database that has all that another has, to which no one is connected; returns its name."""
+        return self._create(f"TEMPLATE {name}")
+
+    @contextmanager
+    def tables_in(self, folder: Path, like: str) -> Iterator[str]:
+        """A database like another whose tables are in a folder, which is on another disk; gone afterwards."""
+        place = folder / f"tables-{next(self._numbers)}"
+        place.mkdir()
+        with suppress(LookupError, PermissionError):
+            shutil.chown(place, "postgres", "postgres")
+        with self._connection() as connection:
+            connection.execute(f"CREATE TABLESPACE small LOCATION '{place}'".encode())
+        name = self._create(f"TEMPLATE {like} TABLESPACE small")
+        try:
+            yield name
+        finally:
+            self._drop(name)
+            with self._connection() as connection:
+                connection.execute("DROP TABLESPACE small")
+
+    def create(self) -> str:
+        """Make an empty database; returns its name."""
+        return self._create()
+
+    def drop(self, name: str) -> None:
+        """Remove a database, whoever is connected to it."""
+        self._drop(name)
 
     def database_with_tables(self) -> str:
         """The address of a database that has the tables of a store, with nothing in them.
@@ -76,12 +160,12 @@ class PostgresServer:
         self._with_tables = (name, made)
         return self.address(name)
 
-    def _create(self) -> str:
+    def _create(self, like: str = "") -> str:
         name = f"test_{next(self._numbers)}"
         with self._connection() as connection:
             # Half the time for a database this small, and all that older servers know.
             strategy = "STRATEGY file_copy" if connection.info.server_version >= 150_000 else ""
-            connection.execute(f"CREATE DATABASE {name} {strategy}".encode())
+            connection.execute(f"CREATE DATABASE {name} {like} {strategy}".encode())
         return name
 
     def _drop(self, name: str) -> None:
@@ -121,9 +205,11 @@ class PostgresServer:
             connection.execute("SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE relkind = 'S'")
 
     def address(self, database: str) -> str:
+        """Where a database is."""
         return f"postgresql://{_USER}@127.0.0.1:{self.port}/{database}"
 
     def answers(self) -> bool:
+        """Whether it lets anyone in."""
         try:
             self._connection().close()
         except psycopg.OperationalError:
@@ -162,18 +248,13 @@ def running_postgres() -> Iterator[PostgresServer]:
             "timezone": "America/New_York",
         }
         options = [f"-c{name}={value}" for name, value in settings.items()]
-        with (folder / "log").open("wb") as log:
-            server = subprocess.Popen(
-                [postgres, "-D", data, "-p", str(port), *options],
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                **as_user,
-            )
+        command = [postgres, "-D", str(data), "-p", str(port), *options]
+        server = PostgresServer(port, _Program(command, folder / "log", as_user))
         try:
-            _wait_until_it_answers(PostgresServer(port), server, folder / "log")
-            yield PostgresServer(port)
+            server.start()
+            yield server
         finally:
-            _stop(server)
+            server.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -210,18 +291,6 @@ def _unprivileged(folder: Path) -> dict[str, Any]:
     return {"cwd": folder, "user": "postgres", "group": "postgres", "extra_groups": []}
 
 
-def _wait_until_it_answers(server: PostgresServer, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + _SECONDS_TO_START
-    while not server.answers():
-        if process.poll() is not None or time.monotonic() > deadline:
-            raise NoPostgres(f"PostgreSQL did not start: {log.read_text(errors='replace')}")
-        time.sleep(0.05)
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.send_signal(signal.SIGINT)  # the fast way that PostgreSQL documents
-    try:
-        process.wait(_SECONDS_TO_STOP)
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGQUIT)
-        process.wait()
+def _children(pid: int) -> list[str]:
+    """The numbers of the processes that one has started."""
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
