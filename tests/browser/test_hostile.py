@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Dialog, Download, FrameLocator, Locator
+from playwright.sync_api import Dialog, Download, FrameLocator, Locator, expect
 from playwright.sync_api import Page as BrowserPage
 
+from siteloom.examples_file import ExampleLine
 from siteloom.model import Page
+from siteloom.pipeline import annotate
 from siteloom.store import PageAddress, Store
 
 from .annotator import Annotator
@@ -249,3 +252,28 @@ def test_its_parts_do_nothing_by_themselves(
     assert cookies(page) == {"siteloom"}
     assert harm.seen == []
     overheard.forgive(404)  # the icon that browsers look for
+
+
+STORED = "'\"></script><img src=x onerror=alert(1)><svg onload=alert(1)>"
+
+
+def test_what_was_said_of_pages_is_shown_as_text(
+    page: BrowserPage, workspace_store: Store, overheard: Overheard
+) -> None:
+    """Names of attributes, values and jobs, where scripts put them on pages."""
+    harm = Harm(page)
+    urls = list(ADDRESSES)
+    annotate(workspace_store, [ExampleLine(url, {STORED: (ADDRESSES[url],)}, (), {}) for url in urls[:2]])
+    job = workspace_store.jobs.add("ingest", {"upload": "x", "name": STORED}, STORED)
+    workspace_store.jobs.start(job.id)
+    workspace_store.jobs.progress(job.id, 1, 2, STORED)
+    page.goto(ANNOTATE)
+    annotator = Annotator(page)
+    annotator.wait()
+    expect(page.get_by_text(STORED).first).to_be_visible()
+    for path in (f"/jobs/{job.id}", f"/search?words={quote(STORED)}", "/review", "/records"):
+        page.goto(path)
+        page.wait_for_load_state()
+    assert page.locator("svg[onload], img[onerror]").count() == 0
+    assert harm.seen == []
+    overheard.forgive(400)

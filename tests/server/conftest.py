@@ -13,12 +13,11 @@ from fastapi import FastAPI
 
 from siteloom.config import Settings, StoreSettings
 from siteloom.server import create_app
-from siteloom.store import Passwords, Role, Store, open_store
+from siteloom.store import Role, Store, open_store
 
 from ..store.helpers import day
+from .access import CHEAP, Served, served_with_people
 from .browsing import Browser
-
-CHEAP = Passwords(rounds=1, kibibytes=8, lanes=1)
 
 
 class Clock:
@@ -82,3 +81,11 @@ def people(app: FastAPI, empty_store: Store) -> People:
     everyone = People(app, empty_store)
     everyone.add("ana", "admin")
     return everyone
+
+
+@pytest.fixture(scope="module")
+def served(lived_in_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """An application in which much has happened, with accounts of all roles, for the tests of a module."""
+    folder = copytree(lived_in_folder, tmp_path_factory.mktemp("served") / "workspace")
+    with served_with_people(folder) as everything:
+        yield everything

@@ -26,8 +26,8 @@ from siteloom.store import PageAddress, Store, open_store
 from ..builtin.sites import guide, of_kind
 from ..store.helpers import put
 from ..store.test_overview import cluster
+from .access import CHEAP
 from .browsing import Browser
-from .conftest import CHEAP
 
 GUIDE = "larkmoor-guide.example"
 TEMPLATE = f"{GUIDE}/1"

@@ -28,8 +28,9 @@ from siteloom.store import Store, open_store
 
 from ..store.helpers import put
 from ..test_growing import CORE, DIRECTORY, directory, filled, guide, known_of
+from .access import CHEAP
 from .browsing import Browser
-from .conftest import CHEAP, People
+from .conftest import People
 
 POOR = "nothing.example"
 EVIL = "<script>alert(1)</script>"

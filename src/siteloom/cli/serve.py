@@ -20,6 +20,8 @@ NAME = "serve"
 # When the server is to stop, requests under way have so long to end; a person waits no longer.
 _SECONDS_TO_STOP = 5
 _WAITING_CONNECTIONS = 2048  # as many as uvicorn lets wait
+# A process may have 1,024 files open on most systems, and each connection is one; the database needs some.
+_MOST_CONNECTIONS = 900
 
 
 def run(
@@ -77,6 +79,7 @@ def run(
                 access_log=False,  # requests are in the log of siteloom, as -v shows
                 forwarded_allow_ips=trusted_proxy,
                 server_header=False,
+                limit_concurrency=_MOST_CONNECTIONS,
                 timeout_graceful_shutdown=_SECONDS_TO_STOP,
                 **encryption,
             )

@@ -24,9 +24,8 @@ def path_of(request: HTTPConnection) -> str:
     return path
 
 
-def is_for_programs(request: HTTPConnection) -> bool:
-    """Whether what was asked for is read by programs, not by people."""
-    path = path_of(request)
+def is_for_programs(path: str) -> bool:
+    """Whether what is at a path is read by programs, not by people."""
     return path.startswith("/api/") or path == DESCRIPTION
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse
+from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 from starlette.concurrency import run_in_threadpool
 
@@ -17,14 +16,16 @@ from siteloom.server.accounts import pages as accounts
 from siteloom.server.adding import routes as adding
 from siteloom.server.adding import uploads
 from siteloom.server.adding.upload_folder import remove_old_uploads
-from siteloom.server.addresses import DESCRIPTION
 from siteloom.server.annotating import api as workbench_api
 from siteloom.server.annotating import page as annotate_page
 from siteloom.server.archive import page_routes as page_view
 from siteloom.server.archive import routes as archive
+from siteloom.server.describing import describe
 from siteloom.server.discover import routes as discovering
 from siteloom.server.entities import routes as entities
 from siteloom.server.errors import handle_errors
+from siteloom.server.forgetting import routes as forgetting
+from siteloom.server.forgetting.memory import drop_forgotten
 from siteloom.server.health import performance_routes as performance
 from siteloom.server.health import routes as health
 from siteloom.server.jobs import routes as jobs
@@ -33,7 +34,7 @@ from siteloom.server.observing import Metrics, Observed
 from siteloom.server.records import routes as records
 from siteloom.server.review import routes as review
 from siteloom.server.search import routes as searching
-from siteloom.server.security import Viewer, protect
+from siteloom.server.security import protect
 from siteloom.server.seeds import routes as seeds
 from siteloom.server.services import Services
 from siteloom.server.sites import routes as sites
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
     from siteloom.config import Settings
-    from siteloom.store import Store
+    from siteloom.store import Job, Store
 
 
 def create_app(store: Store, settings: Settings) -> FastAPI:
@@ -59,14 +60,19 @@ def create_app(store: Store, settings: Settings) -> FastAPI:
         version=siteloom.__version__,
         docs_url=None,
         redoc_url=None,
-        openapi_url=None,  # it would be told to anyone: see _description
+        openapi_url=None,  # it would be told to anyone: see describing
         lifespan=_with_running_jobs,
     )
     metrics = Metrics(store)
+
+    def on_job_end(job: Job) -> None:
+        metrics.observe_job(job)
+        drop_forgotten(app.state.services)
+
     app.state.services = Services(
         store,
         settings,
-        JobRunner(store, settings, Changes(), metrics.observe_job),
+        JobRunner(store, settings, Changes(), on_job_end),
         metrics,
         Workbenches(store),
         Changes(),
@@ -75,7 +81,7 @@ def create_app(store: Store, settings: Settings) -> FastAPI:
     app.add_middleware(Observed, metrics=metrics)
     handle_errors(app)
     app.mount("/static", _Static(packages=[("siteloom.server", "static")]), name="static")
-    app.add_api_route(DESCRIPTION, _description, include_in_schema=False)
+    describe(app)
     app.include_router(accounts.router)
     app.include_router(accounts_api.router)
     app.include_router(archive.router)
@@ -92,16 +98,12 @@ def create_app(store: Store, settings: Settings) -> FastAPI:
     app.include_router(discovering.router)
     app.include_router(seeds.router)
     app.include_router(entities.router)
+    app.include_router(forgetting.router)
     app.include_router(health.router)
     app.include_router(performance.router)
     app.include_router(records.router)
     app.include_router(sites.router)  # last: its path of a cluster would take those of others
     return app
-
-
-def _description(request: Request, _: Viewer) -> JSONResponse:
-    """What programs can ask."""
-    return JSONResponse(request.app.openapi())
 
 
 @asynccontextmanager

@@ -22,7 +22,7 @@ from siteloom.errors import (
 )
 from siteloom.server.addresses import is_for_programs, path_in_log, path_of
 from siteloom.server.rendering import render
-from siteloom.server.security import SECURITY_HEADERS
+from siteloom.server.security import security_headers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -121,7 +121,8 @@ def _failed(request: Request, error: Exception) -> Response:
 def _broken(request: Request, error: Exception) -> Response:
     _log.error("%s %s failed", request.method, path_in_log(request.scope), exc_info=error)
     # What answers here stands outside of all that adds headers.
-    return _answer(request, 500, "Something went wrong inside the server.", SECURITY_HEADERS)
+    headers = security_headers(request.scope["scheme"])
+    return _answer(request, 500, "Something went wrong inside the server.", headers)
 
 
 def _plain_sentence(request: Request, status: int) -> str:
@@ -139,7 +140,7 @@ def _plain_sentence(request: Request, status: int) -> str:
 def _answer(
     request: Request, status: int, sentence: str, headers: Mapping[str, str] | None = None
 ) -> Response:
-    if is_for_programs(request):
+    if is_for_programs(path_of(request)):
         return JSONResponse({"detail": sentence}, status, headers)
     response = render(
         request,

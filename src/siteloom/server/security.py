@@ -21,19 +21,31 @@ from siteloom.server.addresses import is_for_programs, path_of
 from siteloom.server.services import services_of
 from siteloom.store import LOCAL, ROLES, SESSION_TIME, Role, new_session_key
 
-COOKIE = "siteloom"
-
 SECURITY_HEADERS = {
     "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
         "frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",  # as frame-ancestors, for browsers that do not know that
     # With no-referrer, browsers would not tell either that a form comes from here.
     "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    # What browsers would let a page ask its visitor for; those they do not know they complain of.
+    "Permissions-Policy": (
+        "camera=(), display-capture=(), geolocation=(), hid=(), microphone=(), midi=(), payment=(), "
+        "serial=(), usb=()"
+    ),
     "Cache-Control": "no-store",
 }
 """What every answer says unless it says otherwise itself."""
+
+_COOKIE = "siteloom"
+# So called, a cookie is taken from this very server only, and not from others of the same domain.
+_COOKIE_OF_HTTPS = f"__Host-{_COOKIE}"
+# For a year browsers do not ask without encryption any more, as is recommended.
+_ONLY_ENCRYPTED = {"Strict-Transport-Security": "max-age=31536000"}
 
 _KEY = re.compile(r"[\w-]{43}", re.ASCII)  # as new_session_key makes them
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -50,6 +62,9 @@ _LARGEST_BODY = 2**20
 # Files are written to the disk as they come, once it is known who sends them.
 _UPLOADS = "/api/uploads/"
 _LONGEST_NUMBER = 20  # digits
+# Names of sites, templates and files are a fraction of this, and Python reads no numbers of more digits than
+# some 4,000.
+_LONGEST_PATH = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +95,16 @@ def protect(app: FastAPI, largest_upload: int) -> None:
     app.add_exception_handler(_SignInFirst, _to_sign_in)
 
 
+def is_for_anyone(path: str) -> bool:
+    """Whether no one is asked who they are."""
+    return path in _WATCHED
+
+
+def security_headers(scheme: str) -> dict[str, str]:
+    """What an answer says that is asked for over http or https."""
+    return SECURITY_HEADERS | (_ONLY_ENCRYPTED if scheme == "https" else {})
+
+
 def csrf_token(request: Request) -> str:
     """What a form must send along to be taken for one of this server.
 
@@ -94,7 +119,8 @@ def csrf_token(request: Request) -> str:
 
 def session_key(request: Request) -> str | None:
     """The key that the browser keeps, or is about to; it need not be that of anyone who signed in."""
-    given: str | None = getattr(request.state, "new_key", None) or request.cookies.get(COOKIE)
+    kept = request.cookies.get(_cookie_name(request.scope["scheme"]))
+    given: str | None = getattr(request.state, "new_key", None) or kept
     return given if given is not None and _KEY.fullmatch(given) else None
 
 
@@ -123,12 +149,12 @@ def local_path(text: str) -> str:
 async def _guard(request: Request) -> None:
     """What is asked before any route does anything."""
     path = path_of(request)
-    if path in _WATCHED:
+    if is_for_anyone(path):
         return
     bearer = _bearer(request)
     visitor = await run_in_threadpool(_visitor, request, bearer)
     request.state.visitor = visitor
-    is_by_key_alone = bearer is not None and COOKIE not in request.cookies
+    is_by_key_alone = bearer is not None and _cookie_name(request.scope["scheme"]) not in request.cookies
     if request.method not in _SAFE_METHODS and not is_by_key_alone:
         await _check_origin(request)
     if visitor is None and path != _SIGN_IN:
@@ -241,7 +267,7 @@ def _token(key: str) -> str:
 
 
 def _ask_to_sign_in(request: Request) -> None:
-    if is_for_programs(request):
+    if is_for_programs(path_of(request)):
         raise HTTPException(401, "Sign in, or send an API key as Authorization: Bearer KEY.", _BEARER)
     raise _SignInFirst
 
@@ -259,14 +285,24 @@ def _with_role(role: Role) -> Callable[[Request], Coroutine[Any, Any, Visitor]]:
         visitor: Visitor | None = request.state.visitor
         if visitor is None:
             raise _SignInFirst
-        if ROLES.index(visitor.role) < ROLES.index(role):
-            article = "a" if visitor.role == "viewer" else "an"
-            raise HTTPException(
-                403, f"Only {_WHO[role]} may do this, and {visitor.name} is {article} {visitor.role}."
-            )
+        check_role(visitor, role)
         return visitor
 
     return visitor_with_role
+
+
+def has_role(visitor: Visitor, role: Role) -> bool:
+    """Whether a visitor has a role, or one that may do more."""
+    return ROLES.index(visitor.role) >= ROLES.index(role)
+
+
+def check_role(visitor: Visitor, role: Role) -> None:
+    """Refuse what a visitor asks for who has not at least a role."""
+    if not has_role(visitor, role):
+        article = "a" if visitor.role == "viewer" else "an"
+        raise HTTPException(
+            403, f"Only {_WHO[role]} may do this, and {visitor.name} is {article} {visitor.role}."
+        )
 
 
 _WHO = {"viewer": "those who signed in", "editor": "editors and admins", "admin": "admins"}
@@ -295,7 +331,7 @@ class _Border:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in SECURITY_HEADERS.items():
+                for name, value in security_headers(scope["scheme"]).items():
                     headers.setdefault(name, value)
                 if "new_key" in state:
                     headers.append("Set-Cookie", _cookie(state["new_key"], scope["scheme"]))
@@ -303,7 +339,7 @@ class _Border:
 
         headers = Headers(scope=scope)
         most = self._largest_upload if _is_upload(scope, headers) else _LARGEST_BODY
-        refusal = _refusal_of_size(headers, most)
+        refusal = _refusal_of_path(scope["path"]) or _refusal_of_size(headers, most)
         await (refusal or self._app)(scope, receive, send_with_headers)
 
 
@@ -311,6 +347,12 @@ def _is_upload(scope: Scope, headers: Headers) -> bool:
     """Whether a file is sent; forms are read whole to see whose they are, wherever they are sent to."""
     is_form = headers.get("content-type", "").startswith(_FORM)
     return scope["method"] == "PUT" and scope["path"].startswith(_UPLOADS) and not is_form
+
+
+def _refusal_of_path(path: str) -> Response | None:
+    if len(path) <= _LONGEST_PATH:
+        return None
+    return JSONResponse({"detail": f"A path has at most {_LONGEST_PATH:,} characters."}, 414)
 
 
 def _refusal_of_size(headers: Headers, most: int) -> Response | None:
@@ -324,7 +366,11 @@ def _refusal_of_size(headers: Headers, most: int) -> Response | None:
     return None
 
 
+def _cookie_name(scheme: str) -> str:
+    return _COOKIE_OF_HTTPS if scheme == "https" else _COOKIE
+
+
 def _cookie(key: str, scheme: str) -> str:
     seconds = int(SESSION_TIME.total_seconds())
     only_encrypted = "; Secure" if scheme == "https" else ""
-    return f"{COOKIE}={key}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{only_encrypted}"
+    return f"{_cookie_name(scheme)}={key}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{only_encrypted}"

@@ -33,7 +33,7 @@ class Workbenches:
         self._lock = Lock()
 
     def bench(self, cluster: str) -> Workbench:
-        """The workbench of a cluster, made anew if the cluster was found anew."""
+        """The workbench of a cluster, made anew if the cluster was found anew, or pages were forgotten."""
         with self._lock:
             place = self._places.setdefault(cluster, _Place())
             self._places.move_to_end(cluster)
@@ -41,10 +41,29 @@ class Workbenches:
                 self._places.popitem(last=False)
         with place.lock:
             edition = self._store.cluster_edition(cluster)
-            if place.bench is None or place.bench.edition != edition:
+            if place.bench is None or place.bench.edition != edition or place.bench.is_outdated:
+                place.bench = None  # it need not stay until the next one is made
                 place.bench = Workbench(self._store, cluster)
                 _spare_collector()
             return place.bench
+
+    def drop_forgotten(self) -> None:
+        """Drop the workbenches that were made before the store has forgotten something.
+
+        All of them, whatever their site: they show what is known from other sites, too. One that is only
+        being made is for whoever waits for it, and no one else.
+        """
+        forgetting = self._store.forgetting_mark()
+        with self._lock:
+            outdated = [
+                cluster
+                for cluster, place in self._places.items()
+                if place.bench is None or place.bench.forgetting != forgetting
+            ]
+            for cluster in outdated:
+                del self._places[cluster]
+        if outdated:
+            _spare_collector()
 
 
 def _spare_collector() -> None:

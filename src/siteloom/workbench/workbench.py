@@ -53,6 +53,7 @@ class Workbench:
 
     def __init__(self, store: Store, cluster: str) -> None:
         self._store = store
+        self.forgetting = store.forgetting_mark()
         self.edition = store.cluster_edition(cluster)
         self._sample = sample_of(store, cluster)
         if not self._sample.pages:
@@ -68,6 +69,11 @@ class Workbench:
         self._known_lock = RLock()
         self._known = {page.id: found_before(page, self._in_force) for page in self.pages}
         self._is_known_complete = False
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the store has forgotten something since: it may be among the pages, or what is known."""
+        return self.forgetting != self._store.forgetting_mark()
 
     @property
     def pages(self) -> Sequence[SamplePage]:

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from siteloom.errors import AccountError, TooManyFailures
 from siteloom.server.accounts.credentials import is_right_password, replace_password
+from siteloom.server.asking import Id, too_often
 from siteloom.server.security import Admin, Viewer
 from siteloom.server.services import services_of
 from siteloom.store import Account, ApiKey, Role
@@ -85,7 +86,7 @@ def me(visitor: Viewer) -> Me:
     return Me(name=visitor.name, role=visitor.role, has_account=visitor.has_account, csrf=visitor.csrf)
 
 
-@router.put("/me/password", status_code=204)
+@router.put("/me/password", status_code=204, responses=too_often("Too many wrong passwords."))
 def put_own_password(request: Request, visitor: Viewer, body: OwnPassword) -> None:
     """Change one's password; all other browsers are signed out."""
     with _refusals():
@@ -109,7 +110,7 @@ def post_key(request: Request, visitor: Viewer, body: NewKey) -> MadeKey:
 
 
 @router.delete("/keys/{key_id}", status_code=204)
-def delete_key(request: Request, visitor: Viewer, key_id: int) -> None:
+def delete_key(request: Request, visitor: Viewer, key_id: Id) -> None:
     """Revoke one of one's own API keys."""
     if not services_of(request).store.accounts.revoke_key(visitor.name, key_id):
         raise HTTPException(404, f"You have no key {key_id}.")

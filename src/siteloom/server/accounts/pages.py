@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from siteloom.errors import AccountError, TooManyFailures
 from siteloom.server.accounts.credentials import is_right_password, replace_password, sign_in
+from siteloom.server.asking import Id
 from siteloom.server.rendering import render
 from siteloom.server.security import (
     Admin,
@@ -133,7 +134,7 @@ def make_key(request: Request, visitor: Viewer, label: Text = "") -> Response:
 
 
 @router.post("/settings/keys/{key_id}/revoke")
-def revoke_key(request: Request, visitor: Viewer, key_id: int) -> Response:
+def revoke_key(request: Request, visitor: Viewer, key_id: Id) -> Response:
     """Revoke one of one's API keys."""
     services_of(request).store.accounts.revoke_key(visitor.name, key_id)
     return RedirectResponse("/settings?done=revoked", 303)
@@ -153,6 +154,7 @@ def _settings(
         request,
         "settings.html",
         visitor,
+        retention=services_of(request).settings.retention,
         status=status,
         problems=problems or {},
         notice=notice,

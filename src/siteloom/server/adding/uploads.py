@@ -50,7 +50,14 @@ class UploadedFile(BaseModel):
     bytes: int
 
 
-@router.put("/api/uploads/{name:path}", tags=["uploads"], status_code=201, summary="Send a file")
+@router.put(
+    "/api/uploads/{name:path}",
+    tags=["uploads"],
+    status_code=201,
+    summary="Send a file",
+    responses={507: {"description": "The disk has no room for it."}},
+    openapi_extra={"requestBody": {"content": {"application/octet-stream": {}}, "required": True}},
+)
 async def receive_file(
     request: Request,
     _: Editor,

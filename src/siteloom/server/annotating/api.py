@@ -21,7 +21,7 @@ from siteloom.errors import Overtaken
 from siteloom.model import Attribute, ValueType
 from siteloom.server.security import Editor, Viewer
 from siteloom.server.services import services_of
-from siteloom.server.streaming import StreamEvent, event_stream
+from siteloom.server.streaming import TOO_MANY, StreamEvent, event_stream
 from siteloom.workbench import Workbench
 
 router = APIRouter(prefix="/api/clusters", tags=["annotating"])
@@ -156,12 +156,14 @@ def finish(request: Request, cluster: str, editor: Editor) -> Started:
     return Started(job.id, f"/jobs/{job.id}")
 
 
-@router.get("/{cluster:path}/events", response_class=EventSourceResponse)
+@router.get("/{cluster:path}/events", response_class=EventSourceResponse, responses=TOO_MANY)
 async def events(request: Request, cluster: str, _: Viewer) -> Response:
     """Tells whenever anyone has changed anything: events named `changed`, with the new revision."""
     bench = await run_in_threadpool(_bench, request, cluster)
 
-    def look() -> StreamEvent:
+    def look() -> StreamEvent | None:
+        if bench.is_outdated:
+            return None  # who asks again gets the one of now, if there is one
         told = {"revision": bench.revision, "author": bench.last_author()}
         return StreamEvent("changed", json.dumps(told))
 

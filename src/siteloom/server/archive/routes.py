@@ -123,7 +123,11 @@ def frame(
     return Response(
         f"{doctype}<html><head></head><body></body></html>",
         media_type="text/html",
-        headers={"Content-Security-Policy": _frame_policy(remote=remote), "Referrer-Policy": "no-referrer"},
+        headers={
+            "Content-Security-Policy": _frame_policy(remote=remote),
+            "X-Frame-Options": "SAMEORIGIN",
+            "Referrer-Policy": "no-referrer",
+        },
     )
 
 

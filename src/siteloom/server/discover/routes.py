@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from siteloom.errors import NotFound, StoreError, UsageError
 from siteloom.server import charts
 from siteloom.server.addresses import LARGEST_ID, site_of_cluster
-from siteloom.server.asking import not_found
+from siteloom.server.asking import not_found, whole_number
 from siteloom.server.jobs.routes import JobView
 from siteloom.server.rendering import render, share
 from siteloom.server.security import Editor, Viewer, Visitor
@@ -99,14 +99,15 @@ def start_discovering(request: Request, visitor: Editor, cluster: str) -> Redire
 async def accept(request: Request, visitor: Editor, cluster: str) -> Response:
     """Have attributes made of columns; what was typed stays if it cannot be done."""
     form = await request.form()
-    taken = {int(text) for text in form.getlist("take") if isinstance(text, str) and text.isdecimal()}
+    taken = {number for text in form.getlist("take") if (number := whole_number(text)) is not None}
     typed = {
-        int(name.removeprefix("name-")): text
+        number: text
         for name, text in form.items()
-        if isinstance(text, str) and name.startswith("name-") and name.removeprefix("name-").isdecimal()
+        if isinstance(text, str)
+        and name.startswith("name-")
+        and (number := whole_number(name.removeprefix("name-"))) is not None
     }
-    seen = form.get("table", "")
-    table = int(seen) if isinstance(seen, str) and seen.isdecimal() else None
+    table = whole_number(form.get("table"))
     return await run_in_threadpool(_accept, request, visitor, cluster, _Said(frozenset(taken), typed, table))
 
 

@@ -15,11 +15,11 @@ from starlette.concurrency import run_in_threadpool
 from siteloom.server.addresses import LARGEST_ID
 from siteloom.server.jobs.runner import CANCELLING, JobRunner
 from siteloom.server.rendering import render
-from siteloom.server.security import Editor, Viewer
+from siteloom.server.security import Editor, Viewer, Visitor, check_role, has_role
 from siteloom.server.services import services_of
-from siteloom.server.streaming import StreamEvent, event_stream
+from siteloom.server.streaming import TOO_MANY, StreamEvent, event_stream
 from siteloom.server.work import form_arguments
-from siteloom.store import Job, JobState
+from siteloom.store import FORGOTTEN, Job, JobState
 
 router = APIRouter()
 
@@ -86,7 +86,8 @@ def list_jobs(
 
 @router.post("/api/jobs", status_code=202)
 def start_job(request: Request, order: JobOrder, visitor: Editor) -> JobView:
-    """Have a job done when it is its turn."""
+    """Have a job done when it is its turn; what cannot be undone is for admins."""
+    _check_role(request, order.kind, visitor)
     return JobView.of(services_of(request).jobs.submit(order.kind, order.arguments, visitor.name))
 
 
@@ -97,14 +98,14 @@ def show_job(request: Request, job_id: int, _: Viewer) -> JobView:
 
 
 @router.post("/api/jobs/{job_id:int}/cancel", status_code=202)
-def cancel_job(request: Request, job_id: int, _: Editor) -> JobView:
-    """Have a job end soon; one that has ended stays as it is."""
-    _found(request, job_id)
+def cancel_job(request: Request, job_id: int, visitor: Editor) -> JobView:
+    """Have a job end soon; one that has ended stays as it is. Who may start it may cancel it."""
+    _check_role(request, _found(request, job_id).kind, visitor)
     services_of(request).jobs.cancel(job_id)
     return JobView.of(_found(request, job_id))
 
 
-@router.get("/api/jobs/{job_id:int}/events", response_class=EventSourceResponse)
+@router.get("/api/jobs/{job_id:int}/events", response_class=EventSourceResponse, responses=TOO_MANY)
 async def follow_job(request: Request, job_id: int, _: Viewer) -> EventSourceResponse:
     """Events with how the job does now and whenever that has changed: `progress`, and `ended` as the last."""
     await run_in_threadpool(_found, request, job_id)
@@ -140,11 +141,12 @@ async def start_from_form(request: Request, visitor: Editor) -> RedirectResponse
     """Have a job done, and show its page."""
     form = await request.form()
     fields = {name: [text for text in form.getlist(name) if isinstance(text, str)] for name in form}
-    return await run_in_threadpool(_start, services_of(request).jobs, fields, visitor.name)
-
-
-def _start(jobs: JobRunner, fields: Mapping[str, list[str]], author: str) -> RedirectResponse:
     kind = "".join(fields.get("kind", ())[:1])
+    _check_role(request, kind, visitor)
+    return await run_in_threadpool(_start, services_of(request).jobs, kind, fields, visitor.name)
+
+
+def _start(jobs: JobRunner, kind: str, fields: Mapping[str, list[str]], author: str) -> RedirectResponse:
     arguments = form_arguments(jobs.kinds[kind], fields) if kind in jobs.kinds else {}
     return RedirectResponse(f"/jobs/{jobs.submit(kind, arguments, author).id}", 303)
 
@@ -161,15 +163,16 @@ def job_page(request: Request, job_id: int, visitor: Viewer) -> HTMLResponse:
         job=job,
         view=JobView.of(job),
         kinds=kinds,
-        can_start_again=job.kind in kinds,
+        may_change=job.kind in kinds and has_role(visitor, kinds[job.kind].role),
+        is_nameless=FORGOTTEN in (job.arguments.get("names") or ()),
         is_being_cancelled=job.message == CANCELLING,
     )
 
 
 @router.post("/jobs/{job_id:int}/cancel", include_in_schema=False)
-def cancel_from_form(request: Request, job_id: int, _: Editor) -> RedirectResponse:
+def cancel_from_form(request: Request, job_id: int, visitor: Editor) -> RedirectResponse:
     """Have a job end soon, and show its page."""
-    _found(request, job_id)
+    _check_role(request, _found(request, job_id).kind, visitor)
     services_of(request).jobs.cancel(job_id)
     return RedirectResponse(f"/jobs/{job_id}", 303)
 
@@ -178,6 +181,7 @@ def cancel_from_form(request: Request, job_id: int, _: Editor) -> RedirectRespon
 def start_again_from_form(request: Request, job_id: int, visitor: Editor) -> RedirectResponse:
     """Have done what a job was to do, and show the page of the new one."""
     job = _found(request, job_id)
+    _check_role(request, job.kind, visitor)
     again = services_of(request).jobs.submit(job.kind, job.arguments, visitor.name)
     return RedirectResponse(f"/jobs/{again.id}", 303)
 
@@ -187,3 +191,9 @@ def _found(request: Request, job_id: int) -> Job:
     if job is None:
         raise HTTPException(404, f"There is no job {job_id}.")
     return job
+
+
+def _check_role(request: Request, kind: str, visitor: Visitor) -> None:
+    """Refuse those who may not have a kind of job done; of one that is not there, others tell."""
+    if known := services_of(request).jobs.kinds.get(kind):
+        check_role(visitor, known.role)

@@ -152,14 +152,18 @@ class JobRunner:
                 continue
             job_id = self._waiting.popleft()
             with _logged():
-                job = self._store.jobs.get(job_id)
-                if job is not None and self._store.jobs.start(job_id):
-                    self.changes.tell()
-                    self._end(job_id, self._run(job))
+                self._run_one(job_id)
             self._to_cancel.discard(job_id)
         for job_id in self._waiting:
             with _logged():
                 self._end(job_id, _Outcome("cancelled", _STOPPED))
+
+    def _run_one(self, job_id: int) -> None:
+        """Do a job; what it was asked for, which may be forgotten by then, is not held until the next."""
+        job = self._store.jobs.get(job_id)
+        if job is not None and self._store.jobs.start(job_id):
+            self.changes.tell()
+            self._end(job_id, self._run(job))
 
     def _take_command(self) -> None:
         command = self._commands.recv()

@@ -58,12 +58,18 @@ class _Kept(Generic[_Item]):
                 if key in self._items:
                     self._items.move_to_end(key)
                     return self._items[key]
+                items = self._items
             made = make()
             with self._lock:
-                self._items[key] = made
+                items[key] = made  # if all was dropped meanwhile, this is, too
                 while len(self._items) > 1 and self._is_too_much():
                     self._items.popitem(last=False)
             return made
+
+    def drop(self) -> None:
+        """Keep nothing of what there is."""
+        with self._lock:
+            self._items = OrderedDict()
 
     def _is_too_much(self) -> bool:
         return len(self._items) > _MOST_KEPT or sum(map(self._size, self._items.values())) > self._largest
@@ -73,6 +79,7 @@ class FoundRecords:
     """How many records there are, the ids that queries were for, and columns of records to ask more about."""
 
     def __init__(self) -> None:
+        self._forgetting: tuple[int, str] | None = None
         self._scopes: _Kept[RecordScope] = _Kept(_MOST_COUNTS, lambda scope: len(scope.sites))
         self._counts: _Kept[Sequence[RecordCount]] = _Kept(_MOST_COUNTS, len)
         self._attributes: _Kept[Sequence[AttributeShare]] = _Kept(_MOST_COUNTS, len)
@@ -84,7 +91,15 @@ class FoundRecords:
     def scope(self, table: RecordTable, run_id: int | None) -> RecordScope:
         """The records to choose from; if they are the same as before, the object that all else is kept by."""
         scope = table.scope(run_id)
+        self.drop_forgotten(scope.forgetting)
         return self._scopes.get(scope, lambda: scope)
+
+    def drop_forgotten(self, forgetting: tuple[int, str] | None) -> None:
+        """Drop all if the store has forgotten something since it was found."""
+        if forgetting != self._forgetting:
+            self._forgetting = forgetting
+            for kept in (self._scopes, self._counts, self._attributes, self._ids, self._columns):
+                kept.drop()
 
     def counts(self, table: RecordTable, scope: RecordScope) -> Sequence[RecordCount]:
         """How many records of a scope there are of each site by each wrapper, most first."""

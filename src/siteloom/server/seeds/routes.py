@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 
 from siteloom.errors import NotFound, SiteloomError
 from siteloom.server import charts
-from siteloom.server.asking import not_found
+from siteloom.server.asking import VersionIfAny, not_found
 from siteloom.server.rendering import render, share
 from siteloom.server.security import Editor, Viewer
 from siteloom.server.seeds.tables import TablePreview, table_preview
@@ -53,7 +53,7 @@ def api_table(request: Request, _: Editor, upload: str) -> TablePreview:
     "/api/seeds/sites/{site:path}/accept", tags=["seeds"], summary="Accept a site", responses=not_found()
 )
 def api_accept(
-    request: Request, visitor: Editor, site: str, version: Annotated[int | None, _VERSION] = None
+    request: Request, visitor: Editor, site: str, version: Annotated[VersionIfAny, _VERSION] = None
 ) -> SiteEvidence:
     """Say that you have looked at a site that was wrapped from known records, and that it is right."""
     store = services_of(request).store
@@ -202,7 +202,7 @@ def evidence_page(request: Request, visitor: Viewer, site: str) -> HTMLResponse:
 
 @router.post("/seeds/sites/{site:path}/accept", include_in_schema=False)
 def accept_from_form(
-    request: Request, visitor: Editor, site: str, version: Annotated[int | None, _VERSION] = None
+    request: Request, visitor: Editor, site: str, version: Annotated[VersionIfAny, _VERSION] = None
 ) -> RedirectResponse:
     """Accept a site, and show what is next."""
     api_accept(request, visitor, site, version)

@@ -3,6 +3,7 @@
 from siteloom.server.work import (
     discovering,
     fetching,
+    forgetting,
     growing,
     indexing,
     ingesting,
@@ -15,6 +16,7 @@ from siteloom.server.work.kinds import JobKind, checked_arguments, form_argument
 KINDS: dict[str, JobKind] = {
     **discovering.KINDS,
     **fetching.KINDS,
+    **forgetting.KINDS,
     **growing.KINDS,
     **indexing.KINDS,
     **ingesting.KINDS,

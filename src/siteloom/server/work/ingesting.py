@@ -19,6 +19,7 @@ from siteloom.server.sites.overview import NextStep, site_summaries
 from siteloom.server.work.kinds import Argument, JobKind, Report
 from siteloom.server.work.mending import monitor
 from siteloom.server.work.wrapping import find_templates
+from siteloom.store import forget_after_work
 from siteloom.urls import site_of
 
 if TYPE_CHECKING:
@@ -186,6 +187,7 @@ class Arrivals:
 
         Where pages have come again that are watched, it is looked whether they have changed.
         """
+        forget_after_work(self._store, settings.retention)
         known = {one.name: one.pages for one in self._store.sites()}
         sites = [site for site in self._pages if site in known]  # the name of one may have been too long
         if with_templates:

@@ -7,16 +7,28 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from siteloom.errors import NotFound, Overtaken, UsageError
 from siteloom.pages.crawl import checked_url
+from siteloom.store import named_in_full
 
 if TYPE_CHECKING:
     from siteloom.config import Settings
-    from siteloom.store import Store
+    from siteloom.store import Role, Store
 
 Report: TypeAlias = Callable[[int, int | None, str], None]
 """Tells how much is done, of how much if that is known, of what."""
 
 What = Literal[
-    "site", "sites", "cluster", "wrapper", "text", "texts", "url", "urls", "number", "flag", "texts by name"
+    "site",
+    "sites",
+    "sites or urls",
+    "cluster",
+    "wrapper",
+    "text",
+    "texts",
+    "url",
+    "urls",
+    "number",
+    "flag",
+    "texts by name",
 ]
 """What an argument is: the name of something that must be there, or a value."""
 
@@ -25,6 +37,7 @@ _LARGEST_NUMBER = 2**31 - 1  # what databases take for one
 _WORDS: Mapping[What, str] = {
     "site": "a text",
     "sites": "a list of texts",
+    "sites or urls": "a list of texts",
     "cluster": "a text",
     "wrapper": "a text",
     "text": "a text",
@@ -45,11 +58,12 @@ class Argument(NamedTuple):
 
 
 class JobKind(NamedTuple):
-    """A kind of job: what it does, what it is called on pages, and what it takes."""
+    """A kind of job: what it does, what it is called on pages, what it takes, and who may have it done."""
 
     run: Callable[[Store, Settings, Mapping[str, Any], Report], dict[str, Any]]
     title: str
     arguments: Mapping[str, Argument]
+    role: Role = "editor"
 
 
 def checked_arguments(
@@ -73,7 +87,7 @@ def form_arguments(kind: JobKind, fields: Mapping[str, list[str]]) -> dict[str, 
         if not texts:
             continue
         match argument.what:
-            case "sites" | "texts":
+            case "sites" | "sites or urls" | "texts":
                 given[name] = texts
             case "urls":
                 given[name] = " ".join(texts).split()  # many are written into one field
@@ -110,6 +124,12 @@ def _checked(store: Store, kind: str, name: str, argument: Argument, given: obje
             for site in [given] if isinstance(given, str) else given:  # type: ignore[attr-defined]
                 if site not in known:
                     raise NotFound(f"There is no site {site}.")
+        case "sites or urls":
+            if not given:
+                raise UsageError(f"A job of the kind {kind} needs {name}: at least one.")
+            # As the store has them: what is forgotten is so found, and taken out, where jobs name it.
+            named = named_in_full(store, given)  # type: ignore[arg-type]
+            return [*named.sites, *named.urls]
         case "cluster" if not store.has_cluster(str(given)):
             raise NotFound(f"There is no cluster {given}.")
         case "url":
@@ -123,7 +143,7 @@ def _checked(store: Store, kind: str, name: str, argument: Argument, given: obje
 
 def _is(what: What, given: object) -> bool:
     match what:
-        case "sites" | "texts" | "urls":
+        case "sites" | "sites or urls" | "texts" | "urls":
             return isinstance(given, list) and all(isinstance(one, str) for one in given)
         case "number":
             return isinstance(given, int) and not isinstance(given, bool) and abs(given) <= _LARGEST_NUMBER

@@ -1,0 +1,1 @@
+"""Sites and pages removed for good."""
