@@ -14,6 +14,8 @@ RUN python -m venv /opt/siteloom \
 
 FROM python:3.13-slim
 COPY --from=build /opt/siteloom /opt/siteloom
+# With pg_dump, which siteloom backup needs where the tables are in PostgreSQL.
+RUN apt-get update && apt-get install --yes --no-install-recommends postgresql-client && rm -r /var/lib/apt/lists/*
 # With a home, where numba keeps what it has compiled.
 RUN useradd --create-home --uid 10001 siteloom \
     && install --directory --owner=siteloom --group=siteloom /workspace

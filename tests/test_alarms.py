@@ -14,12 +14,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from torture.postgres import free_port
 
 from siteloom import alarms
 from siteloom.alarms import raise_alarm
 from siteloom.config import AlarmSettings
-
-from .postgres import free_port
 
 CHANGES: list[dict[str, object]] = [
     {"wrapper": "shop", "site": "a.example"},

@@ -12,14 +12,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from torture.warm import run_warm
 
 from siteloom.builtin import directory_site, guide_site
 from siteloom.cli import VERBS
 from siteloom.config import load_settings
 from siteloom.learning import learn
 from siteloom.model import Example
-
-from .warm import run_warm
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -67,8 +67,9 @@ def test_no_verb_connects_to_anyone(environment: dict[str, str], tmp_path: Path)
         ["cluster"],
         ["learn", "--examples", "examples.jsonl"],
         ["extract", "-o", "records.jsonl"],
+        ["serve", "--port", "0"],
     ]
-    # One process for all but the last: to load the libraries takes longer than the work.
+    # One process for all: to load the libraries takes longer than the work.
     script = """
 import json, sys
 from siteloom.cli import app
@@ -78,23 +79,27 @@ for arguments in json.loads(sys.argv.pop()):
     except SystemExit as end:
         assert not end.code, (arguments, end.code)
 """
-    done = run(environment, tmp_path, "-c", script, json.dumps(verbs))
-    assert done.returncode == 0, done.stderr
-    assert len((tmp_path / "records.jsonl").read_text().splitlines()) > len(places) / 2
-    server = subprocess.Popen(
-        [sys.executable, "-m", "siteloom", "serve", "--port", "0"],
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, json.dumps(verbs)],
         cwd=tmp_path,
         env=environment,
+        stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
     )
+    said: list[str] = []
     try:
-        assert server.stderr is not None
-        address = re.search(r"http://\S+/", server.stderr.readline())
-        assert address is not None
-        with urlopen(address[0], timeout=60) as answer:
-            assert b"<title>" in answer.read()
+        assert process.stderr is not None
+        for line in process.stderr:
+            said.append(line)
+            if address := re.search(r"http://127\.0\.0\.1:\d+/", line):
+                with urlopen(address[0], timeout=60) as answer:
+                    assert b"<title>" in answer.read()
+                break
+        else:
+            pytest.fail("".join(said))
     finally:
-        server.terminate()
-        server.communicate()
+        process.terminate()
+        process.communicate()
+    assert len((tmp_path / "records.jsonl").read_text().splitlines()) > len(places) / 2
     assert not (tmp_path / "watched").exists(), (tmp_path / "watched").read_text()

@@ -257,7 +257,7 @@ class _Site(NamedTuple):
     ) -> Grown:
         """Try to wrap the site, and keep what comes of it."""
         try:
-            found = bootstrap(self.known.seeds, self._pages(), core, schema, method)
+            found = bootstrap(self.known.seeds, self._pages(), core, schema, method, limits=limits)
             if found.wrapper is None:
                 _take_back(self.store, self.run_id, self.name)  # what an attempt left that was stopped
                 return self._kept(Grown(self.name, self.round, "poor", None, 0, (), found.reason), found)

@@ -12,6 +12,8 @@ _NUMBER = re.compile("[0-9]+")
 # What nearly all URLs begin with; to read these is many times faster than to split any URL.
 _PLAIN_HOST = re.compile(r"https?://([a-z0-9.-]+)(?=[/?#]|\Z)")
 
+_LONGEST_HOST = 253  # as the DNS has it; what is longer need not be remembered
+
 LOCAL_SITE = "localhost"
 """The site of addresses that name no host, such as those of files."""
 
@@ -20,12 +22,16 @@ def site_of(url: str) -> str:
     """The registered domain of a URL's host; the host itself where it has none."""
     plain = _PLAIN_HOST.match(url)
     if plain is not None:
-        return _registered_domain(plain[1])
+        return _site_of_host(plain[1])
     try:
         host = urlsplit(url).hostname
     except ValueError:  # an address like http://[ that no parser accepts
         host = None
-    return _registered_domain(host) if host else LOCAL_SITE
+    return _site_of_host(host) if host else LOCAL_SITE
+
+
+def _site_of_host(host: str) -> str:
+    return _registered_domain(host) if len(host) <= _LONGEST_HOST else host
 
 
 def url_shape(url: str) -> str:

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-
-from ..warm import run_fresh, run_warm
+from torture.warm import run_fresh, run_warm
 
 
 class Command:

@@ -8,12 +8,12 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import httpx
 import pytest
 
+from siteloom.cli import app
+
 from ..formats import kept
-from .command import Command, one_sentence
-from .test_serve import served
+from .command import Command, one_sentence, work_inside
 
 GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "back-up.md"
 
@@ -45,10 +45,8 @@ def test_a_workspace_is_backed_up_and_restored_as_the_guide_says(place: Command)
     assert "larkmoor-guide.example" in before
 
 
-def test_a_server_goes_on_meanwhile_and_it_is_told_how_to_restore(place: Command) -> None:
-    with served(place) as (address, _):
-        made = place("backup", "a backup")
-        assert httpx.get(f"{address}health", timeout=60).json()["status"] == "ok"
+def test_it_is_told_how_to_restore(place: Command) -> None:
+    made = place("backup", "a backup")
     assert "every page in it reads back" in made.stderr
     told = re.search(r"remove (\S+), then (cp -r .+), then siteloom doctor", made.stderr)
     assert told is not None
@@ -62,3 +60,18 @@ def test_a_server_goes_on_meanwhile_and_it_is_told_how_to_restore(place: Command
 
 def test_without_a_workspace_there_is_a_sentence(siteloom: Command) -> None:
     assert one_sentence(siteloom("backup", "backup")).startswith("There is no workspace at ")
+
+
+def test_who_interrupts_it_is_told_that_there_is_none(
+    place: Command, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    work_inside(place.folder, monkeypatch)
+    monkeypatch.setattr("siteloom.store.backup._copy_pack", interrupted)
+    with pytest.raises(SystemExit) as end:
+        app(["backup", "a backup"])
+    assert end.value.code == 130
+    assert capsys.readouterr().err.endswith("siteloom: Interrupted; there is no backup.\n")
+    assert not list(place.folder.glob("a backup*"))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from torture.warm import run_warm
 
 from siteloom.config import StoreSettings
 from siteloom.errors import SourceError
@@ -17,7 +18,6 @@ from siteloom.pages.crawl import Crawl, Journal
 from siteloom.store import open_store
 
 from ..pages.web_site import WebSite, served_site, shop
-from ..warm import run_warm
 from .command import Command, one_sentence, work_inside
 from .test_learn import within
 

@@ -65,7 +65,9 @@ def test_the_only_wrapper_of_a_workspace_is_exported(place: Path, go: Going) -> 
 def test_a_file_needs_no_workspace(place: Path, go: Going) -> None:
     folder = go(place)
     nowhere = ("--workspace", "none", "--wrapper", "food.json")
-    etree.XSLT(etree.XML(written("--format", "xslt", *nowhere)))
+    etree.XSLT(
+        etree.XML(written("--format", "xslt", *nowhere)), access_control=etree.XSLTAccessControl.DENY_ALL
+    )
     assert done("export", "--format", "scrapy", *nowhere, "-o", "spider.py") == "food is in spider.py.\n"
     compile((folder / "spider.py").read_text(encoding="utf-8"), "spider.py", "exec")
     told = done("export", "original.jsonl", "--format", "web-poet", *nowhere, "-o", "pages")

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from torture.warm import run_fresh, run_warm
 
-from ..warm import run_fresh, run_warm
 from .command import Command, one_sentence
 
 PAGE = '{"url": "https://a.example/", "html": "<p>x"}\n'

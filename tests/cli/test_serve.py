@@ -14,12 +14,12 @@ from select import select as wait_until_readable
 import httpx
 import pytest
 from sqlalchemy import select
+from torture.warm import run_fresh
 
 import siteloom as package
 from siteloom.config import StoreSettings
 from siteloom.store import open_store, schema
 
-from ..warm import run_fresh
 from .command import Command, one_sentence
 
 SECONDS = 60
@@ -117,7 +117,7 @@ def test_who_asks_through_a_proxy_is_who_the_proxy_says(workspace: Command) -> N
         assert token is not None
         assert key is not None
         wrong = {"csrf": token[1], "name": "ana", "password": "wrong"}
-        answer = proxy.post("/sign-in", data=wrong, headers={"Cookie": f"siteloom={key[1]}"})
+        answer = proxy.post("/sign-in", data=wrong, headers={"Cookie": f"__Host-siteloom={key[1]}"})
         assert answer.status_code == 401
     place = StoreSettings(workspace=str(workspace.folder / ".siteloom"))
     with closing(open_store(place)) as store, store.engine.connect() as connection:

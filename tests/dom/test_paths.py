@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from lxml import etree
 
-from siteloom.dom import Element, find, node_path, parse, tag_path, text_nodes
+from siteloom.dom import Element, NodePaths, find, node_path, parse, tag_path, text_nodes
+from siteloom.dom.paths import _FEW
 from siteloom.model import Failure, Page
 
 from .html_bytes import html_bytes
@@ -83,3 +84,13 @@ def test_a_processing_instruction_has_a_path() -> None:
     root = etree.fromstring("<a><?b c?><?d e?></a>")
     assert node_path(root[1]) == "/a[1]/processing-instruction()[2]"
     assert find(root, node_path(root[1])) is root[1]
+
+
+@given(html_bytes)
+@settings(max_examples=50, deadline=None)
+def test_many_paths_are_those_that_one_by_one_would_be(html: bytes) -> None:
+    for order in (nodes(html), nodes(html)[::-1]):
+        paths = NodePaths()
+        for node in order[:1] * _FEW:
+            paths(node)  # from here on it counts by itself
+        assert list(map(paths, order)) == list(map(node_path, order))

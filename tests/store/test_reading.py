@@ -10,7 +10,7 @@ import pytest
 from siteloom.errors import StoreError
 from siteloom.model import Page, Resource
 from siteloom.store import PageAddress, Store, reading
-from siteloom.store.packs import Document, Pack
+from siteloom.store.packs import Pack
 
 from .helpers import page, put
 
@@ -23,7 +23,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
     counts: Opened = Counter()
     read = Pack._block
 
-    def counted(pack: Pack, offset: int) -> tuple[tuple[Document, ...], int]:
+    def counted(pack: Pack, offset: int) -> bytes:
         counts[str(pack.path), offset] += 1
         return read(pack, offset)
 

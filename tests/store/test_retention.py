@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
@@ -11,7 +12,15 @@ from sqlalchemy import insert, select
 
 from siteloom.config import RetentionSettings
 from siteloom.model import Example, Failure, Resource
-from siteloom.store import PageAddress, Store, forget_expired, schema, would_forget_expired
+from siteloom.store import (
+    PageAddress,
+    Store,
+    forget_after_work,
+    forget_expired,
+    schema,
+    would_forget_expired,
+)
+from siteloom.store.lock import packs_lock
 
 from .helpers import all_versions, assert_sound, day, newest, page, put
 from .remembered import where_stands
@@ -86,6 +95,11 @@ def test_what_becomes_more_and_more_is_forgotten_with_time(store: Store) -> None
     assert len(newest(now)) == 1
 
 
+# Where the database does not matter.
+in_sqlite = pytest.mark.parametrize("store_settings", ["sqlite"], indirect=True)
+
+
+@in_sqlite
 def test_nothing_is_done_where_all_is_kept(old_store: Store) -> None:
     put(old_store, page("http://a.example/", "x", 50))
     runs = len(old_store.runs(100))
@@ -95,6 +109,7 @@ def test_nothing_is_done_where_all_is_kept(old_store: Store) -> None:
     assert len(newest(old_store)) == 1
 
 
+@in_sqlite
 def test_wrappers_outlive_the_pages_of_their_site(old_store: Store) -> None:
     put(old_store, page("http://a.example/", "x", 1))
     old_store.save_wrapper("a.example/1", "a.example", "{}", "learn")
@@ -105,3 +120,17 @@ def test_wrappers_outlive_the_pages_of_their_site(old_store: Store) -> None:
     assert_sound(old_store)
     with closing(old_store):
         assert len(newest(old_store)) == 1
+
+
+@in_sqlite
+def test_what_stands_in_the_way_is_told_and_the_work_before_it_counts(old_store: Store) -> None:
+    put(old_store, page("http://a.example/old", "zqoldvw", 10), page("http://a.example/new", "x", 99))
+    keep = RetentionSettings(days=30)
+    with packs_lock(old_store.folder):  # as someone has it who makes a backup
+        forgotten, hindrance = forget_after_work(old_store, keep)
+    assert forgotten.counts == {}
+    assert re.search(r"^What was kept for long enough is not .* again .*: Another process .* ends\.$", hindrance)
+    assert len(newest(old_store)) == 2
+    forgotten, hindrance = forget_after_work(old_store, keep)
+    assert (forgotten.counts["pages"], hindrance) == (1, "")
+    assert where_stands(old_store, "zqoldvw") == []

@@ -33,7 +33,10 @@ def run(
 
     with shell.store() as store, shell.counting("Copying", "megabyte") as advance:
         counted = _Megabytes(advance)
-        made = back_up(store, folder, counted.add)
+        try:
+            made = back_up(store, folder, counted.add)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("Interrupted; there is no backup.") from None
         is_in_postgres = store.engine.dialect.name == "postgresql"
     size = plural(round(made.bytes / _BYTES_OF_A_MEGABYTE), "megabyte")
     copied = f"the tables and {plural(made.packs, 'pack')} ({size})"

@@ -254,7 +254,8 @@ def _bootstrap_sources(
     known = _read_seeds(shell, wanted)
     _check_schema_names(wanted.schema, set[str]().union(*(seed.values for seed in known)))
     pages = _of_one_site(pages_of(shell, sources, "Looking at"))
-    found = bootstrap(known, pages, wanted.core, wanted.schema, wanted.method)
+    limits = shell.settings.parse
+    found = bootstrap(known, pages, wanted.core, wanted.schema, wanted.method, limits=limits)
     say_unread(shell, Counter(failure.reason for failure in found.failures))
     if found.attributes:
         show_evidence(shell, found.attributes)
@@ -353,8 +354,9 @@ def _bootstrap_crawl(
     known = _read_seeds(shell, wanted)
     _check_schema_names(wanted.schema, set[str]().union(*(seed.values for seed in known)))
     by = (wanted.core, wanted.schema, wanted.method)
-    with bulk_run(shell, choice, sources, output, (NAME, known, by)) as (run, shards):
-        counts = finished(shell, run, output) or bootstrap_in_bulk(run, shards, known, *by)
+    limits = shell.settings.parse
+    with bulk_run(shell, choice, sources, output, (NAME, known, by, limits)) as (run, shards):
+        counts = finished(shell, run, output) or bootstrap_in_bulk(run, shards, known, *by, limits=limits)
     say_unread(shell, counts["failed"])
     outcomes, told = counts["outcomes"], counts["sites"]
     if not told:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -44,6 +45,7 @@ def run(
     from siteloom.clustering import checked_method
     from siteloom.pipeline import cluster_store
 
+    unread: Counter[str] = Counter()
     with stored_pages(shell, sources) as store, shell.counting("Looking at") as count:
         clustering, pages = cluster_store(
             store,
@@ -51,6 +53,7 @@ def run(
             site=site,
             limits=shell.settings.parse,
             on_page=lambda _: count(1),
+            on_failure=lambda failure: unread.update([failure.reason]),
         )
     rows = (
         {
@@ -66,6 +69,7 @@ def run(
     shell.write(output, CLUSTER_COLUMNS, rows)
     if output is None and clustering.clusters:
         show_clusters(shell, clustering)
+    say_unread(shell, unread)
     _say_coverage(shell, len(clustering.unclustered), clustering.coverage, clustering.plain_coverage)
 
 

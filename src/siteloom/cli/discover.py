@@ -225,13 +225,14 @@ def _accept(
     from siteloom.learning import learn_wrapper
 
     names = _names(accept, [column.label for column in table.columns])
+    limits = shell.settings.parse
     if choice.is_cluster:
-        accepted = keep_columns(store, choice, table, names)
+        accepted = keep_columns(store, choice, table, names, limits=limits)
         text = _learn_beside(shell, store, choice, accepted.examples, in_workspace=in_workspace)
     else:
         pages = list(choice.read(store))
-        accepted = accept_columns(table, pages, names, store.examples(choice.site))
-        learned = learn_wrapper(accepted.examples, pages)
+        accepted = accept_columns(table, pages, names, store.examples(choice.site), limits=limits)
+        learned = learn_wrapper(accepted.examples, pages, limits=limits)
         show_rules(shell, learned)
         text = learned.wrapper.to_json()
     _say_agreement(shell, accepted)
@@ -257,7 +258,7 @@ def _learn_beside(
         for one in annotated_templates(store, choice.name)
         if any(example.page.url == examples[0].page.url for example in one.examples)
     )
-    new = learn_template(store, template)
+    new = learn_template(store, template, limits=shell.settings.parse)
     if new.learned is not None:
         show_rules(shell, new.learned)
     if in_workspace:

@@ -70,10 +70,15 @@ def run(
 
 
 def forget_what_expired(shell: Shell, store: Store) -> None:
-    """Remove what was kept for long enough, if there is an end to that, and tell of it."""
-    from siteloom.store import forget_expired
+    """Remove what was kept for long enough, if there is an end to that, and tell of it.
 
-    forgotten = forget_expired(store, shell.settings.retention)
+    To be called when the work of a verb is done, which counts whatever becomes of this.
+    """
+    from siteloom.store import forget_after_work
+
+    forgotten, hindrance = forget_after_work(store, shell.settings.retention)
+    if hindrance:
+        shell.warn(hindrance)
     if forgotten.counts:
         _show(shell, "Removed, as the settings of retention say", forgotten)
         _tell_to_learn(shell, forgotten)

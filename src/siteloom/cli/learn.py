@@ -90,7 +90,7 @@ def run(
             if from_embedded
             else [placed_example(store, line)[1] for line in lines]
         )
-        learned = learn_together(store, known_pages, known, chosen)
+        learned = learn_together(store, known_pages, known, chosen, limits=shell.settings.parse)
     write_text(output, learned.wrapper.to_json())
     show_learned(shell, learned)
     if output != STANDARD_OUTPUT:
@@ -124,7 +124,8 @@ def _learn_workspace_from_embedded(
 
     with shell.store() as store:
         with shell.counting("reading pages") as advance:
-            kinds = self_annotated_templates(store, cluster, lambda _: advance(1))
+            limits = shell.settings.parse
+            kinds = self_annotated_templates(store, cluster, lambda _: advance(1), limits)
         templates = []
         for kind in kinds:
             if kind.found is not None:
@@ -159,7 +160,7 @@ def _learn_template(
 ) -> None:
     from siteloom.pipeline import learn_template
 
-    new = learn_template(store, template, known, method)
+    new = learn_template(store, template, known, method, limits=shell.settings.parse)
     _show_new(shell, store, template, new)
     if output is not None:
         write_text(output, store.wrapper(new.name).text)
@@ -171,7 +172,7 @@ def _self_annotated(shell: Shell, store: Store) -> list[Example]:
     from siteloom.self_annotation import self_annotated
 
     with shell.counting("reading pages") as advance:
-        found = self_annotated(store.pages(), lambda _: advance(1))
+        found = self_annotated(store.pages(), lambda _: advance(1), shell.settings.parse)
     _show_findings(shell, found)
     return found.examples
 
@@ -231,7 +232,7 @@ def say_replaced(shell: Shell, store: Store, new: NewWrapper) -> None:
 def _annotate(shell: Shell, store: Store, file: str) -> None:
     from siteloom.pipeline import annotate
 
-    count = annotate(store, read_examples(file))
+    count = annotate(store, read_examples(file), limits=shell.settings.parse)
     shell.say(f"{count:,} {'example is' if count == 1 else 'examples are'} kept in the workspace.")
 
 

@@ -102,7 +102,9 @@ def _import(shell: Shell, store: Store, wanted: SeedOrder) -> None:
     from siteloom.seeding import import_seeds
 
     with shell.counting("Reading", "record") as count:
-        found = import_seeds(store, wanted, shell.settings.pages, lambda: count(1))
+        found = import_seeds(
+            store, wanted, shell.settings.pages, lambda: count(1), limits=shell.settings.parse
+        )
     _tell(shell, store, found)
     if found.why_none:
         raise SourceError(found.why_none)

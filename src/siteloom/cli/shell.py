@@ -248,8 +248,8 @@ def _errors_as_sentences(debug: bool) -> Iterator[None]:
         yield
     except SiteloomError as error:
         _fail(str(error), error.exit_status, debug)
-    except KeyboardInterrupt:
-        _fail("Interrupted; what was done so far is kept.", INTERRUPTED, debug)
+    except KeyboardInterrupt as interrupt:
+        _fail(str(interrupt) or "Interrupted; what was done so far is kept.", INTERRUPTED, debug)
     except BrokenPipeError:
         # The reader of our output has seen enough, as in `siteloom ... -o - | head`.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

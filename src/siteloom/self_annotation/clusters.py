@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from siteloom.config import ParseSettings
 from siteloom.errors import ExampleError, UsageError
 from siteloom.self_annotation.examples import examples_of, marked_pages, most_frequent
 
@@ -28,7 +29,10 @@ class SelfAnnotatedTemplate(NamedTuple):
 
 
 def self_annotated_templates(
-    store: Store, cluster: str | None = None, on_page: Callable[[Page], object] = lambda _: None
+    store: Store,
+    cluster: str | None = None,
+    on_page: Callable[[Page], object] = lambda _: None,
+    limits: ParseSettings = ParseSettings(),
 ) -> list[SelfAnnotatedTemplate]:
     """What the pages of a workspace tell by themselves, by template, or for that of one cluster.
 
@@ -43,7 +47,8 @@ def self_annotated_templates(
     annotated = set(store.annotated_pages())
     by_kind: dict[tuple[str, str], list[tuple[Cluster, list[MarkedPage]]]] = {}
     for one in clusters:
-        marked = marked_pages(store.pages_at([addresses[member] for member in one.members]), on_page)
+        pages = store.pages_at([addresses[member] for member in one.members])
+        marked = marked_pages(pages, on_page, limits)
         if marked:
             marked = most_frequent(marked)
             by_kind.setdefault((one.site, marked[0].type), []).append((one, marked))
@@ -57,7 +62,7 @@ def self_annotated_templates(
             templates.append(SelfAnnotatedTemplate(site, variants, None, why))
             continue
         try:
-            found = examples_of([page for _, marked in members for page in marked])
+            found = examples_of([page for _, marked in members for page in marked], limits)
         except ExampleError as error:
             templates.append(SelfAnnotatedTemplate(site, variants, None, str(error)))
         else:

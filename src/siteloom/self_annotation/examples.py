@@ -6,6 +6,7 @@ from collections import Counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from siteloom.config import ParseSettings
 from siteloom.dom import parse
 from siteloom.embedded import main_record, may_have_records, plain_address
 from siteloom.errors import ExampleError
@@ -97,7 +98,9 @@ class _Shown(NamedTuple):
 
 
 def marked_pages(
-    pages: Iterable[Page], on_page: Callable[[Page], object] = lambda _: None
+    pages: Iterable[Page],
+    on_page: Callable[[Page], object] = lambda _: None,
+    limits: ParseSettings = ParseSettings(),
 ) -> list[MarkedPage]:
     """Pages with their records; of many, some from all over. Open Graph counts only if there is no more."""
     rich, poor = _Thinned(), _Thinned()
@@ -109,7 +112,9 @@ def marked_pages(
             poor.add(page)
     for some in (rich, poor):
         marked = [
-            MarkedPage(page, record) for page in some.pages if (record := main_record(page)) is not None
+            MarkedPage(page, record)
+            for page in some.pages
+            if (record := main_record(page, limits.learned)) is not None
         ]
         if marked:
             return marked
@@ -117,11 +122,13 @@ def marked_pages(
 
 
 def self_annotated(
-    pages: Iterable[Page], on_page: Callable[[Page], object] = lambda _: None
+    pages: Iterable[Page],
+    on_page: Callable[[Page], object] = lambda _: None,
+    limits: ParseSettings = ParseSettings(),
 ) -> SelfAnnotated:
     """Examples from the markup of pages, of the type that most of them carry."""
-    marked = marked_pages(pages, on_page)
-    found = examples_of(most_frequent(marked))
+    marked = marked_pages(pages, on_page, limits)
+    found = examples_of(most_frequent(marked), limits)
     count = Counter(one.type for one in marked if one.type != found.type)
     return found._replace(other_types=dict(count.most_common()))
 
@@ -132,7 +139,7 @@ def most_frequent(marked: Sequence[MarkedPage]) -> list[MarkedPage]:
     return [one for one in marked if one.type == count.most_common(1)[0][0]]
 
 
-def examples_of(marked: Sequence[MarkedPage]) -> SelfAnnotated:
+def examples_of(marked: Sequence[MarkedPage], limits: ParseSettings = ParseSettings()) -> SelfAnnotated:
     """Examples from pages that carry records of one type.
 
     An attribute counts if its values differ and are seen on most pages that carry them, and if rules that are
@@ -146,11 +153,11 @@ def examples_of(marked: Sequence[MarkedPage]) -> SelfAnnotated:
             "give --examples FILE instead."
         )
     carried = Counter(name for one in marked for name in one.values)
-    shown = [found for one in marked if (found := _shown(one, carried)) is not None]
+    shown = [found for one in marked if (found := _shown(one, carried, limits)) is not None]
     seen = Counter(name for one in shown for name, texts in one.values.items() if texts)
     reasons = {name: _why_not_taught(name, carried[name], seen[name], shown) for name in carried}
     names = [name for name in carried if not reasons[name]]
-    tried = _trial(shown, names)
+    tried = _trial(shown, names, limits)
     for name, (checked, right) in tried.items():
         if right < _LEAST_RIGHT * checked or not checked:
             reasons[name] = "what rules find is something else"
@@ -185,9 +192,9 @@ class _Thinned:
             self._step *= 2
 
 
-def _shown(marked: MarkedPage, names: Iterable[str]) -> _Shown | None:
+def _shown(marked: MarkedPage, names: Iterable[str], limits: ParseSettings) -> _Shown | None:
     page = without_markup(marked.page)
-    root = parse(page)
+    root = parse(page, limits.learned)
     if isinstance(root, Failure):
         return None
     texts = SeenTexts(root)
@@ -209,17 +216,19 @@ def _why_not_taught(name: str, carried: int, seen: int, shown: Sequence[_Shown])
     return ""
 
 
-def _trial(shown: Sequence[_Shown], names: Sequence[str]) -> dict[str, tuple[int, int]]:
+def _trial(
+    shown: Sequence[_Shown], names: Sequence[str], limits: ParseSettings
+) -> dict[str, tuple[int, int]]:
     """On how many of the pages that are held back each attribute is known, and on how many it is found."""
     usable = [one for one in shown if any(one.values[name] for name in names)]
     teaching, held_back = usable[::2], usable[1::2]
     if not teaching:
         return dict.fromkeys(names, (0, 0))
     examples = [_example(one, names) for one in _sampled(teaching, _TRIAL_EXAMPLES)]
-    wrapper = learn_wrapper(examples, [one.page for one in held_back]).wrapper
+    wrapper = learn_wrapper(examples, [one.page for one in held_back], limits=limits).wrapper
     checked, right = Counter[str](), Counter[str]()
     for one in held_back:
-        found = wrapper.extract(one.page).values
+        found = wrapper.extract(one.page, limits=limits).values
         for name in names:
             known = one.values[name]
             if known:

@@ -21,7 +21,9 @@ from siteloom.store.clusters import PageAddress
 from siteloom.store.entities import Entities, EntityFilter, KeptEntity, LinkedEntity, Linking
 from siteloom.store.forgetting import (
     Forgotten,
+    Named,
     forget,
+    forget_after_work,
     forget_expired,
     named_in_full,
     would_forget,
@@ -88,6 +90,7 @@ __all__ = [
     "KeptEntity",
     "LinkedEntity",
     "Linking",
+    "Named",
     "NewVersion",
     "NewestVersion",
     "Operator",
@@ -127,6 +130,7 @@ __all__ = [
     "UncountedVersion",
     "back_up",
     "forget",
+    "forget_after_work",
     "forget_expired",
     "magnitude",
     "matching_records",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import and_, false, func, or_, select, tuple_
+from sqlalchemy import and_, exists, false, func, or_, select, tuple_, union_all
 
 from siteloom.store import schema
 from siteloom.store.keys import address_key
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from datetime import datetime
 
-    from sqlalchemy import ColumnElement, Connection, Engine, Select, Table
+    from sqlalchemy import ColumnElement, Connection, Engine, FromClause, Select, Table
 
     from siteloom.config import RetentionSettings
 
@@ -33,6 +33,7 @@ class Doomed:
     """Sites as a whole, and pages and single versions by conditions on their tables.
 
     `addresses` are URLs that were named, of which there may be more than pages: what failed has one, too.
+    Where nothing is named, `versions` says of those of whole pages, too, that they go.
     """
 
     sites: frozenset[str] = frozenset()
@@ -61,24 +62,31 @@ class Doomed:
     @property
     def is_version(self) -> ColumnElement[bool]:
         """Whether a version goes, alone or with its page."""
-        return or_(schema.versions.c.url_id.in_(self.url_ids), self.versions)
+        return schema.versions.c.url_id.in_(self.url_ids) if self.is_named else self.versions
 
     @property
     def is_document(self) -> ColumnElement[bool]:
         """Whether a document of the search index goes."""
         columns = schema.search_documents.c
-        return or_(
+        conditions = (
             columns.site.in_(self.sites),
             columns.url.in_(self.addresses),
             columns.url_id.in_(self.url_ids),
             columns.version_id.in_(select(schema.versions.c.id).where(self.versions)),
         )
+        # One by one: of questions joined by OR, PostgreSQL asks those anew for each row that have long answers.
+        found = (select(columns.id).where(condition).correlate(None) for condition in conditions)
+        return columns.id.in_(union_all(*found))
 
     def is_anything(self, engine: Engine) -> bool:
         """Whether there is any such thing."""
-        conditions = (self.is_page, self.is_version, *(old.condition for old in self.rows))
+        rows = [
+            (schema.urls, self.is_page),
+            (schema.versions, self.is_version),
+            *((old.table, old.condition) for old in self.rows),
+        ]
         with engine.connect() as connection:
-            return any(_is_there(connection, condition) for condition in conditions)
+            return any(_is_there(connection, table, condition) for table, condition in rows)
 
 
 def expired(retention: RetentionSettings, now: datetime) -> Doomed:
@@ -89,13 +97,15 @@ def expired(retention: RetentionSettings, now: datetime) -> Doomed:
     """
     versions = schema.versions.c
     pages: ColumnElement[bool] = false()
+    of_pages: ColumnElement[bool] = false()
     outnumbered: ColumnElement[bool] = false()
     rows: tuple[OldRows, ...] = ()
     if retention.days:
         oldest = now - timedelta(days=retention.days)
         seen = schema.versions.alias("seen").c
-        is_seen = select(seen.id).where(seen.url_id == schema.urls.c.id, seen.last_seen_at >= oldest)
-        pages = ~is_seen.correlate(schema.urls).exists()
+        fresh = select(seen.id).where(seen.last_seen_at >= oldest)
+        pages = ~fresh.where(seen.url_id == schema.urls.c.id).correlate(schema.urls).exists()
+        of_pages = ~fresh.where(seen.url_id == versions.url_id).correlate(schema.versions).exists()
         rows = _older_rows(oldest, now)
     if retention.versions:
         later = schema.versions.alias("later").c
@@ -106,9 +116,10 @@ def expired(retention: RetentionSettings, now: datetime) -> Doomed:
             .correlate(schema.versions)
             .scalar_subquery()
         )
-        is_annotated = versions.id.in_(select(schema.annotations.c.version_id))
+        said = schema.annotations.c
+        is_annotated = exists().where(said.url_id == versions.url_id, said.version_id == versions.id)
         outnumbered = and_(newer >= retention.versions, ~is_annotated)
-    return Doomed(pages=pages, versions=outnumbered, rows=rows)
+    return Doomed(pages=pages, versions=or_(of_pages, outnumbered), rows=rows)
 
 
 def _older_rows(oldest: datetime, now: datetime) -> tuple[OldRows, ...]:
@@ -149,7 +160,7 @@ def _is_site(connection: Connection, name: str) -> bool:
         schema.grown_sites.c.site,
         schema.seeds.c.source,
     )
-    return any(_is_there(connection, column == name) for column in columns)
+    return any(_is_there(connection, column.table, column == name) for column in columns)
 
 
 def _known_addresses(connection: Connection, name: str) -> list[str]:
@@ -159,14 +170,15 @@ def _known_addresses(connection: Connection, name: str) -> list[str]:
 
 
 def _is_address(connection: Connection, url: str) -> bool:
-    conditions = (
-        schema.urls.c.url == url,
-        schema.records.c.url_key == address_key(url),
-        schema.seeds.c.url == url,
-        schema.failures.c.url == url,
+    rows = (
+        (schema.urls, schema.urls.c.url == url),
+        (schema.records, schema.records.c.url_key == address_key(url)),
+        (schema.seeds, schema.seeds.c.url == url),
+        (schema.failures, schema.failures.c.url == url),
     )
-    return any(_is_there(connection, condition) for condition in conditions)
+    return any(_is_there(connection, table, condition) for table, condition in rows)
 
 
-def _is_there(connection: Connection, condition: ColumnElement[bool]) -> bool:
-    return connection.execute(select(1).where(condition).limit(1)).first() is not None
+def _is_there(connection: Connection, table: FromClause, condition: ColumnElement[bool]) -> bool:
+    query = select(1).select_from(table).where(condition).limit(1)
+    return connection.execute(query).first() is not None

@@ -12,7 +12,7 @@ from collections import Counter
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, exists, func, select
 
 from siteloom.errors import NotStored, StoreError
 from siteloom.spacing import some_names
@@ -116,6 +116,20 @@ def forget_expired(store: Store, retention: RetentionSettings, report: Report = 
     return _forget(store, doomed, report)
 
 
+def forget_after_work(store: Store, retention: RetentionSettings) -> tuple[Forgotten, str]:
+    """The same at the end of work that has gone well; also says what stood in the way, if anything did.
+
+    That work is done all the same, and when pages come next, this is tried again.
+    """
+    try:
+        return forget_expired(store, retention), ""
+    except StoreError as error:
+        return Forgotten({}, ()), (
+            "What was kept for long enough is not all removed yet; it will be tried again when pages come "
+            f"next: {error}"
+        )
+
+
 def would_forget(store: Store, names: Collection[str]) -> Forgotten:
     """What `forget` would remove; nothing is changed."""
     doomed, unknown = named(store.engine, names)
@@ -176,10 +190,10 @@ def _forget(store: Store, doomed: Doomed, report: Report) -> Forgotten:
         for count in remove_versions(store.engine, store.packs_folder, doomed.is_version, run.id):
             done += count
             report(done, total, "Removing the pages")
-        with held_back_interrupt(), writing(store.engine) as connection:
-            counts["sites"] += _forget_names(connection, doomed)
         if doomed.is_named:
             _forget_in_files(store, mentions)
+        with held_back_interrupt(), writing(store.engine) as connection:
+            counts["sites"] += _forget_names(connection, doomed)
         report(done, total, "Removing traces from the database")
         finish(store.folder, store.packs_folder, store.engine)
         run.counts.update(counts)
@@ -188,14 +202,14 @@ def _forget(store: Store, doomed: Doomed, report: Report) -> Forgotten:
 
 def _counted(connection: Connection, doomed: Doomed) -> Counter[str]:
     """How much there is of what is not counted as it is removed."""
-    conditions = {
-        "pages": doomed.is_page,
-        "versions": doomed.is_version,
-        "search documents": doomed.is_document,
+    rows = {
+        "pages": (schema.urls, doomed.is_page),
+        "versions": (schema.versions, doomed.is_version),
+        "search documents": (schema.search_documents, doomed.is_document),
     }
     found = {
-        kind: connection.execute(select(func.count()).where(condition)).scalar_one()
-        for kind, condition in conditions.items()
+        kind: connection.execute(select(func.count()).select_from(table).where(condition)).scalar_one()
+        for kind, (table, condition) in rows.items()
     }
     return Counter(found)
 
@@ -209,7 +223,8 @@ def _forget_names(connection: Connection, doomed: Doomed) -> int:
     connection.execute(delete(schema.urls).where(doomed.is_page))
     count = _forget_sites(connection, sites.name.in_(doomed.sites))
     for some in batches(poorer, _ROWS_AT_A_TIME):
-        is_bare = sites.id.not_in(select(urls.site_id)) & sites.name.not_in(select(schema.wrappers.c.site))
+        has_page = exists().where(urls.site_id == sites.id)
+        is_bare = ~has_page & sites.name.not_in(select(schema.wrappers.c.site))
         count += _forget_sites(connection, sites.id.in_(some) & is_bare)
     return count
 

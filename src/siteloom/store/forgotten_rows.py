@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import and_, delete, func, or_, select, update
+from sqlalchemy import and_, delete, exists, func, or_, select, update
 
 from siteloom.store import schema
 from siteloom.store.batches import batches, paged_rows
@@ -67,7 +67,9 @@ def _pages_alone(connection: Connection, doomed: Doomed) -> set[str]:
     """The URLs of the pages that go, but for those that stand in another site, too, and stay there."""
     urls = select(schema.urls.c.url).execution_options(yield_per=_ROWS_AT_A_TIME)
     found = set(connection.execute(urls.where(doomed.is_page)).scalars())
-    if found and connection.execute(select(func.count()).select_from(schema.sites)).scalar_one() > 1:
+    if found <= doomed.addresses:  # those go everywhere
+        return found
+    if connection.execute(select(func.count()).select_from(schema.sites)).scalar_one() > 1:
         for url in connection.execute(urls.where(~doomed.is_page)).scalars():
             found.discard(url)
     return found
@@ -134,7 +136,8 @@ def _clusters(connection: Connection, doomed: Doomed, mentions: Mentions) -> dic
         connection.execute(update(schema.clusters).where(clusters.id == row.id).values(left))
     described, dismissed = schema.cluster_schemas, schema.dismissed_clusters
     connection.execute(delete(described).where(described.c.cluster.in_(mentions.names)))
-    is_gone = or_(clusters.site.in_(doomed.sites), clusters.id.not_in(select(members.cluster_id)))
+    has_page = exists().where(members.cluster_id == clusters.id)
+    is_gone = or_(clusters.site.in_(doomed.sites), ~has_page)
     gone = select(clusters.id).where(is_gone)
     connection.execute(delete(dismissed).where(dismissed.c.cluster_id.in_(gone)))
     return {"clusters": connection.execute(delete(schema.clusters).where(is_gone)).rowcount}
@@ -190,19 +193,22 @@ def _unwatch(connection: Connection, mentions: Mentions) -> int:
     columns = schema.watches.c
     count = 0
     for row in _rows(connection, select(columns.wrapper, columns.text), columns.wrapper):
+        is_it = columns.wrapper == row.wrapper
         try:
             content = json.loads(row.text)
             watched = content["bellwethers"]
             left = [one for one in watched if not mentions.is_about(one["url"])]
         except (ValueError, KeyError, TypeError):  # it is no watch, and there is no telling what it quotes
-            content, watched, left = {}, [], []
-        is_it = columns.wrapper == row.wrapper
-        if not left:
             connection.execute(delete(schema.watches).where(is_it))
-        elif len(left) < len(watched):
+            continue
+        if len(left) == len(watched):
+            continue
+        count += len(watched) - len(left)
+        if left:
             text = json.dumps({**content, "bellwethers": left})
             connection.execute(update(schema.watches).where(is_it).values(text=text))
-        count += len(watched) - len(left)
+        else:
+            connection.execute(delete(schema.watches).where(is_it))
     return count
 
 

@@ -94,9 +94,10 @@ def json_lines_without(mentions: Mentions, content: bytes) -> bytes:
     for line in content.split(b"\n"):
         try:
             told = json.loads(line)
-        except ValueError:
+            left = mentions.without(told)
+            is_whole = len(left) == len(told)
+        except (ValueError, TypeError):
             continue  # torn: what it told of is found out again
-        left = mentions.without(told)
-        if len(left) == len(told):
+        if is_whole:
             kept.append(json.dumps(left, ensure_ascii=False).encode("utf-8", "replace"))
     return b"".join(b"\n" + line + b"\n" for line in kept)

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import zstandard
 
 from siteloom.errors import PackError, StoreError
+from siteloom.store.compressed import decompressed
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
@@ -45,8 +46,6 @@ _HEADER = struct.Struct("<4sIII")
 # Level 9 packs the development sites 35 times (the worst 9.6 times) at 280 MB/s;
 # level 6 gives 34 times at 370 MB/s, level 12 36 times at 130 MB/s.
 _COMPRESSION_LEVEL = 9
-# Far more than a block has, unless a page alone is as large: so much memory can a hostile pack take.
-_LARGEST_CONTENT = 2**31
 _PACK_FILE = re.compile(r"[^/.\0][^/\0]*/\d+(?:-\d+)?\.pack", re.ASCII)
 # The whole block must stay in reach for a later page to refer to an earlier one.
 _WINDOW_LOG = 24
@@ -156,24 +155,16 @@ def _decoded(block: bytes) -> tuple[Document, ...]:
     documents = []
     start = 0
     try:
-        index = json.loads(_decompressed(content[:index_length]))
-        bodies = memoryview(_decompressed(content[index_length:]))
+        index = json.loads(decompressed(content[:index_length]))
+        bodies = memoryview(decompressed(content[index_length:]))
         for url, size, media_type, charset, fetched_at in index:
             time = datetime.fromisoformat(fetched_at) if fetched_at else None
             documents.append(Document(url, bytes(bodies[start : start + size]), media_type, charset, time))
             start += size
-    except (zstandard.ZstdError, ValueError, TypeError, RecursionError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         # Its checksum is right, so it was written like this, by something else than Siteloom.
         raise PackError(f"A block of a pack cannot be read: {error}.") from error
     return tuple(documents)
-
-
-def _decompressed(frame: memoryview) -> bytes:
-    """The content of a frame; what it says of its length is looked at before there is memory for it."""
-    size = zstandard.frame_content_size(frame)
-    if not 0 <= size <= _LARGEST_CONTENT:
-        raise ValueError(f"its content has {size:,} bytes")
-    return zstandard.ZstdDecompressor().decompress(frame)
 
 
 def pack_path(packs_folder: Path, file: str) -> Path:

@@ -126,7 +126,10 @@ def last_forgetting(connection: Connection) -> int | None:
 
 
 def forgetting_mark(connection: Connection) -> tuple[int, str] | None:
-    """What is another whenever a run that removes pages has begun or ended: what was read before is outdated."""
+    """What is another whenever a run that removes pages has begun or ended; what was read before is outdated.
+
+    It is None as long as there was none.
+    """
     columns = schema.runs.c
     query = select(columns.id, columns.status).where(columns.verb == FORGET)
     newest = connection.execute(query.order_by(columns.id.desc()).limit(1)).first()

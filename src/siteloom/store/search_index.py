@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import zstandard
 from sqlalchemy import delete, exists, func, insert, inspect, select, text, true
 
+from siteloom.errors import StoreError
 from siteloom.model import IndexDocument, Passage
 from siteloom.store import schema
 from siteloom.store.batches import batches
 from siteloom.store.clusters import cluster_names, clusters_called
+from siteloom.store.compressed import decompressed
 from siteloom.store.database import writing
 from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.keys import url_key
@@ -391,8 +393,11 @@ def _content(passages: Iterable[Passage]) -> bytes:
 
 
 def _passages(content: bytes) -> tuple[Passage, ...]:
-    plain = json.loads(zstandard.ZstdDecompressor().decompress(content))
-    return tuple(Passage(text, field, attribute) for text, field, attribute in plain)
+    try:
+        plain = json.loads(decompressed(content))
+        return tuple(Passage(text, field, attribute) for text, field, attribute in plain)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise StoreError(f"A document of the search index is damaged: {error}.") from error
 
 
 def _stored(

@@ -16,6 +16,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from siteloom.errors import StoreError
 from siteloom.store import schema
+from siteloom.store.compressed import decompressed
 from siteloom.store.database import writing
 from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.reading import Place, select_places
@@ -107,14 +108,17 @@ def _packed(counts: SegmentCounts) -> bytes:
 
 
 def _unpacked(content: bytes) -> SegmentCounts:
-    data = zstandard.decompress(content)
-    head = np.frombuffer(data, _HEAD, 1)[0]
-    if head["format"] != _FORMAT:
-        raise StoreError("A segment table of this store was written by a newer version of Siteloom.")
-    columns = []
-    offset = _HEAD.itemsize
-    for dtype in _COLUMNS:
-        column = np.frombuffer(data, dtype, head["rows"], offset)
-        columns.append(column.astype(column.dtype.newbyteorder("=")))
-        offset += column.nbytes
+    try:
+        data = decompressed(content)
+        head = np.frombuffer(data, _HEAD, 1)[0]
+        if head["format"] != _FORMAT:
+            raise StoreError("A segment table of this store was written by a newer version of Siteloom.")
+        columns = []
+        offset = _HEAD.itemsize
+        for dtype in _COLUMNS:
+            column = np.frombuffer(data, dtype, head["rows"], offset)
+            columns.append(column.astype(column.dtype.newbyteorder("=")))
+            offset += column.nbytes
+    except ValueError as error:
+        raise StoreError(f"A segment table of this workspace is damaged: {error}.") from error
     return SegmentCounts(int(head["pages"]), *columns)

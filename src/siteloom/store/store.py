@@ -187,8 +187,7 @@ class Store:
                 self.engine, self.packs_folder, now=self.clock(), counts=run.counts, jobs=jobs
             ) as writer,
         ):
-            if is_unfinished(self.folder):
-                remove_unknown_packs(self.packs_folder, self.engine)
+            self._clear_up()
             yield run, writer
 
     @contextmanager
@@ -221,7 +220,14 @@ class Store:
                 on_commit=commit,
             ) as writer,
         ):
+            with lock(True):
+                self._clear_up()
             yield run, writer
+
+    def _clear_up(self) -> None:
+        """Remove the packs that one has left who was killed while it forgot; call it under the lock."""
+        if is_unfinished(self.folder):
+            remove_unknown_packs(self.packs_folder, self.engine)
 
     @contextmanager
     def recording(self, verb: str, arguments: Mapping[str, object]) -> Iterator[RunRecorder]:
