@@ -113,10 +113,13 @@ def test_other_threads_are_not_limited_and_do_not_fail() -> None:
 
 def test_a_profiler_keeps_its_signal() -> None:
     heard = []
+    assert within(LITTLE, URL, lambda: "done") == "done"
     before = signal.signal(signal.SIGPROF, lambda *_: heard.append(1))
+    signal.setitimer(signal.ITIMER_PROF, LITTLE / 5, LITTLE / 5)
     try:
-        assert within(LITTLE, URL, lambda: spin_for(2 * LITTLE)) == "done"
-        signal.raise_signal(signal.SIGPROF)
+        assert within(LITTLE, URL, lambda: spin_for(3 * LITTLE)) == "done"
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
-    assert heard == [1]
+    assert len(heard) > 5
+    assert isinstance(within(LITTLE, URL, spin), Failure)  # and when it has done, pages are limited again

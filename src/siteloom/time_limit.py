@@ -38,6 +38,7 @@ class _TimeIsUp(BaseException):
 class _Work:
     """What this process does."""
 
+    has_signal = False
     is_limited = False
     may_be_killed = False
 
@@ -82,12 +83,16 @@ def _listens() -> bool:
     """Whether the signal stops the work of this thread."""
     if threading.current_thread() is not threading.main_thread():
         return False
-    handler = signal.getsignal(signal.SIGPROF)
-    if handler is signal.SIG_DFL or handler is signal.SIG_IGN:
-        # For good: outside of work it does nothing, whereas by default a late signal would end the process.
-        signal.signal(signal.SIGPROF, _stop)
-        return True
-    return handler is _stop
+    # To ask for the handler takes as long as all the rest: it is done once, and while a timer runs that is
+    # someone else's.
+    if not _Work.has_signal or signal.getitimer(signal.ITIMER_PROF)[0]:
+        handler = signal.getsignal(signal.SIGPROF)
+        if handler is signal.SIG_DFL or handler is signal.SIG_IGN:
+            # For good: outside of work it does nothing, whereas by default a late signal would end the process.
+            signal.signal(signal.SIGPROF, _stop)
+            handler = _stop
+        _Work.has_signal = handler is _stop
+    return _Work.has_signal
 
 
 def _stop(_signal: int, _frame: FrameType | None) -> None:

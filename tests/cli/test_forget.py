@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from .command import Command, one_sentence
+from siteloom.cli import app
+
+from .command import Command, one_sentence, work_inside
 
 PAGES = ("http://a.example/1", "http://a.example/2", "http://b.example/1")
 
@@ -66,23 +67,18 @@ def test_mistakes_are_told_in_a_sentence(ingested: Command) -> None:
     assert sites(ingested) == {"a.example": 2, "b.example": 1}
 
 
-def test_a_person_at_a_terminal_is_asked(ingested: Command) -> None:
+def test_a_person_at_a_terminal_is_asked(
+    ingested: Command, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     leader, follower = os.openpty()
     os.write(leader, b"n\n")
-    command = [sys.executable, "-m", "siteloom", "forget", "b.example"]
-    asked = subprocess.run(
-        command,
-        cwd=ingested.folder,
-        env=ingested.environment,
-        stdin=follower,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    work_inside(ingested.folder, monkeypatch)
+    with os.fdopen(follower) as terminal, pytest.raises(SystemExit) as end:
+        monkeypatch.setattr("sys.stdin", terminal)
+        app(["forget", "b.example"])
     os.close(leader)
-    os.close(follower)
-    assert "Forget all this?" in asked.stderr
-    assert asked.returncode == 1
+    assert "Forget all this?" in capsys.readouterr().err
+    assert end.value.code == 1
     assert "b.example" in sites(ingested)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from sqlalchemy import event, func, select, text
+from sqlalchemy import event, func, insert, select, text
 
 from siteloom.cleaning_runs import segment_table
 from siteloom.config import Settings, StoreSettings
@@ -37,6 +37,7 @@ from siteloom.store import (
 from siteloom.store.forgetting import PAGES as TABLES_OF_PAGES
 from siteloom.store.forgetting import UNTOUCHED
 from siteloom.store.forgotten_rows import STEPS
+from siteloom.store.keys import address_key
 from siteloom.store.mentions import FORGOTTEN, Mentions
 from siteloom.store.packs import Pack
 
@@ -158,6 +159,21 @@ def test_a_page_can_be_named_without_its_scheme_and_with_others(sqlite_store: St
     forget(sqlite_store, ["a.example/1", "http://a.example/2", "c.example"])
     assert set(newest(sqlite_store)) == {"http://b.example/3"}
     assert [site.name for site in sqlite_store.sites()] == ["b.example"]
+
+
+def test_wrappers_that_quote_a_value_of_a_page_alone_are_named(store: Store) -> None:
+    put(store, *(page(f"http://a.example/{number}") for number in (1, 2)))
+    choices = {"attributes": {"kind": {"contract": {"choices": ["inn", "Jane's inn"]}}}}
+    store.save_wrapper("a.example/1", "a.example", json.dumps(choices), "learn")
+    with store.recording("extract", {}) as run, store.engine.begin() as connection:
+        for number, values in ((1, ["inn", "Jane's inn"]), (2, ["inn", "other"])):
+            url = f"http://a.example/{number}"
+            content = json.dumps({"url": url, "values": {"kind": values}})
+            known = {"run_id": run.id, "shard": 0, "place": number, "url": url, "url_key": address_key(url)}
+            row = {**known, "wrapper": "a.example/1", "wrapper_version": 1, "content": content}
+            connection.execute(insert(schema.records), row)
+    assert would_forget(store, ["http://a.example/1"]).to_learn_again == ("a.example/1",)
+    assert forget(store, ["http://a.example/2"]).to_learn_again == ()  # "inn" is on the other page, too
 
 
 def test_a_url_goes_from_every_site_that_has_it(sqlite_store: Store) -> None:

@@ -129,7 +129,9 @@ def test_what_stands_in_the_way_is_told_and_the_work_before_it_counts(old_store:
     with packs_lock(old_store.folder):  # as someone has it who makes a backup
         forgotten, hindrance = forget_after_work(old_store, keep)
     assert forgotten.counts == {}
-    assert re.search(r"^What was kept for long enough is not .* again .*: Another process .* ends\.$", hindrance)
+    assert re.search(
+        r"^What was kept for long enough is not .* again .*: Another process .* ends\.$", hindrance
+    )
     assert len(newest(old_store)) == 2
     forgotten, hindrance = forget_after_work(old_store, keep)
     assert (forgotten.counts["pages"], hindrance) == (1, "")

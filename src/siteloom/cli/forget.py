@@ -118,6 +118,6 @@ def _tell_to_learn(shell: Shell, forgotten: Forgotten) -> None:
 
     if forgotten.to_learn_again:
         shell.say(
-            "Annotated pages were among them, and what was learned from them is still in "
-            f"{some_names(forgotten.to_learn_again)}: learn again, or forget the site."
+            "Words of these pages may still be in rules that were learned from them: learn "
+            f"{some_names(forgotten.to_learn_again)} again, or forget the site."
         )

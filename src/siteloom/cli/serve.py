@@ -22,6 +22,9 @@ _SECONDS_TO_STOP = 5
 _WAITING_CONNECTIONS = 2048  # as many as uvicorn lets wait
 # A process may have 1,024 files open on most systems, and each connection is one; the database needs some.
 _MOST_CONNECTIONS = 900
+# As long as nginx keeps them: longer than people look at a page before they ask for the next one, for what is
+# asked in the moment in which a connection is closed gets no answer.
+_SECONDS_KEPT_OPEN = 75
 
 
 def run(
@@ -80,6 +83,7 @@ def run(
                 forwarded_allow_ips=trusted_proxy,
                 server_header=False,
                 limit_concurrency=_MOST_CONNECTIONS,
+                timeout_keep_alive=_SECONDS_KEPT_OPEN,
                 timeout_graceful_shutdown=_SECONDS_TO_STOP,
                 **encryption,
             )

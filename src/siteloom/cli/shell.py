@@ -290,6 +290,11 @@ def _set_up_logging(options: CommonOptions) -> None:
         to_screen.setLevel(logging.DEBUG if options.verbose > 1 else logging.INFO)
         to_screen.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
         log.addHandler(to_screen)
+    # Of what fails in the server no one is told but those who look at its log.
+    of_server = logging.StreamHandler()
+    of_server.setLevel(logging.ERROR)
+    of_server.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
+    logging.getLogger(f"{PROGRAM}.server").addHandler(of_server)
     if options.log_file:
         try:
             to_file = logging.FileHandler(options.log_file, encoding="utf-8")

@@ -69,7 +69,7 @@ _CRAWLS, _UPLOADS = "crawls", "uploads"
 class Forgotten(NamedTuple):
     """What was removed, in numbers by kind.
 
-    The wrappers of `to_learn_again` stay, but pages that they may have been learned from are gone.
+    The wrappers of `to_learn_again` stay, but may quote pages that are gone.
     """
 
     counts: dict[str, int]

@@ -45,7 +45,11 @@ def mentions_of(connection: Connection, doomed: Doomed) -> Mentions:
 
 
 def wrappers_to_learn_again(connection: Connection, doomed: Doomed) -> tuple[str, ...]:
-    """The wrappers of sites that stay, and of which annotated pages go."""
+    """The wrappers of sites that stay that may quote pages that go.
+
+    Annotated pages may have been learned from. And a value that only pages that go have may stand in a
+    wrapper, however it was learned, as one of the choices or as a text of a rule.
+    """
     urls, sites = schema.urls.c, schema.sites.c
     annotated = (
         select(sites.name)
@@ -54,7 +58,49 @@ def wrappers_to_learn_again(connection: Connection, doomed: Doomed) -> tuple[str
         .where(doomed.is_page, sites.name.not_in(doomed.sites))
     )
     query = select(schema.wrappers.c.name).where(schema.wrappers.c.site.in_(annotated)).distinct()
-    return tuple(sorted(connection.execute(query).scalars()))
+    return tuple(sorted({*connection.execute(query).scalars(), *_quoting_wrappers(connection, doomed)}))
+
+
+def _quoting_wrappers(connection: Connection, doomed: Doomed) -> Iterator[str]:
+    """The wrappers of sites that stay in which a value stands that only pages that go have."""
+    records, wrappers = schema.records.c, schema.wrappers.c
+    keys = {address_key(url) for url in doomed.addresses | _pages_alone(connection, doomed)}
+    values: dict[str, set[str]] = {}
+    for some in batches(keys, _ROWS_AT_A_TIME):
+        query = select(records.wrapper, records.content).where(records.url_key.in_(some))
+        for row in connection.execute(query):
+            values.setdefault(row.wrapper, set()).update(_values(row.content))
+    query = select(wrappers.name, wrappers.text).where(wrappers.site.not_in(doomed.sites))
+    for row in connection.execute(query.order_by(wrappers.name)):
+        own = values.get(row.name, set()) & set(_texts(json.loads(row.text)))
+        if own and not own <= _values_elsewhere(connection, row.name, own, keys):
+            yield row.name
+
+
+def _values_elsewhere(connection: Connection, wrapper: str, values: set[str], keys: set[bytes]) -> set[str]:
+    """Those of some values that records of other pages have, too."""
+    columns = schema.records.c
+    query = select(columns.id, columns.url_key, columns.content).where(columns.wrapper == wrapper)
+    found: set[str] = set()
+    for row in _rows(connection, query, columns.id):
+        if bytes(row.url_key) not in keys:
+            found.update(values.intersection(_values(row.content)))
+            if found == values:
+                break
+    return found
+
+
+def _values(record: str) -> Iterator[str]:
+    return _texts(json.loads(record).get("values", {}))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts within a value as JSON has it, but for keys."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _texts(one)
 
 
 def _rows(
