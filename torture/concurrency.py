@@ -168,7 +168,7 @@ def _undecided(verbs: Sequence[str]) -> set[str]:
 
 def _begin(place: Place, verb: str, number: int) -> Started:
     arguments = [part.format(number) for part in VERBS[verb]]
-    password = place.folder / "password"
+    password = place.folder / f"password-{number}"
     password.write_text("a password for no one\n", encoding="utf-8")
     return start(place.folder, *arguments, *place.options, stdin=password)
 

@@ -127,7 +127,7 @@ class ParseSettings:
     def learned(self) -> ParseSettings:
         """The limits where all nodes of a page are compared: that takes up to 50 µs a tag, so they are fewer.
 
-        Of 2,100 pages of 80 real sites none has more than 5,000 tags.
+        Of 1,221 pages of 32 real sites none has more than 5,000 tags.
         """
         return replace(self, max_tags=min(self.max_tags, self.max_tags_learned))
 

@@ -88,7 +88,7 @@ def _listens() -> bool:
     if not _Work.has_signal or signal.getitimer(signal.ITIMER_PROF)[0]:
         handler = signal.getsignal(signal.SIGPROF)
         if handler is signal.SIG_DFL or handler is signal.SIG_IGN:
-            # For good: outside of work it does nothing, whereas by default a late signal would end the process.
+            # For good: outside of work it does nothing, but by default a late signal would end the process.
             signal.signal(signal.SIGPROF, _stop)
             handler = _stop
         _Work.has_signal = handler is _stop

@@ -86,12 +86,16 @@ def test_a_crawl_that_was_stopped_goes_on_where_it_was(siteloom: Command, site: 
         known = done_items(siteloom, site)
         assert set() < known <= stored(siteloom) < ITEMS
 
+    old = {"url": "http://a.example/old", "html": "<p>", "fetched_at": "2001-01-01T00:00:00Z"}
+    (siteloom.folder / "old.jsonl").write_text(json.dumps(old), encoding="utf-8")
+    assert siteloom("ingest", "old.jsonl").returncode == 0
     begin = len(site.asked)
-    result = siteloom("crawl", site.address + "/shop", *OPTIONS)
+    keep = {"SITELOOM_RETENTION_DAYS": "30"}
+    result = siteloom("crawl", site.address + "/shop", *OPTIONS, environment=keep)
     assert result.returncode == 0, result.stderr
     assert "known URLs left" in result.stderr
     assert "Fetched into" in result.stderr
-    assert stored(siteloom) == ITEMS
+    assert stored(siteloom) == ITEMS  # without what was kept for long enough
     assert not (known | {"/shop"}) & set(site.paths[begin:])
     # It is finished, and the same command would begin anew.
     assert not list((siteloom.folder / ".siteloom" / "crawls").iterdir())

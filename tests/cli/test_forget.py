@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from siteloom.cli import app
+from siteloom.store.lock import packs_lock
 
 from .command import Command, one_sentence, work_inside
 
@@ -73,9 +74,10 @@ def test_a_person_at_a_terminal_is_asked(
     leader, follower = os.openpty()
     os.write(leader, b"n\n")
     work_inside(ingested.folder, monkeypatch)
-    with os.fdopen(follower) as terminal, pytest.raises(SystemExit) as end:
+    with os.fdopen(follower) as terminal:
         monkeypatch.setattr("sys.stdin", terminal)
-        app(["forget", "b.example"])
+        with pytest.raises(SystemExit) as end:
+            app(["forget", "b.example"])
     os.close(leader)
     assert "Forget all this?" in capsys.readouterr().err
     assert end.value.code == 1
@@ -87,6 +89,11 @@ def test_what_is_kept_for_long_enough_goes_when_pages_come(siteloom: Command) ->
     siteloom("ingest", "pages.jsonl")
     _write(siteloom, PAGES[2:])
     keep = {"SITELOOM_RETENTION_DAYS": "30"}
+    with packs_lock(siteloom.folder / ".siteloom"):  # as someone has it who makes a backup
+        hindered = siteloom("ingest", "pages.jsonl", environment=keep)
+    assert hindered.returncode == 0
+    assert "siteloom: What was kept for long enough is not all removed yet" in hindered.stderr
+    assert sites(siteloom) == {"a.example": 2, "b.example": 1}
     came = siteloom("ingest", "pages.jsonl", environment=keep)
     assert came.returncode == 0
     assert "Removed, as the settings of retention say" in told(came)

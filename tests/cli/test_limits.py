@@ -34,7 +34,6 @@ def rows_of(siteloom: Command, name: str) -> list[dict[str, str]]:
         ("MAX_SECONDS", "0.3", "took too long", "1"),
         ("MAX_SECONDS", "0.3", "took too long", "2"),
         ("MAX_RECORDS", "300", "too many records", "1"),
-        ("MAX_CHARACTERS", "300000", "records too large", "1"),
     ],
 )
 def test_extract(siteloom: Command, setting: str, value: str, reason: str, jobs: str) -> None:
@@ -50,7 +49,7 @@ def test_extract(siteloom: Command, setting: str, value: str, reason: str, jobs:
 
 
 ITEMS = "<ul><li>Some words of a text<p>and</ul>"
-SLOW = "<body>" + ITEMS * 120_000
+SLOW = "<body>" + ITEMS * 60_000
 SLOW_ARTICLE = "<body>" + ITEMS * 30_000
 DEEP = "<body>" + "<div>" * 1_000 + "<p>x" * 1_000
 
@@ -86,3 +85,49 @@ def test_cluster_and_search(siteloom: Command) -> None:
         store.close()
     for of_run in failures:
         assert [(one.url, one.reason) for one in of_run] == [(endless_list().url, "took too long")]
+
+
+def product(number: int, more: str = "") -> tuple[str, str]:
+    url = f"https://b.example/{number}"
+    body = f"<h1>Thing {number}</h1><p>Price: <b>{number * 13}.50</b></p><p>Made by <i>Maker {number}</i>"
+    return url, f"<html><body>{body}</p>{more}</body></html>"
+
+
+FEW_TAGS = {"SITELOOM_PARSE_MAX_TAGS_LEARNED": "100"}
+UNREAD = "1 page could not be read: too many tags."
+
+
+def put_products(siteloom: Command) -> None:
+    """Ten alike, the last of them with a thousand tags more; and what is known of them."""
+    pages = [*map(product, range(1, 10)), product(10, "<br>" * 1_000)]
+    known = [{"name": f"Thing {n}", "price": f"{n * 13}.50", "maker": f"Maker {n}"} for n in range(1, 11)]
+    examples = [
+        {"url": url, "values": {key: [text] for key, text in row.items()}}
+        for (url, _), row in zip(pages, known, strict=True)
+    ]
+    for name, rows in (
+        ("pages.jsonl", [{"url": url, "html": html} for url, html in pages]),
+        ("known.jsonl", known),
+        ("few.jsonl", examples[:3]),
+        ("hostile.jsonl", examples[-1:]),
+    ):
+        (siteloom.folder / name).write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+
+
+def test_what_compares_all_nodes_takes_fewer_tags(siteloom: Command) -> None:
+    put_products(siteloom)
+    learn = ("learn", "pages.jsonl", "-o", "w.json", "--examples")
+    assert siteloom(*learn, "few.jsonl", environment=FEW_TAGS).returncode == 0
+    assert siteloom(*learn, "hostile.jsonl").returncode == 0
+    refused = siteloom(*learn, "hostile.jsonl", environment=FEW_TAGS)
+    assert refused.returncode != 0
+    assert (
+        "The example https://b.example/10 cannot be read: too many tags (at most 100 are read)."
+        in " ".join(refused.stderr.split())
+    )
+    bootstrap = ("bootstrap", "pages.jsonl", "--seeds", "known.jsonl", "--core", "name,price")
+    assert UNREAD in siteloom(*bootstrap, environment=FEW_TAGS).stderr
+    assert UNREAD not in siteloom(*bootstrap).stderr
+    discovered = siteloom("discover", "pages.jsonl", "-o", "t.jsonl", environment=FEW_TAGS)
+    assert discovered.returncode == 0, discovered.stderr
+    assert len(rows_of(siteloom, "t.jsonl")) == 9

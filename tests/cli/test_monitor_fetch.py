@@ -153,7 +153,9 @@ def told(*arguments: str) -> str:
     return " ".join(done("monitor", "--fetch", *arguments).split())
 
 
-def test_what_has_not_changed_is_not_sent_again_and_a_change_is_told(site: Guide) -> None:
+def test_what_has_not_changed_is_not_sent_again_and_a_change_is_told(
+    site: Guide, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = watched()[0]
     url = f"http://{HOST}:{site.port}{path}"
     done("crawl", url, "--pages", "1", "--no-sitemap")  # which keeps what the server says, too
@@ -179,7 +181,10 @@ def test_what_has_not_changed_is_not_sent_again_and_a_change_is_told(site: Guide
     with closing(stored()) as store:
         assert len(store.versions(change["evidence"][0]["url"], HOST)) == 2
     site.begin("original")
-    assert "healthy" in told()
+    monkeypatch.setenv("SITELOOM_RETENTION_VERSIONS", "1")
+    said = told()
+    assert "healthy" in said
+    assert "Removed, as the settings of retention say" in said
 
 
 def test_pages_that_lead_elsewhere_are_compared_as_what_is_there(site: Guide) -> None:

@@ -11,11 +11,14 @@ from pathlib import Path
 
 import pytest
 import zstandard
+from sqlalchemy import update
 
+from siteloom.cleaning_runs import count_versions
 from siteloom.config import StoreSettings
 from siteloom.errors import PackError, StoreError
 from siteloom.model import Page
-from siteloom.store import Store, open_store
+from siteloom.searching import Search, search_store, update_index
+from siteloom.store import Store, open_store, schema
 from siteloom.store.packs import Pack, encode_block, pack_path
 from siteloom.store.wiping import remove_unknown_packs
 
@@ -128,6 +131,20 @@ def test_a_hostile_block_is_a_damaged_pack(tmp_path: Path, index: bytes, bodies:
     file.write_bytes(b"SLPACK1\n" + block(index, bodies))
     with closing(Pack(file)) as pack, pytest.raises(PackError, match="cannot be read"):
         list(pack.blocks())
+
+
+@pytest.mark.parametrize("content", [frame(2**50), b"no frame", zstandard.compress(b"x")])
+def test_what_tables_hold_compressed_is_bounded_too(workspace: Path, content: bytes) -> None:
+    with closing(open_store(StoreSettings(str(workspace)))) as store:
+        count_versions(store, "a.example")
+        update_index(store)
+        with store.engine.begin() as connection:
+            for table in (schema.segment_tables, schema.search_documents):
+                connection.execute(update(table).values(content=content))
+        with pytest.raises(StoreError, match="segment table of this workspace is damaged"):
+            store.counted_segments("a.example")
+        with pytest.raises(StoreError, match="document of the search index is damaged"):
+            search_store(store, Search("one"))
 
 
 def test_what_was_written_is_read(tmp_path: Path) -> None:

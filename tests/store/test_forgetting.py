@@ -27,6 +27,7 @@ from siteloom.store import (
     PageAddress,
     Store,
     forget,
+    forgetting,
     open_store,
     packs,
     schema,
@@ -335,6 +336,25 @@ def test_it_can_end_at_some_moments_and_be_done_again(
             assert len(search_store(opened, Search("bzq7vw")).hits) == 1
         steps += stride
     assert steps > 10
+
+
+def test_files_forget_while_the_names_are_still_known(
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else no one could ask for it again."""
+    put(sqlite_store, page("http://a.example/1"))
+    crawl = Journal(sqlite_store.folder / "crawls" / "0123.jsonl")
+    crawl.append([Links((Found("http://a.example/1", 1), Found("http://b.example/1", 1)))])
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(forgetting, "_forget_in_journal", die)
+        with pytest.raises(Killed):
+            forget(sqlite_store, ["a.example"])
+    forget(sqlite_store, ["a.example"])
+    assert [one.url for one in crawl.read().found] == ["http://b.example/1"]
 
 
 def _settings(store: Store) -> StoreSettings:

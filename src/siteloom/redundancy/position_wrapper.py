@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from siteloom.clustering import footprint
+from siteloom.config import ParseSettings
 from siteloom.dom import parse
 from siteloom.model import Attribute, Failure
 from siteloom.signature import signature
@@ -17,7 +18,6 @@ from siteloom.wrapper.language import AttributeRules, Evidence, Feature, Part, R
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from siteloom.config import ParseSettings
     from siteloom.dom import Element
     from siteloom.model import Page
     from siteloom.redundancy.findattrpos import FoundPositions
@@ -26,7 +26,9 @@ _STEP = re.compile(r"/([^/]+)\[([0-9]+)\]")
 _MOST_SHOWN = 20  # pages on which texts are counted as rules count them
 
 
-def positions_wrapper(found: FoundPositions, pages: Sequence[Page], limits: ParseSettings) -> Wrapper:
+def positions_wrapper(
+    found: FoundPositions, pages: Sequence[Page], limits: ParseSettings = ParseSettings()
+) -> Wrapper:
     """A wrapper that takes what stands at the positions; `pages` are those they were found on."""
     shown = list(dict.fromkeys(agreement.page for agreement in found.agreements))[:_MOST_SHOWN]
     roots = [root for page in shown if not isinstance(root := parse(pages[page], limits), Failure)]

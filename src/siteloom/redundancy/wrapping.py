@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from siteloom.errors import ExampleError, UnreadablePage
+from siteloom.config import ParseSettings
+from siteloom.errors import ExampleError, TooMuchText, UnreadablePage
 from siteloom.learning import check_example, learn_wrapper
 from siteloom.model import Example
 from siteloom.redundancy.alignment import matched_rows
@@ -21,7 +22,6 @@ from siteloom.template.page_texts import TEXT
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from siteloom.config import ParseSettings
     from siteloom.learning import Schema
     from siteloom.model import Page
     from siteloom.redundancy.alignment import Pairs
@@ -78,7 +78,9 @@ class _Trial(NamedTuple):
         return bool(found) and found[0] in shown[page]
 
 
-def wrapped(known: KnownPages, pages: Sequence[Page], schema: Schema, limits: ParseSettings) -> Wrapped:
+def wrapped(
+    known: KnownPages, pages: Sequence[Page], schema: Schema, limits: ParseSettings = ParseSettings()
+) -> Wrapped:
     """Learn from some pages that show known records, and try what was learned on others."""
     believed = {name: slots for name, slots in known.slots.items() if slots and slots[0].is_believed}
     shown = {name: _shown(known, name) for name in believed}
@@ -268,7 +270,7 @@ def _tried(wrapper: Wrapper, pages: Sequence[Page], tried: Sequence[int], limits
     def values(page: Page) -> Mapping[str, tuple[str, ...]]:
         try:
             return wrapper.extract(page, limits=limits).values
-        except UnreadablePage:  # it takes too long
+        except (UnreadablePage, TooMuchText):  # it takes too long, or gives too much
             return {}
 
     return _Trial(wrapper, {page: values(pages[page]) for page in tried})

@@ -74,7 +74,7 @@ class Doomed:
             columns.url_id.in_(self.url_ids),
             columns.version_id.in_(select(schema.versions.c.id).where(self.versions)),
         )
-        # One by one: of questions joined by OR, PostgreSQL asks those anew for each row that have long answers.
+        # One by one: of questions joined by OR, PostgreSQL asks one anew for each row if its answer is long.
         found = (select(columns.id).where(condition).correlate(None) for condition in conditions)
         return columns.id.in_(union_all(*found))
 

@@ -72,7 +72,7 @@ def _quoting_wrappers(connection: Connection, doomed: Doomed) -> Iterator[str]:
             values.setdefault(row.wrapper, set()).update(_values(row.content))
     query = select(wrappers.name, wrappers.text).where(wrappers.site.not_in(doomed.sites))
     for row in connection.execute(query.order_by(wrappers.name)):
-        own = values.get(row.name, set()) & set(_texts(json.loads(row.text)))
+        own = values.get(row.name, set()) & set(_texts(_read(row.text)))
         if own and not own <= _values_elsewhere(connection, row.name, own, keys):
             yield row.name
 
@@ -91,7 +91,16 @@ def _values_elsewhere(connection: Connection, wrapper: str, values: set[str], ke
 
 
 def _values(record: str) -> Iterator[str]:
-    return _texts(json.loads(record).get("values", {}))
+    read = _read(record)
+    return _texts(read.get("values") if isinstance(read, dict) else None)
+
+
+def _read(text: str) -> Any:
+    """What a text is as JSON; None if it is none, as in a workspace that is damaged."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _texts(value: Any) -> Iterator[str]:
