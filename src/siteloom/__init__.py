@@ -76,7 +76,7 @@ __all__ = [
     "watch",
 ]
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _HOME = {
     "Attribute": "siteloom.model",
