@@ -43,17 +43,22 @@ check: $(DEV)/.installed
 	$(DEV)/bin/lint-imports
 	$(DEV)/bin/python scripts/audit-dependencies
 
-# The wheel as a user gets it: in an empty environment, run from another folder. What it must bring besides
-# code are the migrations of workspaces, the weights of confidence, the templates and files of web pages, and
-# how Spark is to log.
+# Sdist and wheel as they are released: the wheel is built from the sdist, and is the same, byte for byte, as the one that is
+# built from here. Then the wheel as a user gets it: in an empty environment, run from another folder. What it must bring
+# besides code are the migrations of workspaces, the weights of confidence, the templates and files of web pages, and how
+# Spark is to log.
 LEARN := import siteloom as s; pages = [s.Page(f"http://x/{n}", f"<h1>{n}</h1>".encode()) for n in "ab"]; \
 	print(s.learn([s.Example(p, {"name": [p.url[-1]]}) for p in pages]).extract(pages[0]).values)
 wheel-check: $(DEV)/.installed
-	@rm -rf build/wheel build/venv-wheel build/wheel-workspace
-	$(DEV)/bin/python -m build --wheel --outdir build/wheel .
+	@rm -rf build/packages build/wheel-from-here build/venv-wheel build/wheel-workspace
+	$(DEV)/bin/python -m build --outdir build/packages .
+	$(DEV)/bin/python -m build --wheel --outdir build/wheel-from-here .
+	cmp build/packages/*.whl build/wheel-from-here/*.whl
+	$(DEV)/bin/twine check --strict build/packages/*
+	$(DEV)/bin/python scripts/check-packages build/packages
 	$(PYTHON) -m venv build/venv-wheel
 	build/venv-wheel/bin/pip install --quiet --upgrade pip
-	build/venv-wheel/bin/pip install --quiet "$$(ls build/wheel/*.whl)[server]"
+	build/venv-wheel/bin/pip install --quiet "$$(ls build/packages/*.whl)[server]"
 	cd / && $(CURDIR)/build/venv-wheel/bin/siteloom init --workspace $(CURDIR)/build/wheel-workspace
 	cd / && $(CURDIR)/build/venv-wheel/bin/siteloom doctor --workspace $(CURDIR)/build/wheel-workspace
 	cd / && $(CURDIR)/build/venv-wheel/bin/python -c '$(LEARN)'
