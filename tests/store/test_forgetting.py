@@ -18,6 +18,7 @@ from sqlalchemy import event, func, insert, select, text
 from siteloom.cleaning_runs import segment_table
 from siteloom.config import Settings, StoreSettings
 from siteloom.errors import NotStored, PackError, StoreBusy
+from siteloom.model import Failure
 from siteloom.pages.crawl.journal import Journal
 from siteloom.pages.crawl.progress import Found, Links
 from siteloom.pipeline import cluster_store
@@ -466,6 +467,32 @@ def test_texts_that_name_it_are_found() -> None:
         assert it.are_in(named), named
     for other in ("data.example", "a.example.org", "b.example/1", "file:///x/1.html5", "example", ""):
         assert not it.are_in(other), other
+
+
+def test_what_others_are_called_is_let_be() -> None:
+    it = Mentions(frozenset({"github.io", "inns"}), others=frozenset({"old inns", "old inns/1"}))
+    for named in ("github.io", r"^https?://github\.io/", "http://github.io/1", "of inns", "inns/1"):
+        assert it.are_in(named), named
+    for other in ("alice.github.io", r"^https?://alice\.github\.io/", "old inns", "old inns/1"):
+        assert not it.are_in(other), other
+
+
+def test_a_site_below_a_forgotten_one_is_as_it_was(store: Store) -> None:
+    """What stands under github.io is of others, and so is a name of one's own that has another in it."""
+    put(store, page("http://github.io/1"), page("http://alice.github.io/1"))
+    put(store, Failure("http://alice.github.io/2", "status 404", ""))
+    put(store, page("file:///1"), site="inns")
+    put(store, page("file:///2"), site="old inns")
+    for site in ("alice.github.io", "old inns"):
+        with store.recording("extract", {"site": site}):
+            pass
+    job = store.jobs.add("learn", {"cluster": "alice.github.io/1"}, "eve")
+    counts = forget(store, ["github.io", "inns"]).counts
+    assert counts == {"pages": 2, "versions": 2, "sites": 2}
+    assert {site.name for site in store.sites()} == {"alice.github.io", "old inns"}
+    asked = [run.arguments.get("site") for run in store.runs(9) if run.verb == "extract"]
+    assert asked == ["old inns", "alice.github.io"]
+    assert store.jobs.get(job.id) == job
 
 
 def test_rows_go_and_texts_are_marked() -> None:

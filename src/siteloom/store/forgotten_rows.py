@@ -41,7 +41,7 @@ def mentions_of(connection: Connection, doomed: Doomed) -> Mentions:
     names = _names_of(connection, doomed.sites)
     by_itself = Mentions(doomed.sites, names, doomed.addresses)
     urls = {url for url in _pages_alone(connection, doomed) if not by_itself.is_about(url)}
-    return Mentions(doomed.sites, names, doomed.addresses | urls)
+    return Mentions(doomed.sites, names, doomed.addresses | urls, _other_names(connection, doomed.sites))
 
 
 def wrappers_to_learn_again(connection: Connection, doomed: Doomed) -> tuple[str, ...]:
@@ -146,6 +146,15 @@ def _names_of(connection: Connection, sites: frozenset[str]) -> frozenset[str]:
     return frozenset(names)
 
 
+def _other_names(connection: Connection, sites: frozenset[str]) -> frozenset[str]:
+    """What other sites are called, and their wrappers and clusters: a name may have that of a site in it."""
+    if not sites:
+        return frozenset()
+    known = select(schema.sites.c.name).where(schema.sites.c.name.not_in(sites))
+    others = frozenset(connection.execute(known).scalars())
+    return others | _names_of(connection, others)
+
+
 def _annotations(connection: Connection, doomed: Doomed, _: Mentions) -> dict[str, int]:
     table = schema.annotations
     gone = connection.execute(delete(table).where(table.c.url_id.in_(doomed.url_ids)))
@@ -156,7 +165,9 @@ def _jobs(connection: Connection, doomed: Doomed, mentions: Mentions) -> dict[st
     """Those that have ended go if they name it, or the site of a page: what came of them may quote it."""
     columns = schema.jobs.c
     sites = _sites_of_pages(connection, doomed)
-    wider = Mentions(mentions.sites | sites, mentions.names | _names_of(connection, sites), mentions.urls)
+    wider_sites = mentions.sites | sites
+    names = mentions.names | _names_of(connection, sites)
+    wider = Mentions(wider_sites, names, mentions.urls, _other_names(connection, wider_sites))
     query = select(columns.id, columns.state, columns.arguments, columns.message, columns.result)
     count = 0
     for row in _rows(connection, query, columns.id):

@@ -18,8 +18,8 @@ FORGOTTEN = "(forgotten)"
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\"'<>\\]+")
 _BEHIND_A_URL = ".,;:!?)]}"  # what a sentence may have behind it
-# No part of a longer name: data.example and a.example.org do not name a.example, but www.a.example does.
-_BEFORE_A_SITE = r"(?:(?<![\w.-])|(?<=\w\.)|(?<=\w\\\.))"
+# No part of a longer name: data.example and a.example.org do not name a.example, but www.a.example may.
+_BEFORE_A_SITE = r"(?<![\w.-])((?:[\w-]+\\?\.)*)"
 _BEHIND_A_SITE = r"(?![\w-]|\\?\.\w)"
 
 
@@ -27,12 +27,14 @@ _BEHIND_A_SITE = r"(?![\w-]|\\?\.\w)"
 class Mentions:
     """By what it is known in texts: names of sites, of their wrappers and clusters, and URLs.
 
-    URLs of the sites need not be listed, as far as they tell their site themselves.
+    URLs of the sites need not be listed, as far as they tell their site themselves. `others` are names of
+    what stays, whatever stands in them.
     """
 
     sites: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
     urls: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()
 
     def is_about(self, url: str) -> bool:
         """Whether a URL is one of those that are forgotten."""
@@ -42,17 +44,23 @@ class Mentions:
         """Whether a text names anything that is forgotten."""
         if text in self.names or text in self.urls:
             return True
-        if self._site is not None and self._site.search(text):
+        if text in self.others:
+            return False
+        if self._site is not None and any(map(self._is_site, self._site.finditer(text))):
             return True
         return any(map(self.is_about, _urls_in(text)))
 
     @cached_property
     def _site(self) -> re.Pattern[str] | None:
-        """A site by its name, as it is and as it stands in patterns of URLs; subdomains belong to it."""
+        """A site by its name, as it is and as it stands in patterns of URLs, with what is before it."""
         if not self.sites:
             return None
         forms = {form for site in self.sites for form in (site, site.replace(".", r"\."))}
         return re.compile(f"{_BEFORE_A_SITE}(?:{'|'.join(map(re.escape, sorted(forms)))}){_BEHIND_A_SITE}")
+
+    def _is_site(self, found: re.Match[str]) -> bool:
+        """Whether it is a site by itself or with a subdomain; below some, such as github.io, are others."""
+        return not found[1] or site_of("http://" + found[0].replace("\\", "")) in self.sites
 
     def without(self, value: Any) -> Any:
         """A value as JSON has it, without what names it; the keys of an outermost object are our own words.
