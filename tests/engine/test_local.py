@@ -192,7 +192,7 @@ def test_ctrl_c_while_a_process_is_started_is_just_that(monkeypatch: pytest.Monk
 def is_running(process: int) -> bool:
     try:
         state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # the latter if it ends between opening and reading
         return False
     return state != "Z"
 

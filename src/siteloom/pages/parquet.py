@@ -97,7 +97,9 @@ class Parquet:
         try:
             columns = [name for name in ("url", "html", "fetched_at") if name in file.schema_arrow.names]
             groups = [file.metadata.row_group(group) for group in part.groups]
-            if (mean := _row_bytes(groups)) > self.settings.max_bytes:  # Arrow would hold some at once
+            # Arrow would hold some of them at once. Those that fit into its buffer are judged one by one: of
+            # so few bytes, many are what the format itself takes.
+            if (mean := _row_bytes(groups)) > max(self.settings.max_bytes, _BUFFER_BYTES):
                 told = f"rows of {int(mean):,} bytes; at most {self.settings.max_bytes:,} are taken"
                 yield Failure(f"{self.path}, row {row + 1}", "page too large", told)
                 return
