@@ -45,7 +45,7 @@ FEWER_RUNS = {
     "files.watch_json": 20,
     "addresses.learned_url_patterns": 15,
 }
-SECONDS_OF_A_RUN = 5
+SECONDS_OF_A_RUN = 10  # of the processor, by which what hangs is told from what only waits for others
 
 
 @pytest.mark.parametrize(
@@ -55,11 +55,13 @@ def test_seeds_and_changes_of_them_are_borne(name: str) -> None:
     target = load_target(name)
     seeds = list(target.seeds())
     assert seeds
-    for data in (*seeds, *mutations(seeds, target.words, FEWER_RUNS.get(name, RUNS), seed=1)):
-        start = time.process_time()
-        with warnings.catch_warnings(action="ignore"):
+    with warnings.catch_warnings(action="ignore"):
+        for data in seeds:  # not timed: the first of them may have functions compiled
             target.run(data)
-        assert time.process_time() - start < SECONDS_OF_A_RUN, data
+        for data in mutations(seeds, target.words, FEWER_RUNS.get(name, RUNS), seed=1):
+            start = time.process_time()
+            target.run(data)
+            assert time.process_time() - start < SECONDS_OF_A_RUN, data
 
 
 def test_no_target_is_left_out() -> None:
