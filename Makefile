@@ -10,10 +10,11 @@ export ARCHIVES
 DEMO := build/venv-demo
 DEV := build/venv-dev
 
-.PHONY: help demo test pytest check bench eval torture screenshots wheel-check data clean
+.PHONY: help demo examples test pytest check bench eval torture screenshots wheel-check data clean
 
 help:
 	@echo "make demo         show what Siteloom does on built-in web sites"
+	@echo "make examples     make workspaces to try things with, see examples/README.md"
 	@echo "make test         run every test, installing what they need"
 	@echo "make check        lint, types, import direction, licences, known vulnerabilities"
 	@echo "make bench        measure speed and memory on real pages"
@@ -24,6 +25,10 @@ help:
 
 demo: $(DEMO)/.installed
 	@$(DEMO)/bin/siteloom demo
+
+examples: $(DEMO)/.installed
+	@$(DEMO)/bin/python examples/make_workspaces.py examples/workspaces
+	@echo; echo "examples/README.md says what can be done with them."
 
 test: $(DEV)/.installed
 	@scripts/install-postgresql
