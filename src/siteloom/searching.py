@@ -27,8 +27,8 @@ from siteloom.search import (
     shown_hit,
     unreadable_document,
 )
-from siteloom.spacing import some_names
 from siteloom.store import PageAddress
+from siteloom.telling import some_names
 from siteloom.time_limit import within
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from siteloom.filesystems import (
     without_query,
 )
 from siteloom.model import LONGEST_SOURCE, Failure, Seed, Skipped
-from siteloom.spacing import some_names
+from siteloom.telling import some_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

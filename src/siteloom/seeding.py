@@ -12,7 +12,7 @@ from siteloom.config import ParseSettings, without_passwords
 from siteloom.errors import UsageError
 from siteloom.model import Failure, Page, Seed
 from siteloom.seed_files import read_seeds, reshaped, seed_of
-from siteloom.spacing import some_names
+from siteloom.telling import some_names
 from siteloom.upkeep.known import lineage
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ import typer
 
 from siteloom import filesystems
 from siteloom.cli.bulk import EngineChoice, EngineOption, MasterOption, SparkConfOption, bulk_run, finished
-from siteloom.cli.change_words import plural, shortened
 from siteloom.cli.shell import OutputOption, Shell
 from siteloom.cli.sources import SourcesArgument, nothing_read, say_unread, stored_pages, why_no_page
 from siteloom.errors import SourceError, UsageError
 from siteloom.output import check_destination, open_output
+from siteloom.telling import plural, shortened
 
 if TYPE_CHECKING:
     from siteloom.cleaning_runs import CleanedForm, CleanedPage, SiteTally

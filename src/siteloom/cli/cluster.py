@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siteloom.cli.bulk import EngineChoice, EngineOption, MasterOption, SparkConfOption, bulk_run, finished
-from siteloom.cli.change_words import plural
 from siteloom.cli.shell import OutputOption, Shell
 from siteloom.cli.sources import MethodOption, SourcesArgument, say_unread, stored_pages, why_no_page
 from siteloom.errors import SourceError, UsageError
+from siteloom.telling import plural
 
 if TYPE_CHECKING:
     from siteloom.model import Clustering

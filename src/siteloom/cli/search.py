@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from siteloom.cli.change_words import plural
 from siteloom.cli.shell import OutputOption, Shell
 from siteloom.cli.sources import SourcesArgument, say_unread, stored_pages, why_no_page
 from siteloom.errors import SourceError, StoreBusy, UsageError
 from siteloom.output import Column, check_destination, flat_for
+from siteloom.telling import plural
 
 if TYPE_CHECKING:
     from rich.text import Text

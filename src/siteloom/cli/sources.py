@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siteloom.cli.change_words import plural
 from siteloom.cli.shell import Shell
 from siteloom.errors import SourceError, UsageError
 from siteloom.model import Failure, Page, Skipped
+from siteloom.telling import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import delete, exists, func, select
 
 from siteloom.errors import NotStored, StoreError
-from siteloom.spacing import some_names
 from siteloom.store import schema
 from siteloom.store.batches import batches
 from siteloom.store.compacting import remove_versions
@@ -34,6 +33,7 @@ from siteloom.store.packs import sync_to_disk
 from siteloom.store.runs import FORGET
 from siteloom.store.search_index import SearchIndex
 from siteloom.store.wiping import begin, finish, is_unfinished
+from siteloom.telling import some_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import func, insert, select
 
 from siteloom.errors import NotStored, StoreError
-from siteloom.spacing import some_names
 from siteloom.store import schema
 from siteloom.store.database import writing
 from siteloom.store.lock import wait_for_tables
 from siteloom.store.text import is_storable, storable
+from siteloom.telling import some_names
 
 if TYPE_CHECKING:
     from datetime import datetime
