@@ -289,7 +289,7 @@ def clean_store(
     """
     if form == "main":
         check_extractor()
-    for name in [found.name for found in store.sites()] if site is None else [site]:
+    for name in store.page_urls.sites() if site is None else [site]:
         with tempfile.TemporaryFile(prefix="siteloom-") as file:
             waiting = None if form in TREE_FORMS else _WaitingPages(file)
             _count(store, name, limits, waiting, counted)

@@ -27,7 +27,7 @@ from siteloom import __version__
 from siteloom.arrow import load_pyarrow
 from siteloom.dom import PARSER
 from siteloom.engine import run_shards
-from siteloom.errors import OutputError, StoreError, UsageError, WrapperError
+from siteloom.errors import OutputError, StoreError, WrapperError
 from siteloom.extraction import (
     ShardExtraction,
     ShardResult,
@@ -486,9 +486,8 @@ def workspace_plan(
     store: Store, limits: ParseSettings, site: str | None = None, files: Sequence[str] = ()
 ) -> Plan:
     """What is to be done with the pages of a workspace, or of a site, by its wrappers or those of files."""
-    if site is not None and site not in (known := [found.name for found in store.sites()]):
-        among = ", ".join(known[:5]) or "none at all"
-        raise UsageError(f"There is no site {site} among the pages: there are {among}.")
+    if site is not None:
+        store.require_sites([site])
     wrappers = wrapper_texts_of_files(files) if files else wrapper_texts_of_store(store)
     return Plan(wrappers, limits, store.page_shards(site))
 

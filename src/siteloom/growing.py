@@ -141,12 +141,9 @@ def grow(
 
 
 def _check_sites(store: Store, sites: Collection[str]) -> None:
-    stored = {found.name for found in store.sites()}
-    if not stored:
+    if not store.page_urls.sites():
         raise UsageError("There are no pages in the workspace: siteloom ingest reads them.")
-    if unknown := sorted(set(sites) - stored):
-        known = ", ".join(sorted(stored)[:5])
-        raise UsageError(f"There is no site {unknown[0]} among the pages: there are {known}.")
+    store.require_sites(sites)
 
 
 def _check_known(known: _Known, core: Sequence[str], sites: Collection[str]) -> None:

@@ -162,11 +162,11 @@ def cluster_store(
     The members of the clusters are indices into the addresses that are returned. `on_failure` is called for
     each page that cannot be read and so is in no cluster.
     """
-    stored = [found.name for found in store.sites()]
-    asked_for = [site] if isinstance(site, str) else stored if site is None else site
-    if unknown := sorted(set(asked_for) - set(stored)):
-        known = ", ".join(stored[:5]) or "none at all"
-        raise UsageError(f"There is no site {unknown[0]} among the pages: there are {known}.")
+    if site is None:
+        asked_for: Sequence[str] = store.page_urls.sites()
+    else:
+        asked_for = [site] if isinstance(site, str) else site
+        store.require_sites(asked_for)
     several = {} if site is None or isinstance(site, str) else {"sites": list(site)}
     # Site by site where the method allows, so that no more than one site is held at a time.
     batches = [[name] for name in asked_for] if method in SITE_METHODS else [asked_for]
@@ -284,7 +284,7 @@ def placed_example(store: Store, line: ExampleLine) -> tuple[PageAddress, Exampl
 
 def find_page(store: Store, url: str) -> tuple[PageAddress, Page] | None:
     """A page as it is now, and where it is: in the site of its URL, or else in any."""
-    for site in (site_of(url), *(found.name for found in store.sites())):
+    for site in (site_of(url), *store.page_urls.sites()):
         if versions := store.versions(url, site):
             return PageAddress(site, url), versions[-1]
     return None
@@ -337,16 +337,16 @@ def annotated_templates(store: Store, cluster: str | None = None) -> list[Annota
         raise UsageError(f"There is no cluster {cluster}: siteloom cluster lists them.")
     cluster_of = {addresses[member]: found for found in clusters for member in found.members}
     templates: list[AnnotatedTemplate] = []
-    for site in store.sites():
+    for site in store.page_urls.sites():
         examples: dict[str, list[Example]] = {}
         homes: dict[str, Cluster | None] = {}
-        for example in store.examples(site.name):
-            home = cluster_of.get(PageAddress(site.name, example.page.url))
+        for example in store.examples(site):
+            home = cluster_of.get(PageAddress(site, example.page.url))
             key = example.page.url if home is None else home.id
             homes[key] = home
             examples.setdefault(key, []).append(example)
         for key, found in examples.items():
-            _add_examples(templates, site.name, homes[key], _of_one_kind(found))
+            _add_examples(templates, site, homes[key], _of_one_kind(found))
     chosen = [one for one in templates if cluster in (None, *(found.id for found in one.clusters))]
     if not chosen:
         what = "No page" if cluster is None else f"No page of {cluster}"

@@ -22,8 +22,8 @@ from siteloom.cli.known_records import (
 )
 from siteloom.cli.schema_file import SchemaOption, read_schema
 from siteloom.cli.shell import Shell
-from siteloom.cli.sources import SourcesArgument, pages_of, say_unread, why_no_page
-from siteloom.errors import SourceError, UsageError
+from siteloom.cli.sources import SourcesArgument, no_page_read, pages_of, say_unread
+from siteloom.errors import UsageError
 from siteloom.filesystems import shown
 from siteloom.output import STANDARD_OUTPUT, Column, check_destination, flat_for
 from siteloom.telling import plural, some_names
@@ -359,8 +359,7 @@ def _bootstrap_crawl(
     say_unread(shell, counts["failed"])
     outcomes, told = counts["outcomes"], counts["sites"]
     if not told:
-        why = why_no_page(failed=bool(counts["failed"]), skipped=counts["skipped"])
-        raise SourceError(f"No page could be read: {why}.")
+        raise no_page_read(failed=bool(counts["failed"]), skipped=counts["skipped"])
     columns = ("site", "outcome", "seeds", "pages")
     shell.show("Sites", columns, [[one[name] for name in columns] for one in told])
     others = sum(outcomes.values()) - len(told)

@@ -56,20 +56,20 @@ MethodOption = Annotated[
 ]
 
 
-def why_no_page(*, failed: bool, skipped: int) -> str:
-    """Why nothing could be read."""
+def no_page_read(*, failed: bool, skipped: int) -> SourceError:
+    """The error that no page could be read, and why."""
+    why = "the sources are empty"
     if failed:
-        return "all of them failed, as shown above"
-    if skipped:
-        return f"all {skipped:,} documents in the sources were skipped"
-    return "the sources are empty"
+        why = "all of them failed, as shown above"
+    elif skipped:
+        why = f"all {skipped:,} documents in the sources were skipped"
+    return SourceError(f"No page could be read: {why}.")
 
 
 def nothing_read(store: Store, *, failed: bool) -> SourceError:
-    """The error that no page could be read of a store; if it is one of sources, they may have had none."""
+    """The same of a store; if it is one of sources, they may have had none."""
     counts = store.runs(1)[0].counts
-    why = why_no_page(failed=failed or bool(counts.get("failed")), skipped=counts.get("skipped", 0))
-    return SourceError(f"No page could be read: {why}.")
+    return no_page_read(failed=failed or bool(counts.get("failed")), skipped=counts.get("skipped", 0))
 
 
 @contextmanager
@@ -121,7 +121,7 @@ def pages_of(shell: Shell, sources: list[str], description: str) -> Iterator[Pag
                     skipped += 1
     say_unread(shell, failures)
     if not count:
-        raise SourceError(f"No page could be read: {why_no_page(failed=bool(failures), skipped=skipped)}.")
+        raise no_page_read(failed=bool(failures), skipped=skipped)
 
 
 def say_unread(shell: Shell, failures: Mapping[str, int]) -> None:

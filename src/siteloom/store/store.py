@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Row, func, select
 
-from siteloom.errors import PackError
+from siteloom.errors import PackError, UsageError
 from siteloom.model import Example, Failure, Resource
 from siteloom.store import schema
 from siteloom.store.accounts import Accounts
@@ -311,6 +311,13 @@ class Store:
         return tuple(
             Site(name, *(int(number or 0) for number in numbers)) for name, *numbers in self._rows(query)
         )
+
+    def require_sites(self, names: Collection[str]) -> None:
+        """A UsageError if one of these is the name of no site."""
+        known = self.page_urls.sites()
+        if unknown := sorted(set(names).difference(known)):
+            there = ", ".join(known[:5]) or "none at all"
+            raise UsageError(f"There is no site {unknown[0]} among the pages: there are {there}.")
 
     def runs(self, limit: int) -> tuple[Run, ...]:
         """The latest runs, newest first."""
