@@ -42,6 +42,7 @@ from siteloom.model import Failure
 from siteloom.pages.folder import HTML_SUFFIXES, INDEX_FILE, Folder
 from siteloom.pages.source import place_on_disk
 from siteloom.store import ExtractedRow
+from siteloom.store.disk import sync_to_disk
 from siteloom.store.interrupts import held_back_interrupt
 
 if TYPE_CHECKING:
@@ -387,11 +388,7 @@ def _write_whole(file: Path, lines: Iterable[str]) -> None:
         output.flush()
         os.fsync(output.fileno())
     temporary.replace(file)
-    folder = os.open(file.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)  # or the file may be gone after a power cut
-    finally:
-        os.close(folder)
+    sync_to_disk(file.parent)  # or the file may be gone after a power cut
 
 
 def _unwritable(folder: Path, error: OSError) -> OutputError:

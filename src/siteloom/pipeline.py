@@ -26,6 +26,7 @@ from siteloom.config import ParseSettings
 from siteloom.dom import parse
 from siteloom.errors import ExampleError, UsageError
 from siteloom.learning import MOST_UNLABELLED, check_example, learn_wrapper
+from siteloom.matching import BYTES_NEEDED
 from siteloom.model import Failure, Page, Resource, Skipped
 from siteloom.pages import read_sources
 from siteloom.sampling import sample_stream
@@ -50,10 +51,6 @@ if TYPE_CHECKING:
     from siteloom.wrapper.language import AttributeRules
 
 _log = logging.getLogger(__name__)
-
-# So many bytes of their signatures two versions of a page must share to have the same layout: as many as
-# keep pages of different sites apart (see siteloom.matching).
-_SAME_LAYOUT_BYTES = 4
 
 IngestVerb = Literal["ingest", "crawl", "fetch"]
 """As what a run that puts pages into a store is recorded."""
@@ -333,8 +330,8 @@ def annotated_templates(store: Store, cluster: str | None = None) -> list[Annota
     one cluster are of one template, whatever their attributes.
     """
     clusters, addresses = store.clusters()
-    if cluster is not None and cluster not in {found.id for found in clusters}:
-        raise UsageError(f"There is no cluster {cluster}: siteloom cluster lists them.")
+    if cluster is not None:
+        store.require_cluster(cluster)
     cluster_of = {addresses[member]: found for found in clusters for member in found.members}
     templates: list[AnnotatedTemplate] = []
     for site in store.page_urls.sites():
@@ -484,7 +481,8 @@ def has_present_layout(page: Page, newest: Page) -> bool:
     if now is None or isinstance(parse(newest), Failure):
         return True
     then = signature(page.html)
-    return then is not None and sum(a == b for a, b in zip(then, now, strict=True)) >= _SAME_LAYOUT_BYTES
+    # As many bytes as keep pages of different sites apart.
+    return then is not None and sum(a == b for a, b in zip(then, now, strict=True)) >= BYTES_NEEDED
 
 
 def _is_read_as_earlier(wrapper: Wrapper, page: Page) -> bool:

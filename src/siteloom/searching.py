@@ -251,8 +251,8 @@ def check_search(store: Store, search: Search) -> Query:
         raise UsageError("Only records have attributes: leave out the attribute, or search records.")
     if search.site is not None:
         _check(search.site, "site", store.page_urls.sites())
-    if search.cluster is not None and not store.has_cluster(search.cluster):
-        raise UsageError(f"There is no cluster {search.cluster}: siteloom cluster lists them.")
+    if search.cluster is not None:
+        store.require_cluster(search.cluster)
     return query
 
 

@@ -132,11 +132,11 @@ def say_unread(shell: Shell, failures: Mapping[str, int]) -> None:
 
 def stored_clusters(store: Store, name: str | None) -> tuple[tuple[Cluster, ...], tuple[PageAddress, ...]]:
     """The clusters that were found last, or the one of a name, and the pages their members are indices of."""
+    if name is not None:
+        store.require_cluster(name)
     clusters, pages = store.clusters(name)
-    if not clusters and name is None:
+    if not clusters:
         raise UsageError(
             "There are no clusters yet: find them with siteloom cluster, or name the pages to look at."
         )
-    if not clusters:
-        raise UsageError(f"There is no cluster {name}: siteloom cluster lists them.")
     return clusters, pages

@@ -54,7 +54,7 @@ from siteloom.store.seeds import SeedCounts, SeedSource
 from siteloom.store.segments import CountedSegments, UncountedVersion
 from siteloom.store.store import Problem, Site, Store, StoredPages
 from siteloom.store.workspace import open_store, workspace_exists
-from siteloom.store.wrappers import WITHDRAWN, StoredWrapper
+from siteloom.store.wrappers import WITHDRAWN, StoredWrapper, version_among
 from siteloom.store.writer import PageWriter
 
 __all__ = [
@@ -138,6 +138,7 @@ __all__ = [
     "new_session_key",
     "open_store",
     "role_called",
+    "version_among",
     "workspace_exists",
     "would_forget",
     "would_forget_expired",

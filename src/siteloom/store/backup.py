@@ -23,9 +23,10 @@ from siteloom.config import without_passwords
 from siteloom.errors import OutputError, StoreError, UsageError
 from siteloom.store import schema, search_terms
 from siteloom.store.database import SQLITE_FILE, connect, sqlite_url
+from siteloom.store.disk import sync_to_disk
 from siteloom.store.lock import packs_lock
 from siteloom.store.migrate import VERSION_TABLE
-from siteloom.store.packs import pack_path, sync_to_disk
+from siteloom.store.packs import pack_path
 from siteloom.store.store import Store
 from siteloom.store.wiping import begin, is_unfinished
 from siteloom.store.workspace import MARKER_FILE

@@ -19,7 +19,7 @@ from siteloom.store.writer import HTML
 from siteloom.urls import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from sqlalchemy import ColumnElement, Engine, Select
@@ -176,11 +176,16 @@ def known_resources(engine: Engine, urls: Sequence[str], site: str) -> set[str]:
     query = select(schema.urls.c.key).where(
         select(schema.versions.c.id).where(schema.versions.c.url_id == schema.urls.c.id, is_resource).exists()
     )
+    return urls_found(engine, query, keys)
+
+
+def urls_found(engine: Engine, query: Select[bytes], urls: Mapping[bytes, str]) -> set[str]:
+    """Those of some URLs, given by their keys, whose keys a query finds."""
     found: set[str] = set()
     with engine.connect() as connection:
-        for some in batches(keys, KEYS_AT_A_TIME):
+        for some in batches(urls, KEYS_AT_A_TIME):
             rows = connection.execute(query.where(schema.urls.c.key.in_(some)))
-            found.update(keys[key] for key in rows.scalars())
+            found.update(urls[key] for key in rows.scalars())
     return found
 
 

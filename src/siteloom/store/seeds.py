@@ -14,13 +14,12 @@ from secrets import randbits
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import delete, func, or_, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from siteloom.errors import StoreError
 from siteloom.model import LONGEST_SOURCE, Seed
 from siteloom.store import schema
 from siteloom.store.batches import batches, row_batches
-from siteloom.store.database import writing
+from siteloom.store.database import upsert_into, writing
 from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.keys import seed_key
 from siteloom.store.text import storable, storable_json
@@ -107,8 +106,7 @@ def _row(seed: Seed, common: Mapping[str, object]) -> dict[str, object]:
 
 
 def _save(connection: Connection, rows: list[dict[str, object]]) -> None:
-    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    row = insert(schema.seeds)
+    row = upsert_into(connection, schema.seeds)
     met_again = {name: row.excluded[name] for name in ("confidence", "run_id", "met")}
     connection.execute(row.on_conflict_do_update(index_elements=["key"], set_=met_again), rows)
 

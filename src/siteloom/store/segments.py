@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import zstandard
 from sqlalchemy import select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from siteloom.errors import StoreError
 from siteloom.store import schema
 from siteloom.store.compressed import decompressed
-from siteloom.store.database import writing
+from siteloom.store.database import upsert_into, writing
 from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.reading import Place, select_places
 from siteloom.store.writer import HTML
@@ -96,8 +95,8 @@ def add_segments(
 
 
 def _insert_empty(connection: Connection, site_id: int) -> None:
-    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    row = insert(schema.segment_tables).values(site_id=site_id, counted_to=0, content=_packed(NO_SEGMENTS))
+    row = upsert_into(connection, schema.segment_tables)
+    row = row.values(site_id=site_id, counted_to=0, content=_packed(NO_SEGMENTS))
     connection.execute(row.on_conflict_do_nothing())
 
 

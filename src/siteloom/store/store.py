@@ -406,6 +406,11 @@ class Store:
         with self.engine.connect() as connection:
             return bool(clusters_called(connection, name))
 
+    def require_cluster(self, name: str) -> None:
+        """A UsageError if there is none."""
+        if not self.has_cluster(name):
+            raise UsageError(f"There is no cluster {name}: siteloom cluster lists them.")
+
     def save_example(
         self, address: PageAddress, example: Example, author: str = "", at: datetime | None = None
     ) -> None:

@@ -14,6 +14,7 @@ from siteloom.store.text import is_storable, storable
 from siteloom.telling import some_names
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from sqlalchemy import ColumnElement, Connection, Engine, Table
@@ -105,14 +106,18 @@ def wrapper_versions(engine: Engine, name: str) -> list[StoredWrapper]:
 
 def wrapper_version(engine: Engine, name: str, version: int | None = None) -> StoredWrapper:
     """A version of a wrapper, the newest unless one is named."""
-    versions = wrapper_versions(engine, name)
-    if version is None:
+    return version_among(wrapper_versions(engine, name), version)
+
+
+def version_among(versions: Sequence[StoredWrapper], number: int | None) -> StoredWrapper:
+    """One of the versions of a wrapper, the newest unless one is named."""
+    if number is None:
         return versions[-1]
-    for wrapper in versions:
-        if wrapper.version == version:
-            return wrapper
-    known = ", ".join(str(wrapper.version) for wrapper in versions)
-    raise NotStored(f"There is no version {version} of the wrapper {name}: there are {known}.")
+    for one in versions:
+        if one.version == number:
+            return one
+    known = ", ".join(str(one.version) for one in versions)
+    raise NotStored(f"There is no version {number} of the wrapper {versions[-1].name}: there are {known}.")
 
 
 def _wrappers(engine: Engine, condition: ColumnElement[bool]) -> list[StoredWrapper]:
