@@ -15,6 +15,7 @@ from siteloom.store.amendments import Amendment
 from siteloom.store.annotations import Annotation
 from siteloom.store.backup import DUMP_FILE, Backup, back_up
 from siteloom.store.changes import NewVersion, PastCheck, StoredCheck, StoredRepair, StoredWatch
+from siteloom.store.checking import Problem
 from siteloom.store.cluster_schemas import ClusterSchema
 from siteloom.store.cluster_summaries import ClusterSummary
 from siteloom.store.clusters import PageAddress
@@ -52,7 +53,8 @@ from siteloom.store.runs import Run, RunRecorder
 from siteloom.store.search_index import FoundDocument, NewestVersion, SearchIndex
 from siteloom.store.seeds import SeedCounts, SeedSource
 from siteloom.store.segments import CountedSegments, UncountedVersion
-from siteloom.store.store import Problem, Site, Store, StoredPages
+from siteloom.store.sites import Site
+from siteloom.store.store import Store, StoredPages
 from siteloom.store.workspace import open_store, workspace_exists
 from siteloom.store.wrappers import WITHDRAWN, StoredWrapper, version_among
 from siteloom.store.writer import PageWriter

@@ -122,7 +122,7 @@ def _copy(store: Store, folder: Path, on_bytes: Callable[[int], object]) -> tupl
     # Journals of crawls first: a page that is done must be in the tables, or no one would fetch it again.
     _copy_journals(store.folder / _CRAWLS, folder / _CRAWLS)
     with _copied_tables(store, folder, on_bytes) as as_of_then:
-        copy = Store(folder, as_of_then, store.clock, None)
+        copy = Store(as_of_then, store.clock, folder, None)
         packs = _packs(as_of_then)
         for file, committed in packs.items():
             source = pack_path(store.packs_folder, file)
