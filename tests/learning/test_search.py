@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from siteloom.learning.search import Covering, Instance, Problem, cover
-from siteloom.learning.table import NONE, ColumnFeature, Table, TableBuilder, target_rows
+from siteloom.learning.table import ColumnFeature, Table, target_rows
+from siteloom.learning.walking import NONE, TableBuilder
 from siteloom.wrapper.language import Feature
 
 from ..dom.trees import tree

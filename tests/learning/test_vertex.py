@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from siteloom.learning import learn
 from siteloom.learning.classifier import fit
 from siteloom.learning.search import Found, Instance, Problem
-from siteloom.learning.table import ColumnFeature, Table, TableBuilder, target_rows
+from siteloom.learning.table import ColumnFeature, Table, target_rows
 from siteloom.learning.vertex import cover, search
+from siteloom.learning.walking import TableBuilder
 from siteloom.model import Example, Page
 from siteloom.wrapper.scoring import probability
 from siteloom.wrapper.wrapper import Wrapper

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 from siteloom.dom import normalize, text_nodes, visible_text
 from siteloom.errors import MissingExtra
+from siteloom.learning.insides import LONGEST_TEXT
 from siteloom.learning.places import PlaceIndex, fold
-from siteloom.learning.table import LONGEST_TEXT
 from siteloom.typed import typed_value
 
 if TYPE_CHECKING:
