@@ -121,7 +121,7 @@ def _check_output(output: str, *, is_folder: bool) -> None:
 
 def _chosen(shell: Shell, wanted: str | None) -> WrapperText:
     """The wrapper of a file, or of the workspace."""
-    from siteloom.extraction_runs import wrapper_texts_of_files, wrapper_texts_of_store
+    from siteloom.wrapper_texts import wrapper_texts_of_files, wrapper_texts_of_store
 
     if wanted is not None and (has_scheme(wanted) or Path(wanted).is_file()):
         return wrapper_texts_of_files([wanted])[0]

@@ -179,7 +179,8 @@ def _plan(
     site: str | None,
 ) -> Plan:
     """What is to be done with the pages of the store, or else of the sources."""
-    from siteloom.extraction_runs import Plan, shards_of, workspace_plan, wrapper_texts_of_files
+    from siteloom.extraction_runs import Plan, shards_of, workspace_plan
+    from siteloom.wrapper_texts import wrapper_texts_of_files
 
     limits = shell.settings.parse
     if store is not None:
@@ -243,7 +244,7 @@ def _extract_in_bulk(
 ) -> None:
     from siteloom.bulk.extracting import extract_in_bulk
     from siteloom.extraction import tally_from
-    from siteloom.extraction_runs import wrapper_texts_of_files
+    from siteloom.wrapper_texts import wrapper_texts_of_files
 
     if not files:
         raise UsageError("With a SOURCE, extract needs --wrapper FILE: siteloom learn makes one.")
