@@ -277,7 +277,7 @@ class _Site(NamedTuple):
         name, text = self._wrapper_name(found.urls), found.wrapper.to_json()
         seeds = list(self._extracted(WrapperText(name, None, text), found, core, limits, jobs))
         self.store.replace_seeds(self.run_id, seeds, [self.name], is_grown=True)
-        newest = next((one for one in self.store.wrappers() if one.name == name), None)
+        newest = self.store.wrapper_in_force(name)
         if newest is not None and newest.text == text:
             version = newest.version
         else:

@@ -80,7 +80,7 @@ def learn_template(
     earlier layout. `keeps` are rules by which attributes go on being found that no example tells of.
     """
     _, addresses = store.clusters()
-    newest = next((found for found in store.wrappers() if found.name == template.name), None)
+    newest = store.wrapper_in_force(template.name)
     before = None if newest is None else Wrapper.from_json(newest.text)
     layouts = [_layout_of(store, template.site, example, before) for example in template.examples]
     examples = [
@@ -107,7 +107,7 @@ def learn_template(
     with store.recording("learn", {"wrapper": template.name, "method": method}) as run:
         run.counts.update(examples=len(template.examples), attributes=len(learned.wrapper.attributes))
         # Another process may have learned the same meanwhile.
-        now = next((found for found in store.wrappers() if found.name == template.name), None)
+        now = store.wrapper_in_force(template.name)
         if now is not None and now.text == text:
             version = now.version
         else:

@@ -62,6 +62,13 @@ class KeepsWrappers(Tables):
         # Databases differ in how they sort text.
         return sorted(in_force, key=lambda wrapper: (wrapper.site, wrapper.name))
 
+    def wrapper_in_force(self, name: str) -> StoredWrapper | None:
+        """The newest version of a wrapper; None if there is no such wrapper, or it is out of force."""
+        columns = schema.wrappers.c
+        return next(
+            iter(self._wrappers(is_in_force(schema.wrappers) & (columns.name == storable(name)))), None
+        )
+
     def wrapper_versions(self, name: str) -> list[StoredWrapper]:
         """All versions of a wrapper, the newest last."""
         found = self._wrappers(schema.wrappers.c.name == storable(name))
