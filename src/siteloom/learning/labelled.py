@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.errors import ExampleError, ExampleNotFound
 from siteloom.learning.insides import LONGEST_TEXT
-from siteloom.learning.places import fold
+from siteloom.learning.seen_texts import fold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -7,7 +7,8 @@ from datetime import UTC
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.learning.places import PlaceIndex, fold
+from siteloom.learning.places import PlaceIndex
+from siteloom.learning.seen_texts import fold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
