@@ -36,7 +36,7 @@ from siteloom.store.mentions import FORGOTTEN
 from siteloom.store.page_index import PageIndex, PageVersion
 from siteloom.store.page_urls import PageUrl, PageUrls
 from siteloom.store.passwords import Passwords
-from siteloom.store.reading import BlockPart, PackedPages, Place
+from siteloom.store.reading import BlockPart, PackedPages, VersionPlace
 from siteloom.store.record_columns import (
     Condition,
     Operator,
@@ -105,7 +105,6 @@ __all__ = [
     "PageWriter",
     "Passwords",
     "PastCheck",
-    "Place",
     "Problem",
     "RecordColumns",
     "RecordCount",
@@ -130,6 +129,7 @@ __all__ = [
     "StoredWrapper",
     "TableRow",
     "UncountedVersion",
+    "VersionPlace",
     "back_up",
     "forget",
     "forget_after_work",

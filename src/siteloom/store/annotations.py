@@ -12,7 +12,7 @@ from siteloom.store.clusters import PageAddress
 from siteloom.store.database import writing
 from siteloom.store.keys import content_hash, url_key
 from siteloom.store.lock import wait_for_tables
-from siteloom.store.reading import Place, select_places
+from siteloom.store.reading import VersionPlace, select_places
 from siteloom.store.tables import Tables
 from siteloom.store.text import storable
 from siteloom.store.writer import HTML
@@ -36,7 +36,7 @@ class Annotation(NamedTuple):
 
     id: int
     url_id: int
-    place: Place
+    place: VersionPlace
     example: dict[str, Any]
     author: str
     at: datetime
@@ -82,7 +82,7 @@ class KeepsAnnotations(Tables):
         query = _select_annotations().where(schema.annotations.c.url_id.in_(page_ids))
         with self.engine.connect() as connection:
             return [
-                Annotation(annotation_id, url_id, Place(*place), example, author, at)
+                Annotation(annotation_id, url_id, VersionPlace(*place), example, author, at)
                 for *place, _, annotation_id, url_id, example, author, at in connection.execute(query)
             ]
 
@@ -128,7 +128,7 @@ def newest_annotations(engine: Engine, site: str | None = None) -> list[Annotati
         for *place, is_empty, annotation_id, url_id, example, author, at in connection.execute(query):
             # A later one takes the place of the first.
             found[url_id] = (
-                Annotation(annotation_id, url_id, Place(*place), example, author, at),
+                Annotation(annotation_id, url_id, VersionPlace(*place), example, author, at),
                 is_empty,
             )
     return [annotation for annotation, is_empty in found.values() if not is_empty]

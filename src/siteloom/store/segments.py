@@ -18,7 +18,7 @@ from siteloom.store import schema
 from siteloom.store.compressed import decompressed
 from siteloom.store.database import upsert_into, writing
 from siteloom.store.interrupts import held_back_interrupt
-from siteloom.store.reading import Place, select_places
+from siteloom.store.reading import VersionPlace, select_places
 from siteloom.store.tables import Tables
 from siteloom.store.writer import HTML
 from siteloom.template import NO_SEGMENTS, LivingTime, SegmentCounts, merged
@@ -43,7 +43,7 @@ class UncountedVersion(NamedTuple):
     """A version of a page that the segment table of its site has not counted, and where it stands."""
 
     id: int
-    place: Place
+    place: VersionPlace
 
 
 class KeepsSegments(Tables):
@@ -73,7 +73,7 @@ class KeepsSegments(Tables):
             .limit(limit)
         )
         with self.engine.connect() as connection:
-            return [UncountedVersion(row[-1], Place(*row[:-1])) for row in connection.execute(query)]
+            return [UncountedVersion(row[-1], VersionPlace(*row[:-1])) for row in connection.execute(query)]
 
     def add_segments(
         self, site: str, later: SegmentCounts, *, counted: CountedSegments, counted_to: int

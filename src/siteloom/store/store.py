@@ -31,7 +31,7 @@ from siteloom.store.page_urls import PageUrls
 from siteloom.store.reading import (
     BlockPart,
     PackedPages,
-    Place,
+    VersionPlace,
     as_page,
     documents_at,
     known_resources,
@@ -243,7 +243,7 @@ class Store(
         """The numbers by which some pages can be asked for, in the order of their addresses."""
         return page_ids(self.engine, addresses)
 
-    def newest_places(self, addresses: Sequence[PageAddress]) -> list[Place]:
+    def newest_places(self, addresses: Sequence[PageAddress]) -> list[VersionPlace]:
         """Where the newest versions of pages stand, by which one version is told from another."""
         return list(newest_places(self.engine, addresses))
 
@@ -348,7 +348,7 @@ class Store(
         """Who may sign in to the server."""
         return Accounts(self.engine, self.clock)
 
-    def pages_in(self, places: Iterable[Place]) -> Iterator[Page]:
+    def pages_in(self, places: Iterable[VersionPlace]) -> Iterator[Page]:
         """The pages at some places, in their order."""
         return map(as_page, documents_at(self.packs_folder, places))
 
@@ -401,7 +401,7 @@ class Store(
 
     def _documents(self, query: Select[*tuple[Any, ...]]) -> list[Document]:
         with self.engine.connect() as connection:
-            places = list(starmap(Place, connection.execute(query)))
+            places = list(starmap(VersionPlace, connection.execute(query)))
         return list(documents_at(self.packs_folder, places))
 
 
