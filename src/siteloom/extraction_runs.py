@@ -36,6 +36,7 @@ from siteloom.extraction import (
     tally_rows,
 )
 from siteloom.model import Failure
+from siteloom.pages import Items
 from siteloom.pages.folder import HTML_SUFFIXES, INDEX_FILE, Folder
 from siteloom.pages.source import place_on_disk
 from siteloom.store import ExtractedRow
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from siteloom.config import ParseSettings
-    from siteloom.pages import PageSource, SourceItem
+    from siteloom.pages import PageSource
     from siteloom.store import Extraction, Store
 
 _FINGERPRINT_BYTES = 16
@@ -60,21 +61,6 @@ _ITEMS_OF_A_SHARD = 256
 _MARK = "run"
 _LOCK = "lock"
 _OWN_FILE = re.compile(r"run|run\.tmp|lock|[0-9]{8,}\.(?:jsonl|tmp)")
-
-
-@dataclass(frozen=True, slots=True)
-class Items:
-    """Some items of a source that were read already."""
-
-    items: tuple[SourceItem, ...]
-
-    def read(self) -> Iterator[SourceItem]:
-        """The items."""
-        return iter(self.items)
-
-    def shards(self) -> tuple[Items]:
-        """They are few."""
-        return (self,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from siteloom.bulk.run import BulkRun
 from siteloom.config import ParseSettings
 from siteloom.engine import LOST, LocalEngine
 from siteloom.extraction import WrapperText, counted_by_name, tally_from
-from siteloom.extraction_runs import Items
+from siteloom.pages import Items
 
 from ..cli.command import Command, one_sentence
 from . import crawls

@@ -54,7 +54,7 @@ from siteloom.store.search_index import FoundDocument, NewestVersion, SearchInde
 from siteloom.store.seeds import SeedCounts, SeedSource
 from siteloom.store.segments import CountedSegments, UncountedVersion
 from siteloom.store.sites import Site
-from siteloom.store.store import Store, StoredPages
+from siteloom.store.store import Store
 from siteloom.store.workspace import open_store, workspace_exists
 from siteloom.store.wrappers import WITHDRAWN, StoredWrapper, version_among
 from siteloom.store.writer import PageWriter
@@ -122,7 +122,6 @@ __all__ = [
     "Sorting",
     "Store",
     "StoredCheck",
-    "StoredPages",
     "StoredRecord",
     "StoredRepair",
     "StoredWatch",

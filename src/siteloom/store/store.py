@@ -405,21 +405,5 @@ class Store(
         return list(documents_at(self.packs_folder, places))
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPages:
-    """The store as a source of pages, like any file of them."""
-
-    store: Store
-    site: str | None = None
-
-    def read(self) -> Iterator[Page]:
-        """The newest version of every page."""
-        return self.store.pages(self.site)
-
-    def shards(self) -> Sequence[PackedPages]:
-        """The same pages in parts that can be read apart."""
-        return self.store.page_shards(self.site)
-
-
 def _resource(document: Document) -> Resource:
     return Resource(document.url, document.body, document.media_type, document.fetched_at)
