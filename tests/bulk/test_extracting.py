@@ -22,15 +22,6 @@ from . import crawls
 from .results import results
 
 
-@pytest.fixture(scope="module")
-def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("crawl")
-    crawls.write_warcs(folder)
-    crawls.write_parquet(folder)
-    crawls.write_wrappers(folder)
-    return folder
-
-
 @pytest.fixture
 def extract(crawl: Path, tmp_path: Path) -> Command:
     """A folder beside which the crawl is."""

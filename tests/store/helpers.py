@@ -39,6 +39,19 @@ def day(number: int) -> datetime:
     return FIRST_DAY + timedelta(days=number)
 
 
+class Clock:
+    """A clock that stands still until it is turned."""
+
+    def __init__(self) -> None:
+        self.now = day(0)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def turn(self, **time: float) -> None:
+        self.now += timedelta(**time)
+
+
 def page(url: str, text: str = "text", on_day: int = 0) -> Page:
     return Page(url, f"<p>{text}</p>".encode(), day(on_day))
 
