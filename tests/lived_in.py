@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from siteloom.builtin import BuiltinPage
 from siteloom.config import Settings, StoreSettings
 from siteloom.examples_file import ExampleLine
-from siteloom.model import Page, Seed
-from siteloom.pages import PageSource, SourceItem
+from siteloom.model import Seed
+from siteloom.pages import Items
 from siteloom.pipeline import annotate, cluster_store, ingest
 from siteloom.searching import update_index
 from siteloom.server.work.wrapping import extract, learn
@@ -44,19 +44,6 @@ class _Days:
 
     def turn(self, days: int) -> None:
         self.now += timedelta(days=days)
-
-
-@dataclass(frozen=True)
-class Pages:
-    """A source of pages that are at hand."""
-
-    pages: Sequence[Page]
-
-    def read(self) -> Iterator[SourceItem]:
-        yield from self.pages
-
-    def shards(self) -> Sequence[PageSource]:
-        return [self]
 
 
 def lived_in_workspace(folder: Path) -> Path:
@@ -111,7 +98,7 @@ def _annotated_clusters(store: Store) -> list[str]:
 
 
 def _ingest(store: Store, pages: Sequence[BuiltinPage]) -> None:
-    ingest(store, [Pages([one.page for one in pages])])
+    ingest(store, [Items([one.page for one in pages])])
 
 
 def _at(time: datetime, one: BuiltinPage) -> BuiltinPage:

@@ -12,13 +12,13 @@ from siteloom.config import StoreSettings
 from siteloom.crawling import crawl_into
 from siteloom.errors import StoreBusy
 from siteloom.model import Failure, Page, Skipped
-from siteloom.pages import SourceItem
+from siteloom.pages import Items, SourceItem
 from siteloom.pages.crawl import Crawl, Found, Journal, Links, Progress, source
 from siteloom.pipeline import ingest
 from siteloom.store import Store, open_store
 from siteloom.store import writer as store_writer
 
-from .store.helpers import Items, newest, page, put
+from .store.helpers import newest, page, put
 
 
 @dataclass(frozen=True)

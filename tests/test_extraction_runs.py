@@ -28,15 +28,14 @@ from siteloom.extraction_runs import (
     source_files,
     workspace_journal,
     workspace_plan,
-    wrapper_texts_of_files,
-    wrapper_texts_of_store,
 )
 from siteloom.matching import NO_WRAPPER_FOR_URL
 from siteloom.model import Failure
-from siteloom.pages import open_source
+from siteloom.pages import Items, open_source
 from siteloom.store import Store
+from siteloom.wrapper_texts import wrapper_texts_of_files, wrapper_texts_of_store
 
-from .store.helpers import Items, put
+from .store.helpers import put
 from .test_extraction import SHOP, shop, text
 
 FAILURE = Failure("a.jsonl:1", "not valid JSON", "at\nline 1")

@@ -13,11 +13,13 @@ import pytest
 from siteloom.builtin import BuiltinPage
 from siteloom.config import ParseSettings, StoreSettings
 from siteloom.errors import StoreError, UsageError
-from siteloom.extraction_runs import Items, Plan, StoreJournal, run_extraction, wrapper_texts_of_store
+from siteloom.extraction_runs import Plan, StoreJournal, run_extraction
 from siteloom.growing import Attempt, Grown, grow, withdraw
 from siteloom.model import Seed
+from siteloom.pages import Items
 from siteloom.pipeline import ingest
 from siteloom.store import Store, open_store
+from siteloom.wrapper_texts import wrapper_texts_of_store
 
 from .builtin import sites
 from .builtin.sites import of_kind

@@ -19,7 +19,7 @@ from siteloom.clustering import cluster, footprint
 from siteloom.config import ParseSettings, StoreSettings
 from siteloom.errors import Overtaken, StoreError
 from siteloom.extraction import Tally
-from siteloom.extraction_runs import Plan, StoreJournal, run_extraction, wrapper_texts_of_store
+from siteloom.extraction_runs import Plan, StoreJournal, run_extraction
 from siteloom.monitoring.bellwethers import bellwether
 from siteloom.monitoring.output import output_changes
 from siteloom.monitoring.watch_format import watch_from_json, watch_to_json
@@ -44,6 +44,7 @@ from siteloom.upkeep import (
 )
 from siteloom.upkeep.known import last_good_records, lineage
 from siteloom.upkeep.mending import _reused_other
+from siteloom.wrapper_texts import wrapper_texts_of_store
 
 from .monitoring import guide, inns
 from .store.helpers import put

@@ -28,6 +28,7 @@ from schemathesis.specs.openapi.checks import (
 from siteloom.builtin import guide_site
 from siteloom.config import Settings, StoreSettings
 from siteloom.examples_file import ExampleLine
+from siteloom.pages import Items
 from siteloom.pipeline import annotate, cluster_store, ingest
 from siteloom.searching import update_index
 from siteloom.server import create_app
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
     from schemathesis.schemas import APIOperation
     from starlette.types import Receive, Scope, Send
 
-    from siteloom.model import Page
-    from siteloom.pages import PageSource, SourceItem
     from siteloom.store import Role, Store
 
 TITLE = "Requests that make no sense"
@@ -197,24 +196,11 @@ def _told(statuses: Counter[int]) -> str:
     )
 
 
-@dataclass(frozen=True)
-class _Pages:
-    """A source of pages that are at hand."""
-
-    pages: Sequence[Page]
-
-    def read(self) -> Iterator[SourceItem]:
-        yield from self.pages
-
-    def shards(self) -> Sequence[PageSource]:
-        return [self]
-
-
 def _store(folder: Path) -> Store:
     """A small workspace with pages, a template, a wrapper, records and an index."""
     store = open_store(StoreSettings(str(folder)), create=True)
     pages = [one for one in guide_site() if one.kind == "restaurant"][:_PAGES]
-    ingest(store, [_Pages([one.page for one in pages])])
+    ingest(store, [Items([one.page for one in pages])])
     cluster_store(store, "vertex")
     annotate(store, [ExampleLine(one.page.url, one.truth, (), {}) for one in pages[:_EXAMPLES]])
     learn(store, Settings(), {"cluster": f"{SITE}/1"}, _unheard)

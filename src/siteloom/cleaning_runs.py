@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from siteloom.dom import Element
     from siteloom.model import Page
-    from siteloom.store import BlockPart, Place, Store
+    from siteloom.store import BlockPart, Store, VersionPlace
     from siteloom.template import Block, SegmentCounts, SegmentRule
 
 # Within so many pages no segment is old enough to be forgotten, so that counts of parts add up.
@@ -154,7 +154,7 @@ class _WaitingPages:
         self._waiting = Waiting(file)
         self._starts: dict[tuple[str, int, int], tuple[str, int]] = {}
 
-    def put(self, place: Place, url: str, segments: PageSegments) -> None:
+    def put(self, place: VersionPlace, url: str, segments: PageSegments) -> None:
         """Let the segments of a page wait, as long as there is room."""
         if self._waiting.end < _MOST_WAITING:
             plain = plain_segments(segments._replace(paths=[]))  # these were for counting
@@ -289,7 +289,7 @@ def clean_store(
     """
     if form == "main":
         check_extractor()
-    for name in [found.name for found in store.sites()] if site is None else [site]:
+    for name in store.page_urls.sites() if site is None else [site]:
         with tempfile.TemporaryFile(prefix="siteloom-") as file:
             waiting = None if form in TREE_FORMS else _WaitingPages(file)
             _count(store, name, limits, waiting, counted)
@@ -325,7 +325,7 @@ def _count(
 ) -> None:
     segmenter = Segmenter()
 
-    def segments_at(places: Sequence[Place]) -> Iterator[PageSegments | Failure]:
+    def segments_at(places: Sequence[VersionPlace]) -> Iterator[PageSegments | Failure]:
         for place, page in zip(places, store.pages_in(places), strict=True):
             found = page_segments(page, limits, segmenter)
             if waiting is not None and not isinstance(found, Failure):

@@ -10,6 +10,7 @@ from siteloom.config import ParseSettings
 from siteloom.discovery import accept_columns, discover
 from siteloom.errors import SourceError
 from siteloom.spacing import evenly_spaced
+from siteloom.telling import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -65,8 +66,7 @@ def _counted(pages: Iterator[Page], on_page: Callable[[int], None]) -> Iterator[
 
 def cell_text(values: tuple[str, ...], longest: int) -> str:
     """The values of a cell as one text, cut if it is longer."""
-    text = ", ".join(values)
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+    return shortened(", ".join(values), longest)
 
 
 def example_cells(table: DiscoveredTable, column: DiscoveredColumn, most: int, longest: int) -> list[str]:

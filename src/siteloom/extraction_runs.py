@@ -13,7 +13,6 @@ import os
 import pickle
 import re
 import shutil
-import tempfile
 from collections import Counter
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -21,13 +20,12 @@ from functools import partial
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from siteloom import __version__
-from siteloom.arrow import load_pyarrow
 from siteloom.dom import PARSER
 from siteloom.engine import run_shards
-from siteloom.errors import OutputError, StoreError, UsageError, WrapperError
+from siteloom.errors import OutputError
 from siteloom.extraction import (
     ShardExtraction,
     ShardResult,
@@ -37,24 +35,24 @@ from siteloom.extraction import (
     tally_from,
     tally_rows,
 )
-from siteloom.filesystems import fetch_needed, has_scheme, shown
 from siteloom.model import Failure
+from siteloom.pages import Items
 from siteloom.pages.folder import HTML_SUFFIXES, INDEX_FILE, Folder
 from siteloom.pages.source import place_on_disk
 from siteloom.store import ExtractedRow
+from siteloom.store.disk import sync_to_disk
 from siteloom.store.interrupts import held_back_interrupt
+from siteloom.wrapper_texts import wrapper_texts_of_files, wrapper_texts_of_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Generator, Iterable, Iterator, Sequence
     from types import TracebackType
 
     from siteloom.config import ParseSettings
-    from siteloom.pages import PageSource, SourceItem
+    from siteloom.pages import PageSource
     from siteloom.store import Extraction, Store
 
 _FINGERPRINT_BYTES = 16
-
-_WRAPPER_SUFFIX = ".json"
 
 # As many as files of a folder: some seconds of work, and a few megabytes.
 _ITEMS_OF_A_SHARD = 256
@@ -63,21 +61,6 @@ _ITEMS_OF_A_SHARD = 256
 _MARK = "run"
 _LOCK = "lock"
 _OWN_FILE = re.compile(r"run|run\.tmp|lock|[0-9]{8,}\.(?:jsonl|tmp)")
-
-
-@dataclass(frozen=True, slots=True)
-class Items:
-    """Some items of a source that were read already."""
-
-    items: tuple[SourceItem, ...]
-
-    def read(self) -> Iterator[SourceItem]:
-        """The items."""
-        return iter(self.items)
-
-    def shards(self) -> tuple[Items]:
-        """They are few."""
-        return (self,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,108 +370,19 @@ def _write_whole(file: Path, lines: Iterable[str]) -> None:
         output.flush()
         os.fsync(output.fileno())
     temporary.replace(file)
-    folder = os.open(file.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)  # or the file may be gone after a power cut
-    finally:
-        os.close(folder)
+    sync_to_disk(file.parent)  # or the file may be gone after a power cut
 
 
 def _unwritable(folder: Path, error: OSError) -> OutputError:
     return OutputError(f"{folder} cannot be written: {error.strerror or error}.")
 
 
-def wrapper_texts_of_files(files: Sequence[str]) -> list[WrapperText]:
-    """The wrappers of files, each named as its file; those whose files have the same name, by their paths.
-
-    A folder that `siteloom bootstrap` has made, here or elsewhere, has a wrapper for each of some sites.
-    """
-    found = [
-        one for file in files for one in (_wrappers_of_folder(file) if _is_folder(file) else [_of_file(file)])
-    ]
-    names = Counter(one.name for one in found)
-    return [WrapperText(one.name if names[one.name] == 1 else one.path, None, one.text) for one in found]
-
-
-class _FoundWrapper(NamedTuple):
-    """A wrapper, what it is called, and the name that no other has."""
-
-    name: str
-    path: str
-    text: str
-
-
-def _is_folder(location: str) -> bool:
-    if has_scheme(location):  # to ask would take as long as to read it
-        return not location.lower().endswith(_WRAPPER_SUFFIX)
-    return Path(location).is_dir()
-
-
-def _of_file(file: str) -> _FoundWrapper:
-    if has_scheme(file):
-        with tempfile.TemporaryDirectory(prefix="siteloom-") as folder:
-            copy = Path(folder, file.rpartition("/")[2])
-            fetch_needed(file, copy)
-            found = _of_file(str(copy))
-        return found._replace(path=shown(file))
-    try:
-        text = Path(file).read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise WrapperError(f"There is no wrapper {file}: check the path.") from error
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise WrapperError(f"The wrapper {file} cannot be read: {why}.") from error
-    return _FoundWrapper(Path(file).stem, file, text)
-
-
-def _wrappers_of_folder(location: str) -> list[_FoundWrapper]:
-    """The wrappers of sites that are in a folder of Parquet files by site: see `siteloom.bulk`."""
-    pyarrow = load_pyarrow()
-    from fsspec.core import url_to_fs  # noqa: PLC0415 - an extra, with PyArrow
-    from pyarrow.dataset import dataset, partitioning  # noqa: PLC0415
-
-    by_site = partitioning(pyarrow.schema([("site", pyarrow.string())]), flavor="hive")
-    try:
-        files, path = url_to_fs(location)
-        outcomes = json.loads(files.cat_file(f"{path.rstrip('/')}/_SUCCESS")).get("outcomes")
-        if outcomes and outcomes["wrapped"]:
-            of_sites = dataset(path, filesystem=files, format="parquet", partitioning=by_site)
-            rows = of_sites.to_table(["site", "wrapper"]).to_pylist()
-    except FileNotFoundError:
-        outcomes = None
-    except (ImportError, OSError, ValueError) as error:
-        raise WrapperError(
-            f"The wrappers of {shown(location)} cannot be read: {shown(str(error))}."
-        ) from error
-    if outcomes is None:
-        raise WrapperError(
-            f"The wrapper {shown(location)} cannot be read: it is no file, and no folder that "
-            "siteloom bootstrap has finished."
-        )
-    if not outcomes["wrapped"]:
-        raise WrapperError(f"There is no wrapper in {shown(location)}: no site could be wrapped.")
-    return sorted(
-        _FoundWrapper(row["site"], f"{shown(location)}/{row['site']}", row["wrapper"])
-        for row in rows
-        if row["wrapper"] is not None
-    )
-
-
-def wrapper_texts_of_store(store: Store) -> list[WrapperText]:
-    """The newest version of each wrapper of a workspace."""
-    found = [WrapperText(one.name, one.version, one.text, one.site) for one in store.wrappers()]
-    if not found:
-        raise StoreError("The workspace has no wrapper: learn one first, or give --wrapper FILE.")
-    return found
-
-
 def workspace_plan(
     store: Store, limits: ParseSettings, site: str | None = None, files: Sequence[str] = ()
 ) -> Plan:
     """What is to be done with the pages of a workspace, or of a site, by its wrappers or those of files."""
-    if site is not None and site not in (known := [found.name for found in store.sites()]):
-        among = ", ".join(known[:5]) or "none at all"
-        raise UsageError(f"There is no site {site} among the pages: there are {among}.")
+    if site is not None:
+        store.require_sites([site])
     wrappers = wrapper_texts_of_files(files) if files else wrapper_texts_of_store(store)
     return Plan(wrappers, limits, store.page_shards(site))
 

@@ -141,12 +141,9 @@ def grow(
 
 
 def _check_sites(store: Store, sites: Collection[str]) -> None:
-    stored = {found.name for found in store.sites()}
-    if not stored:
+    if not store.page_urls.sites():
         raise UsageError("There are no pages in the workspace: siteloom ingest reads them.")
-    if unknown := sorted(set(sites) - stored):
-        known = ", ".join(sorted(stored)[:5])
-        raise UsageError(f"There is no site {unknown[0]} among the pages: there are {known}.")
+    store.require_sites(sites)
 
 
 def _check_known(known: _Known, core: Sequence[str], sites: Collection[str]) -> None:
@@ -280,7 +277,7 @@ class _Site(NamedTuple):
         name, text = self._wrapper_name(found.urls), found.wrapper.to_json()
         seeds = list(self._extracted(WrapperText(name, None, text), found, core, limits, jobs))
         self.store.replace_seeds(self.run_id, seeds, [self.name], is_grown=True)
-        newest = next((one for one in self.store.wrappers() if one.name == name), None)
+        newest = self.store.wrapper_in_force(name)
         if newest is not None and newest.text == text:
             version = newest.version
         else:

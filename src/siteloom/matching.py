@@ -34,7 +34,7 @@ UNLIKE = "unlike the pages of its wrapper"
 # 32 real sites, 39 have less than 4 bytes of their own wrapper, and one has 3 of another's: 4 is the least
 # that keeps sites apart. Templates of one site share what stands around their content, and pages of one may
 # have 7 bytes of another: to keep these apart is up to the URL pattern.
-_BYTES_NEEDED = 4
+BYTES_NEEDED = 4
 # A pattern without a literal besides the host cannot do that. Then as many bytes must agree as make two
 # masks one cluster; lists of the built-in guide have up to 5 bytes of its restaurants.
 _BYTES_NEEDED_IF_ONLY_HOST = 6
@@ -242,7 +242,7 @@ class _Site:
 
 def bytes_needed(pattern: str) -> int:
     """How many bytes of an accepted signature a page must have whose URL has a pattern."""
-    return _BYTES_NEEDED if tells_pages_apart(pattern) else _BYTES_NEEDED_IF_ONLY_HOST
+    return BYTES_NEEDED if tells_pages_apart(pattern) else _BYTES_NEEDED_IF_ONLY_HOST
 
 
 def _first(ranked: Sequence[tuple[tuple[int, int] | int, NamedWrapper]]) -> tuple[NamedWrapper, ...]:

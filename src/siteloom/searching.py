@@ -27,8 +27,8 @@ from siteloom.search import (
     shown_hit,
     unreadable_document,
 )
-from siteloom.spacing import some_names
 from siteloom.store import PageAddress
+from siteloom.telling import some_names
 from siteloom.time_limit import within
 
 if TYPE_CHECKING:
@@ -251,8 +251,8 @@ def check_search(store: Store, search: Search) -> Query:
         raise UsageError("Only records have attributes: leave out the attribute, or search records.")
     if search.site is not None:
         _check(search.site, "site", store.page_urls.sites())
-    if search.cluster is not None and not store.has_cluster(search.cluster):
-        raise UsageError(f"There is no cluster {search.cluster}: siteloom cluster lists them.")
+    if search.cluster is not None:
+        store.require_cluster(search.cluster)
     return query
 
 

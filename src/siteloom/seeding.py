@@ -12,7 +12,7 @@ from siteloom.config import ParseSettings, without_passwords
 from siteloom.errors import UsageError
 from siteloom.model import Failure, Page, Seed
 from siteloom.seed_files import read_seeds, reshaped, seed_of
-from siteloom.spacing import some_names
+from siteloom.telling import some_names
 from siteloom.upkeep.known import lineage
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _embedded(
     from siteloom.embedded import is_beside, read_embedded  # noqa: PLC0415 - slow to load
     from siteloom.pages import open_sources, read_sources  # noqa: PLC0415
 
-    is_site = any(site.name == place for site in store.sites())
+    is_site = place in store.page_urls.sites()
     source = source or (place if is_site else Path(place).stem)
     items = store.pages(place) if is_site else read_sources(open_sources([place], pages))
     for item in items:

@@ -1,4 +1,4 @@
-"""Choosing some of many, from all over or the first, to be looked at or told."""
+"""Choosing some of many, from all over."""
 
 from __future__ import annotations
 
@@ -9,15 +9,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_NAMES_TOLD = 8  # in a sentence that people still read to its end
-
 
 def evenly_spaced(items: Sequence[T], most: int) -> list[T]:
     """All items, or as many of them as may be, evenly spaced."""
     count = min(len(items), most)
     return [items[len(items) * number // count] for number in range(count)]
-
-
-def some_names(names: Sequence[str]) -> str:
-    """The first few names, in one line."""
-    return ", ".join(names[:_NAMES_TOLD]) + (", ..." if len(names) > _NAMES_TOLD else "")

@@ -10,7 +10,8 @@ from siteloom.annotating.picks import Pick, Picked, numbered, pick_of, picked
 from siteloom.dom import Element, find, normalize, text_nodes, visible_text
 from siteloom.dom.paths import node_path
 from siteloom.errors import UsageError
-from siteloom.learning.places import PlaceIndex, fold
+from siteloom.learning.places import PlaceIndex
+from siteloom.learning.seen_texts import fold
 
 from .broken_pages import BROKEN_PAGES
 from .test_archived import MARKUP, tree

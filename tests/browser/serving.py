@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from playwright.sync_api import Browser, ViewportSize, sync_playwright
@@ -13,7 +12,7 @@ from playwright.sync_api import Browser, ViewportSize, sync_playwright
 from siteloom.builtin import BuiltinPage
 from siteloom.config import StoreSettings, load_settings
 from siteloom.model import Page
-from siteloom.pages import PageSource, SourceItem
+from siteloom.pages import Items
 from siteloom.pipeline import cluster_store, ingest
 from siteloom.server.app import create_app
 from siteloom.store import PageAddress, Store, open_store
@@ -48,31 +47,18 @@ def some_pages() -> list[BuiltinPage]:
 def make_workspace(folder: Path, pages: Sequence[Page]) -> None:
     """Put pages into a new workspace and find their templates."""
     with closing(open_store(StoreSettings(workspace=str(folder)), create=True)) as store:
-        ingest(store, [_Pages(pages)])
+        ingest(store, [Items(pages)])
         cluster_store(store, "vertex")
 
 
 def make_template(folder: Path, pages: Sequence[Page]) -> None:
     """Put pages of a site into a new workspace, as if all were made from one template."""
     with closing(open_store(StoreSettings(workspace=str(folder)), create=True)) as store:
-        ingest(store, [_Pages(pages)])
+        ingest(store, [Items(pages)])
         addresses = [PageAddress(site_of(page.url), page.url) for page in pages]
         with store.clustering({"site": None}) as run:
             whole = cluster(f"{addresses[0].site}/1", *range(len(pages)))
             store.save_clusters(run.id, [whole], addresses)
-
-
-@dataclass(frozen=True)
-class _Pages:
-    """A source of pages that are at hand."""
-
-    pages: Sequence[Page]
-
-    def read(self) -> Iterator[SourceItem]:
-        yield from self.pages
-
-    def shards(self) -> Sequence[PageSource]:
-        return [self]
 
 
 @contextmanager

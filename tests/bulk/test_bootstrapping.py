@@ -24,12 +24,12 @@ from siteloom.bulk.run import BulkRun
 from siteloom.engine import LOST, LocalEngine, Lost
 from siteloom.errors import SourceError, UsageError, WrapperError
 from siteloom.extraction import WrapperText
-from siteloom.extraction_runs import wrapper_texts_of_files
 from siteloom.model import Failure, Page, Seed
 from siteloom.pages import SourceItem
 from siteloom.redundancy.bootstrapping import SiteBootstrap
 from siteloom.redundancy.known_pages import KnownRecords, ShownRecords, shown_records
 from siteloom.template.page_texts import PageTexts
+from siteloom.wrapper_texts import wrapper_texts_of_files
 
 from ..cli.changing import done, inside
 from ..cli.command import one_sentence

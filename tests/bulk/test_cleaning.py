@@ -38,14 +38,14 @@ from siteloom.engine import LOST, Engine, LocalEngine, Lost
 from siteloom.engine.work import Result, RowFiles, Shard, Work
 from siteloom.errors import MissingExtra, SourceError
 from siteloom.model import Failure, Page, Skipped
-from siteloom.pages import SourceItem
+from siteloom.pages import Items, SourceItem
 from siteloom.pipeline import ingest
 from siteloom.store import open_store, segments
 from siteloom.template import LivingTime, SegmentRule
 from siteloom.template.blocks import Segmenter
 
 from ..cli.command import Command, one_sentence
-from ..store.helpers import Items, day, put
+from ..store.helpers import day, put
 from .results import results
 
 PARTS = 2

@@ -162,16 +162,6 @@ def test_parts_give_the_same(engine: Engine, rows: Files) -> None:
 # ---- stages
 
 
-@pytest.fixture(scope="module")
-def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a crawl as WARC and Parquet files, and wrappers for it."""
-    folder = tmp_path_factory.mktemp("crawl")
-    crawls.write_warcs(folder)
-    crawls.write_parquet(folder)
-    crawls.write_wrappers(folder)
-    return folder
-
-
 def extract(run: BulkRun, shards: Sequence[PageSource]) -> Counts:
     wrappers = [WrapperText(name, None, one.to_json()) for name, one in crawls.wrappers().items()]
     return extract_in_bulk(run, shards, wrappers, ParseSettings())

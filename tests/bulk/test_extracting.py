@@ -15,20 +15,11 @@ from siteloom.bulk.run import BulkRun
 from siteloom.config import ParseSettings
 from siteloom.engine import LOST, LocalEngine
 from siteloom.extraction import WrapperText, counted_by_name, tally_from
-from siteloom.extraction_runs import Items
+from siteloom.pages import Items
 
 from ..cli.command import Command, one_sentence
 from . import crawls
 from .results import results
-
-
-@pytest.fixture(scope="module")
-def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("crawl")
-    crawls.write_warcs(folder)
-    crawls.write_parquet(folder)
-    crawls.write_wrappers(folder)
-    return folder
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ import pytest
 
 from siteloom import Wrapper
 from siteloom.config import StoreSettings
+from siteloom.pages import Items
 from siteloom.pipeline import ingest
 from siteloom.store import Store, open_store
 from siteloom.upkeep import settle_review
 
 from ..builtin.sites import guide, of_kind
-from ..store.helpers import Items
 from ..test_extraction import RESTAURANTS, SHOP, lists, restaurants, shop, text
 from .command import one_sentence, work_inside
 from .test_learn import within

@@ -22,12 +22,12 @@ from siteloom import Wrapper
 from siteloom.builtin import BuiltinPage
 from siteloom.config import StoreSettings
 from siteloom.model import Page
+from siteloom.pages import Items
 from siteloom.pipeline import ingest
 from siteloom.store import open_store
 from siteloom.store.lock import write_lock
 
 from ..builtin.sites import guide, of_kind
-from ..store.helpers import Items
 from ..test_extraction import lists, restaurants
 from .command import Command, one_sentence, work_inside
 from .test_learn import within

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from siteloom.dom import Element
 from siteloom.learning.cutting import WalkedPages
-from siteloom.learning.table import Table, TableBuilder
+from siteloom.learning.table import Table
+from siteloom.learning.walking import TableBuilder
 from siteloom.wrapper.language import Feature, RecordRule
 from siteloom.wrapper.selection import Scope, records
 

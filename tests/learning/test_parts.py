@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.learning.parts import Cut, learn_part
-from siteloom.wrapper.format import pattern_fault
 from siteloom.wrapper.language import Part
 from siteloom.wrapper.parts import part_values
+from siteloom.wrapper.pattern_grammar import pattern_fault
 
 
 def cuts(whole: str, *values: str) -> list[Cut]:

@@ -11,7 +11,8 @@ from lxml import etree
 
 from siteloom.dom import Element, find, node_path, normalize, parse, text_nodes, visible_text
 from siteloom.errors import UsageError
-from siteloom.learning.places import Place, PlaceIndex, fold
+from siteloom.learning.places import Place, PlaceIndex
+from siteloom.learning.seen_texts import fold
 from siteloom.model import Failure, Page
 
 from ..dom.html_bytes import html_bytes

@@ -15,7 +15,7 @@ from siteloom.builtin import guide_site
 from siteloom.dom import parse
 from siteloom.errors import ExampleError, SiteloomError, UsageError
 from siteloom.learning import Learned, LearningSession, learn_wrapper, units
-from siteloom.learning.table import LONGEST_TEXT
+from siteloom.learning.insides import LONGEST_TEXT
 from siteloom.model import Failure
 
 Values = Mapping[str, Sequence[str]]

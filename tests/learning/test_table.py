@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from siteloom.dom import Element
 from siteloom.dom.text import HIDDEN
-from siteloom.learning.table import NONE, ColumnFeature, Rows, Table, TableBuilder, UnitRows, target_rows
+from siteloom.learning.table import ColumnFeature, Rows, Table, target_rows
+from siteloom.learning.walking import NONE, TableBuilder, UnitRows
 from siteloom.wrapper.language import Evidence, Feature, Part, RecordRule, Rule
 from siteloom.wrapper.selection import (
     Node,

@@ -5,50 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from siteloom.learning import learn
 from siteloom.learning.classifier import fit
-from siteloom.learning.search import Found, Instance, Problem
-from siteloom.learning.table import ColumnFeature, Table, TableBuilder, target_rows
+from siteloom.learning.search import Found, Problem
+from siteloom.learning.table import ColumnFeature
 from siteloom.learning.vertex import cover, search
 from siteloom.model import Example, Page
 from siteloom.wrapper.scoring import probability
 from siteloom.wrapper.wrapper import Wrapper
 
-from ..dom.trees import tree
+from .problems import problem
 
 Readable = tuple[str, int, str]
-
-
-def problem(
-    labelled: Sequence[tuple[str, Sequence[str]]],
-    unlabelled: Sequence[str] = (),
-    *,
-    is_multi: bool = False,
-) -> Problem:
-    """Pages with their values; a value stands wherever a text says it."""
-    builder = TableBuilder()
-    for html in (*(html for html, _ in labelled), *unlabelled):
-        builder.add(tree(html))
-    table = Table(builder)
-    rows = target_rows(table, "text")
-    instances = []
-    for unit, (_, values) in enumerate(labelled):
-        for value in values:
-            shown = (rows.unit == unit) & (rows.value == table.words.known(value))
-            instances.append(Instance(unit, tuple(np.flatnonzero(shown).tolist())))
-    return Problem(
-        rows,
-        instances,
-        range(len(labelled)),
-        [row for instance in instances for row in instance.rows],
-        is_multi=is_multi,
-        labels=np.zeros(len(table.words.texts), np.bool_),
-    )
 
 
 def readable(problem: Problem, features: Sequence[ColumnFeature]) -> set[Readable]:

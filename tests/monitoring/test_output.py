@@ -13,7 +13,7 @@ from siteloom.engine import Lost
 from siteloom.extraction import ShardExtraction, Tally, WrapperText
 from siteloom.model import Change
 from siteloom.monitoring.output import output_changes
-from tests.store.helpers import Items
+from siteloom.pages import Items
 
 from . import guide
 from .inns import WRAPPER

@@ -46,15 +46,6 @@ def elsewhere(memory: Any) -> Callable[[str, bytes], str]:
     return put
 
 
-@pytest.fixture
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder that copies are made in."""
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    return folder
-
-
 def lines(*urls: str) -> bytes:
     return "".join(json.dumps({"url": url, "html": "<p>"}) + "\n" for url in urls).encode()
 

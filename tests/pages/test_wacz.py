@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import pickle
 import random
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -43,15 +42,6 @@ WHOLE = (("archive/a.warc.gz", FIRST), ("archive/b.warc", SECOND))
 
 def urls(items: Sequence[SourceItem]) -> list[str]:
     return [page.url for page in pages(list(items))]
-
-
-@pytest.fixture
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder that copies are made in."""
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    return folder
 
 
 @pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])

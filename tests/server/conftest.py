@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime, timedelta
 from pathlib import Path
 from shutil import copytree
 
@@ -15,22 +14,9 @@ from siteloom.config import Settings, StoreSettings
 from siteloom.server import create_app
 from siteloom.store import Role, Store, open_store
 
-from ..store.helpers import day
+from ..store.helpers import Clock
 from .access import CHEAP, Served, served_with_people
 from .browsing import Browser
-
-
-class Clock:
-    """A clock that stands still until it is turned."""
-
-    def __init__(self) -> None:
-        self.now = day(0)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def turn(self, **time: float) -> None:
-        self.now += timedelta(**time)
 
 
 class People:

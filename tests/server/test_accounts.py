@@ -12,8 +12,9 @@ from lxml import html
 from siteloom.store import Passwords, Store
 from siteloom.store.accounts import FAILURES_OF_A_NAME, FAILURES_OF_AN_ADDRESS
 
+from ..store.helpers import Clock
 from .browsing import Browser
-from .conftest import Clock, People
+from .conftest import People
 
 LONG = "a long enough password"
 

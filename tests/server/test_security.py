@@ -20,8 +20,9 @@ from siteloom.server.security import SECURITY_HEADERS, Admin, Editor, Viewer, lo
 from siteloom.store import Role
 
 from ..coroutines import awaited
+from ..store.helpers import Clock
 from .browsing import Browser
-from .conftest import Clock, People
+from .conftest import People
 
 routes = APIRouter()
 

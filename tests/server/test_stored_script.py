@@ -17,7 +17,7 @@ from lxml import html
 from siteloom.config import Settings, StoreSettings
 from siteloom.examples_file import ExampleLine
 from siteloom.model import Failure, Page, Seed
-from siteloom.pages import SourceItem
+from siteloom.pages import Items
 from siteloom.pipeline import annotate, cluster_store, ingest
 from siteloom.searching import update_index
 from siteloom.server import create_app
@@ -25,7 +25,6 @@ from siteloom.server.work.wrapping import extract, learn
 from siteloom.store import Store, open_store
 from siteloom.upkeep import check_watches, watch_wrappers
 
-from ..lived_in import Pages
 from .access import CHEAP
 from .browsing import Browser
 from .test_links import INLINE, LINKS
@@ -52,21 +51,14 @@ def page(number: int, name: str) -> Page:
     )
 
 
-class WithFailure(Pages):
-    """Pages, and one that could not be read."""
-
-    def read(self) -> Iterator[SourceItem]:
-        yield from super().read()
-        yield Failure(f"https://{SITE}/{STRIKE}", "unreadable", STRIKE)
-
-
 @pytest.fixture(scope="module")
 def hostile(empty_workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     folder = copytree(empty_workspace, tmp_path_factory.mktemp("hostile") / "workspace")
     pages = [page(number, name) for number, name in enumerate(NAMES)]
     attribute = f"name {STRIKE}"
     with closing(open_store(StoreSettings(str(folder)))) as store:
-        ingest(store, [WithFailure(pages)], names=[STRIKE])
+        unread = Failure(f"https://{SITE}/{STRIKE}", "unreadable", STRIKE)
+        ingest(store, [Items([*pages, unread])], names=[STRIKE])
         cluster_store(store, "vertex")
         lines = [
             ExampleLine(

@@ -11,29 +11,45 @@ from random import Random
 from sqlalchemy import select
 
 from siteloom.model import Page
-from siteloom.pages import SourceItem
+from siteloom.pages import Items, SourceItem
 from siteloom.pipeline import IngestReport, ingest
-from siteloom.store import Store, schema
+from siteloom.store import PackedPages, Store, schema
 from siteloom.store.packs import Pack
 
 FIRST_DAY = datetime(2025, 3, 1, 12, tzinfo=UTC)
 
 
-@dataclass(frozen=True)
-class Items:
-    """A source that holds what it is given."""
+@dataclass(frozen=True, slots=True)
+class StoredPages:
+    """The store as a source of pages, like any file of them."""
 
-    items: Sequence[SourceItem]
+    store: Store
+    site: str | None = None
 
-    def read(self) -> Iterator[SourceItem]:
-        return iter(self.items)
+    def read(self) -> Iterator[Page]:
+        """The newest version of every page."""
+        return self.store.pages(self.site)
 
-    def shards(self) -> Sequence[Items]:
-        return (self,)
+    def shards(self) -> Sequence[PackedPages]:
+        """The same pages in parts that can be read apart."""
+        return self.store.page_shards(self.site)
 
 
 def day(number: int) -> datetime:
     return FIRST_DAY + timedelta(days=number)
+
+
+class Clock:
+    """A clock that stands still until it is turned."""
+
+    def __init__(self) -> None:
+        self.now = day(0)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def turn(self, **time: float) -> None:
+        self.now += timedelta(**time)
 
 
 def page(url: str, text: str = "text", on_day: int = 0) -> Page:

@@ -17,23 +17,10 @@ from siteloom.errors import AccountError, MissingExtra, SiteloomError, TooManyFa
 from siteloom.store import Accounts, Passwords, open_store, schema
 from siteloom.store.accounts import FAILURES_OF_A_NAME, FAILURES_OF_AN_ADDRESS, account_name
 
-from .helpers import day
+from .helpers import Clock, day
 
 CHEAP = Passwords(rounds=1, kibibytes=8, lanes=1)
 KEPT = "what is kept of a password"
-
-
-class Clock:
-    """A clock that stands still until it is turned."""
-
-    def __init__(self) -> None:
-        self.now = day(0)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def turn(self, **time: float) -> None:
-        self.now += timedelta(**time)
 
 
 @pytest.fixture

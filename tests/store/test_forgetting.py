@@ -27,6 +27,7 @@ from siteloom.server.work.wrapping import extract
 from siteloom.store import (
     PageAddress,
     Store,
+    disk,
     forget,
     forgetting,
     open_store,
@@ -285,7 +286,7 @@ def is_killed_after(
         return do
 
     with monkeypatch.context() as patch:
-        patch.setattr("siteloom.store.packs.sync_to_disk", stepping(packs.sync_to_disk))
+        patch.setattr("siteloom.store.packs.sync_to_disk", stepping(disk.sync_to_disk))
         patch.setattr(Path, "unlink", stepping(Path.unlink))
         patch.setattr(wiping, "_wipe_sqlite", stepping(wiping._wipe_sqlite))
         patch.setattr(wiping, "_wipe_postgres", stepping(wiping._wipe_postgres))

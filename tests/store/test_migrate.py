@@ -21,14 +21,14 @@ from siteloom.errors import StoreBusy, StoreError
 from siteloom.model import Cluster, Example, Seed, Template, Validators
 from siteloom.searching import update_index
 from siteloom.store import ExtractedRow, LinkedEntity, PageAddress, PageWriter, Store, open_store, schema
-from siteloom.store.changes import save_watch
-from siteloom.store.clusters import save_clusters
+from siteloom.store.changes import KeepsChanges
+from siteloom.store.clusters import KeepsClusters
 from siteloom.store.database import connect, postgres_url, sqlite_url
 from siteloom.store.lock import write_lock
 from siteloom.store.migrate import is_up_to_date, upgrade
 from siteloom.store.records import extraction_run
 from siteloom.store.runs import recorded_run
-from siteloom.store.wrappers import save_wrapper
+from siteloom.store.wrappers import KeepsWrappers
 
 from .helpers import assert_sound, day, newest, page, put
 
@@ -112,7 +112,7 @@ def test_a_workspace_with_clusters_is_upgraded_to_keep_examples_and_wrappers(
     found = Cluster("a.example/1", "a.example", (1, 2), "00", 2, ("00",), 0.5, ("/*",), Template((), 2))
     addresses = tuple(PageAddress("a.example", old.url) for old in OLD_PAGES)
     with recorded_run(engine, lambda: day(1), "cluster", {"site": None}) as run:
-        save_clusters(engine, run.id, [found], addresses)
+        KeepsClusters(engine, lambda: day(1)).save_clusters(run.id, [found], addresses)
     with closing(open_store(old_workspace)) as store:
         step, versions, names = state_in_backup(store)
         assert (step, versions) == ("0003", len(OLD_PAGES))
@@ -134,7 +134,7 @@ def test_a_workspace_with_wrappers_is_upgraded_to_keep_records(
     old_workspace: StoreSettings, engine: Engine
 ) -> None:
     upgrade(engine, "0004")
-    save_wrapper(engine, "shop", "a.example", "{}", at=day(1), origin="learn", note="")
+    KeepsWrappers(engine, lambda: day(1)).save_wrapper("shop", "a.example", "{}", "learn")
     with closing(open_store(old_workspace)) as store:
         step, versions, names = state_in_backup(store)
         assert (step, versions) == ("0004", len(OLD_PAGES))
@@ -153,7 +153,7 @@ def test_a_workspace_with_records_is_upgraded_to_keep_changes(
     old_workspace: StoreSettings, engine: Engine
 ) -> None:
     upgrade(engine, "0005")
-    save_wrapper(engine, "shop", "a.example", "{}", at=day(1), origin="learn", note="")
+    KeepsWrappers(engine, lambda: day(1)).save_wrapper("shop", "a.example", "{}", "learn")
     with extraction_run(engine, lambda: day(2), {}, "f") as extraction:
         extraction.commit(0, [ExtractedRow(OLD_PAGES[0].url, "shop", 1, "{}")], [], {})
     with closing(open_store(old_workspace)) as store:
@@ -178,7 +178,7 @@ def test_a_workspace_with_changes_is_upgraded_to_keep_seeds(
     old_workspace: StoreSettings, engine: Engine
 ) -> None:
     upgrade(engine, "0006")
-    save_watch(engine, "shop", "a.example", 1, "{}", at=day(1))
+    KeepsChanges(engine, lambda: day(1)).save_watch("shop", "a.example", 1, "{}")
     known = Seed({"name": ("Oak",)}, "guide")
     with closing(open_store(old_workspace)) as store:
         step, versions, names = state_in_backup(store)

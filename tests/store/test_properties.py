@@ -17,12 +17,12 @@ from torture.postgres import PostgresServer
 
 from siteloom.config import StoreSettings
 from siteloom.model import Page
-from siteloom.pages import SourceItem
+from siteloom.pages import Items, SourceItem
 from siteloom.pipeline import ingest
 from siteloom.store import PageWriter, Store, open_store, writer
 from siteloom.urls import site_of
 
-from .helpers import Items, all_versions, assert_sound, day, newest, page
+from .helpers import all_versions, assert_sound, day, newest, page
 
 Ending = Literal["finished", "failed while working", "failed while reading", "Ctrl-C", "abandoned"]
 

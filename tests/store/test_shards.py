@@ -13,9 +13,9 @@ import pytest
 
 from siteloom.errors import PackError
 from siteloom.model import Page, Resource
-from siteloom.store import Store, StoredPages
+from siteloom.store import Store
 
-from .helpers import page, put
+from .helpers import StoredPages, page, put
 
 READ = """
 import pickle, sys

@@ -16,10 +16,10 @@ from siteloom.builtin import directory_site, guide_site
 from siteloom.config import StoreSettings
 from siteloom.errors import PackError, StoreError
 from siteloom.model import Failure, Page, Resource
-from siteloom.store import Store, StoredPages, open_store
+from siteloom.store import Store, open_store
 from siteloom.store.packs import Pack
 
-from .helpers import assert_sound, day, newest, page, put
+from .helpers import StoredPages, assert_sound, day, newest, page, put
 
 
 def test_an_empty_store_has_nothing_to_tell(store: Store) -> None:

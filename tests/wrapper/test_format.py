@@ -19,7 +19,7 @@ from siteloom.clustering import url_patterns
 from siteloom.dom import PARSER
 from siteloom.errors import WrapperError
 from siteloom.model import Attribute, Footprint
-from siteloom.wrapper.format import from_json, pattern_fault, to_json
+from siteloom.wrapper.format import from_json, to_json
 from siteloom.wrapper.language import (
     SHAPES,
     AttributeRules,
@@ -31,6 +31,7 @@ from siteloom.wrapper.language import (
     Scorer,
 )
 from siteloom.wrapper.parts import part_values
+from siteloom.wrapper.pattern_grammar import pattern_fault
 from siteloom.wrapper.url_grammar import url_pattern_fault
 from siteloom.wrapper.wrapper import Wrapper
 

@@ -20,9 +20,9 @@ from siteloom.errors import UsageError, WrapperError
 from siteloom.exporting import page_object, to_spider, to_xpath_json
 from siteloom.model import Attribute, Failure, Footprint, Page
 from siteloom.wrapper import Wrapper
-from siteloom.wrapper.format import pattern_fault
 from siteloom.wrapper.language import AttributeRules, Evidence, Feature, Part, RecordRule, Rule
 from siteloom.wrapper.parts import part_values
+from siteloom.wrapper.pattern_grammar import pattern_fault
 from siteloom.wrapper.url_grammar import url_pattern_fault
 from siteloom.wrapper.xpath import rule_xpath
 

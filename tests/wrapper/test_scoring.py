@@ -9,7 +9,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from siteloom.dom import Element
-from siteloom.learning.table import Table, TableBuilder, target_rows
+from siteloom.learning.table import Table, target_rows
+from siteloom.learning.walking import TableBuilder
 from siteloom.model import Attribute, Page
 from siteloom.wrapper.language import AttributeRules, Feature, Part, Rule, Scorer
 from siteloom.wrapper.scoring import WEAK_NAME, chosen, probability, score, weak_features, winners

@@ -17,7 +17,8 @@ from lxml import etree
 
 from siteloom.dom import find, node_path, normalize, visible_text
 from siteloom.errors import UsageError
-from siteloom.learning.places import NODE, span_in
+from siteloom.learning.places import NODE
+from siteloom.learning.seen_texts import span_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -10,7 +10,7 @@ from datetime import datetime  # noqa: TC003 - read at run time, to describe the
 from typing import TYPE_CHECKING, Literal
 
 from siteloom.annotating.picks import Pick  # noqa: TC001
-from siteloom.learning.places import fold
+from siteloom.learning.seen_texts import fold
 from siteloom.model import ValueType  # noqa: TC001
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from siteloom.arrow import load_pyarrow
 from siteloom.config import without_passwords
 from siteloom.errors import MissingExtra, OutputError, SiteloomError
 from siteloom.model import Failure
+from siteloom.store.disk import sync_to_disk
 from siteloom.urls import site_of
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class OutputFolder:
                     os.fsync(file.fileno())  # or after a power cut it may be named, but empty
             if _is_local(files):
                 os.replace(temporary, target)  # noqa: PTH105 - as texts, as fsspec has them
-                _sync_folder(parent)
+                sync_to_disk(parent)
             else:
                 files.mv(temporary, target)
 
@@ -173,15 +174,6 @@ def _beside(name: str) -> str:
 
 def _is_local(files: Any) -> bool:
     return "file" in (files.protocol if isinstance(files.protocol, tuple) else (files.protocol,))
-
-
-def _sync_folder(folder: str) -> None:
-    """Make sure that after a power cut it has the files that were put there."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def site_folder(site: str) -> str:

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 
 from siteloom.cleaning.html import html_of, remove_template
 from siteloom.cleaning.text import text_of
-from siteloom.dom import normalize, parse
-from siteloom.errors import MissingExtra, SiteloomError, UnreadablePage
-from siteloom.model import Failure
+from siteloom.dom import normalize
+from siteloom.errors import MissingExtra, SiteloomError
 from siteloom.template.blocks import marked_blocks, marks_in_order
+from siteloom.template.segment_table import readable_tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,9 +53,7 @@ def main_text(page: Page, table: SegmentTable) -> str:
     It needs the extra `text`, and raises `MissingExtra` without it.
     """
     check_extractor()
-    root = parse(page, collect_ids=False)
-    if isinstance(root, Failure):
-        raise UnreadablePage(root.url, root.reason)
+    root = readable_tree(page)
     segments = table.segments_of(root)
     return main_text_of(root, segments, table.judged(segments), are_repeated(segments, table))
 

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from siteloom.dom import parse
 from siteloom.dom.spots import Spot, texts_from
-from siteloom.errors import UnreadablePage
-from siteloom.model import Failure
 from siteloom.template.blocks import marks_in_order
+from siteloom.template.segment_table import readable_tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,9 +26,7 @@ def without_template(page: Page, table: SegmentTable) -> str:
     What is kept is the text that `clean_text` keeps, where it stood, also inside of template; and images and
     all else that is no text.
     """
-    root = parse(page, collect_ids=False)
-    if isinstance(root, Failure):
-        raise UnreadablePage(root.url, root.reason)
+    root = readable_tree(page)
     segments = table.segments_of(root)
     remove_template(root, segments, table.judged(segments))
     return html_of(root)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siteloom.cli.change_words import plural
 from siteloom.cli.shell import Shell
+from siteloom.telling import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable

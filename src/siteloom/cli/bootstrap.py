@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from siteloom.cli.bulk import EngineChoice, EngineOption, MasterOption, SparkConfOption, bulk_run, finished
-from siteloom.cli.change_words import named, plural, say_wrapped
+from siteloom.cli.change_words import named, say_wrapped
 from siteloom.cli.evidence_words import evidence_row, say_verdicts, show_evidence
 from siteloom.cli.files import as_lines, check_text_file, write_text
 from siteloom.cli.known_records import (
@@ -22,10 +22,11 @@ from siteloom.cli.known_records import (
 )
 from siteloom.cli.schema_file import SchemaOption, read_schema
 from siteloom.cli.shell import Shell
-from siteloom.cli.sources import SourcesArgument, pages_of, say_unread, why_no_page
-from siteloom.errors import SourceError, UsageError
+from siteloom.cli.sources import SourcesArgument, no_page_read, pages_of, say_unread
+from siteloom.errors import UsageError
 from siteloom.filesystems import shown
 from siteloom.output import STANDARD_OUTPUT, Column, check_destination, flat_for
+from siteloom.telling import plural, some_names
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -308,8 +309,6 @@ def _read_seeds(shell: Shell, wanted: _Wanted) -> list[Seed]:
 
 
 def _check_schema_names(schema: Schema, names: set[str]) -> None:
-    from siteloom.spacing import some_names
-
     if unknown := sorted(set(schema or {}) - names):
         raise UsageError(
             f"The schema tells of {unknown[0]}, which no record has: there are {some_names(sorted(names))}."
@@ -360,8 +359,7 @@ def _bootstrap_crawl(
     say_unread(shell, counts["failed"])
     outcomes, told = counts["outcomes"], counts["sites"]
     if not told:
-        why = why_no_page(failed=bool(counts["failed"]), skipped=counts["skipped"])
-        raise SourceError(f"No page could be read: {why}.")
+        raise no_page_read(failed=bool(counts["failed"]), skipped=counts["skipped"])
     columns = ("site", "outcome", "seeds", "pages")
     shell.show("Sites", columns, [[one[name] for name in columns] for one in told])
     others = sum(outcomes.values()) - len(told)

@@ -6,6 +6,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from siteloom.output import Column, flat_for
+from siteloom.telling import percent, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -120,11 +121,6 @@ def readable(text: str, room: int | None = None) -> str:
     return shown if room is None or len(shown) <= room else f"{shown[: max(1, room - 3)]}..."
 
 
-def shortened(text: str, length: int) -> str:
-    """A text of our own output, cut if it is longer."""
-    return text if len(text) <= length else f"{text[: length - 1]}…"
-
-
 def say_wrapped(shell: Shell, text: str, indent: int = 0, hanging: int = 2) -> None:
     """Say something that may be long, in lines that a terminal has room for."""
     lines = wrap(
@@ -136,20 +132,6 @@ def say_wrapped(shell: Shell, text: str, indent: int = 0, hanging: int = 2) -> N
         break_on_hyphens=False,
     )
     shell.say("\n".join(lines).replace("\xa0%", " %"))
-
-
-def percent(share: float) -> str:
-    """A share in words; nothing and everything are said only if they are."""
-    if 0 < share < 0.01:
-        return "less than 1 %"
-    if 0.99 < share < 1:
-        return "more than 99 %"
-    return f"{share:.0%}".replace("%", " %")
-
-
-def plural(count: int, one: str, more: str | None = None) -> str:
-    """A number with the word for what is counted."""
-    return f"{count:,} {one if count == 1 else more or one + 's'}"
 
 
 def named(names: Iterable[str]) -> str:

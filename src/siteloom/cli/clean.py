@@ -11,11 +11,11 @@ import typer
 
 from siteloom import filesystems
 from siteloom.cli.bulk import EngineChoice, EngineOption, MasterOption, SparkConfOption, bulk_run, finished
-from siteloom.cli.change_words import plural, shortened
 from siteloom.cli.shell import OutputOption, Shell
-from siteloom.cli.sources import SourcesArgument, nothing_read, say_unread, stored_pages, why_no_page
-from siteloom.errors import SourceError, UsageError
+from siteloom.cli.sources import SourcesArgument, no_page_read, nothing_read, say_unread, stored_pages
+from siteloom.errors import UsageError
 from siteloom.output import check_destination, open_output
+from siteloom.telling import plural, shortened
 
 if TYPE_CHECKING:
     from siteloom.cleaning_runs import CleanedForm, CleanedPage, SiteTally
@@ -81,9 +81,8 @@ def run(
     failures: Counter[str] = Counter()
     sites: dict[str, SiteTally] = {}
     with stored_pages(shell, sources) as store, ExitStack() as open_until_done:
-        if site is not None and site not in (known := [found.name for found in store.sites()]):
-            among = ", ".join(known[:5]) or "none at all"
-            raise UsageError(f"There is no site {site} among the pages: there are {among}.")
+        if site is not None:
+            store.require_sites([site])
         looked_at = open_until_done.enter_context(shell.counting("Looking at"))
         columns = CLEANED_COLUMNS[checked_form]
         writer = None if output is None else open_until_done.enter_context(open_output(output, columns))
@@ -145,8 +144,7 @@ def _clean_in_bulk(
         counts = finished(shell, run, output) or clean_in_bulk(run, shards, rule, form, limits)
     say_unread(shell, counts["failed"])
     if not counts["cleaned"]:
-        why = why_no_page(failed=bool(counts["failed"]), skipped=counts["skipped"])
-        raise SourceError(f"No page could be read: {why}.")
+        raise no_page_read(failed=bool(counts["failed"]), skipped=counts["skipped"])
     if counts["sites"]:
         shown = {name: SiteTally(**tally) for name, tally in counts["sites"]}
         _show(shell, shown, form)

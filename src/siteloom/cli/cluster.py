@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siteloom.cli.bulk import EngineChoice, EngineOption, MasterOption, SparkConfOption, bulk_run, finished
-from siteloom.cli.change_words import plural
 from siteloom.cli.shell import OutputOption, Shell
-from siteloom.cli.sources import MethodOption, SourcesArgument, say_unread, stored_pages, why_no_page
-from siteloom.errors import SourceError, UsageError
+from siteloom.cli.sources import MethodOption, SourcesArgument, no_page_read, say_unread, stored_pages
+from siteloom.errors import UsageError
+from siteloom.telling import plural
 
 if TYPE_CHECKING:
     from siteloom.model import Clustering
@@ -85,8 +85,7 @@ def _cluster_in_bulk(
     say_unread(shell, counts["failed"])
     pages, unclustered = counts["looked_at"], counts["unclustered"]
     if not pages:
-        why = why_no_page(failed=bool(counts["failed"]), skipped=counts["skipped"])
-        raise SourceError(f"No page could be read: {why}.")
+        raise no_page_read(failed=bool(counts["failed"]), skipped=counts["skipped"])
     _say_coverage(shell, unclustered, (pages - unclustered) / pages, counts["plainly"] / pages)
     found = plural(counts["clusters"], "cluster")
     shell.say(

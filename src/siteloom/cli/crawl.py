@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siteloom.cli.change_words import plural
 from siteloom.cli.forget import forget_what_expired
 from siteloom.cli.ingested import (
     FailuresOption,
@@ -26,6 +25,7 @@ from siteloom.errors import SourceError, UsageError
 from siteloom.filesystems import shown
 from siteloom.model import Failure, Page, Resource, Skipped
 from siteloom.output import STANDARD_OUTPUT, Column, check_destination, new_file
+from siteloom.telling import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

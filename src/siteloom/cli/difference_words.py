@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from siteloom.cli.change_words import WIDTH, plural, readable, say_wrapped, values_words
+from siteloom.cli.change_words import WIDTH, readable, say_wrapped, values_words
+from siteloom.telling import plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siteloom.cli.change_words import plural, say_wrapped
+from siteloom.cli.change_words import say_wrapped
 from siteloom.cli.files import check_text_file, write_text
 from siteloom.cli.learn import say_replaced, show_rules
 from siteloom.cli.shell import Shell
@@ -16,6 +16,7 @@ from siteloom.errors import SourceError, UsageError
 from siteloom.filesystems import shown
 from siteloom.output import STANDARD_OUTPUT, Column, check_destination
 from siteloom.spacing import evenly_spaced
+from siteloom.telling import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from siteloom.cli.change_words import plural
 from siteloom.cli.files import as_lines, check_text_file, write_text
 from siteloom.cli.shell import Shell
 from siteloom.cli.sources import SourcesArgument, stored_pages
 from siteloom.errors import ExampleError, ExampleNotFound, SiteloomError, UsageError
 from siteloom.output import STANDARD_OUTPUT
+from siteloom.telling import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

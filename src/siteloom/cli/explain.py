@@ -50,8 +50,8 @@ def run(
     """
     from siteloom.cli.extraction_summary import load_wrappers
     from siteloom.extraction import Extractor
-    from siteloom.extraction_runs import wrapper_texts_of_files
     from siteloom.matching import Matcher
+    from siteloom.wrapper_texts import wrapper_texts_of_files
 
     texts, found = _wrappers_and_page(shell, page, url, wrapper_texts_of_files(wrapper) if wrapper else None)
     wrappers = load_wrappers(shell, texts)
@@ -90,8 +90,8 @@ def _show_considered(shell: Shell, one: Considered) -> None:
 def _wrappers_and_page(
     shell: Shell, page: str, url: str | None, texts: list[WrapperText] | None
 ) -> tuple[list[WrapperText], Page]:
-    from siteloom.extraction_runs import wrapper_texts_of_store
     from siteloom.pipeline import find_page
+    from siteloom.wrapper_texts import wrapper_texts_of_store
 
     if _is_file(page):
         found = _page_of_file(shell, page, url)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siteloom.cli.change_words import named as listed
-from siteloom.cli.change_words import plural
 from siteloom.cli.extraction_summary import load_wrappers
 from siteloom.cli.files import write_text
 from siteloom.cli.shell import Shell
@@ -17,6 +16,7 @@ from siteloom.cli.sources import SOURCE_HELP, pages_of
 from siteloom.errors import NoWorkspace, OutputError, UsageError
 from siteloom.filesystems import has_scheme, shown
 from siteloom.output import STANDARD_OUTPUT, check_place
+from siteloom.telling import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -121,7 +121,7 @@ def _check_output(output: str, *, is_folder: bool) -> None:
 
 def _chosen(shell: Shell, wanted: str | None) -> WrapperText:
     """The wrapper of a file, or of the workspace."""
-    from siteloom.extraction_runs import wrapper_texts_of_files, wrapper_texts_of_store
+    from siteloom.wrapper_texts import wrapper_texts_of_files, wrapper_texts_of_store
 
     if wanted is not None and (has_scheme(wanted) or Path(wanted).is_file()):
         return wrapper_texts_of_files([wanted])[0]

@@ -16,8 +16,8 @@ from siteloom.cli.extraction_summary import is_unread, load_wrappers, show_extra
 from siteloom.cli.ingested import FAILURES_SHOWN
 from siteloom.cli.output_health import OutputHealth
 from siteloom.cli.shell import Shell
-from siteloom.cli.sources import SourcesArgument, WrappersOption, why_no_page
-from siteloom.errors import SourceError, UsageError, WrapperError
+from siteloom.cli.sources import SourcesArgument, WrappersOption, no_page_read
+from siteloom.errors import UsageError, WrapperError
 from siteloom.filesystems import local_path, shown
 from siteloom.output import STANDARD_OUTPUT, Column, open_output
 from siteloom.output import check_destination as check_file
@@ -130,8 +130,7 @@ def run(
 def _check_pages(tally: Tally) -> None:
     if not tally["pages",]:
         skipped = sum(count for key, count in tally.items() if key[0] == "skipped")
-        why = why_no_page(failed=any(key[0] == "failed" for key in tally), skipped=skipped)
-        raise SourceError(f"No page could be read: {why}.")
+        raise no_page_read(failed=any(key[0] == "failed" for key in tally), skipped=skipped)
 
 
 def _check_outputs(output: str | None, failures: str | None) -> None:
@@ -180,7 +179,8 @@ def _plan(
     site: str | None,
 ) -> Plan:
     """What is to be done with the pages of the store, or else of the sources."""
-    from siteloom.extraction_runs import Plan, shards_of, workspace_plan, wrapper_texts_of_files
+    from siteloom.extraction_runs import Plan, shards_of, workspace_plan
+    from siteloom.wrapper_texts import wrapper_texts_of_files
 
     limits = shell.settings.parse
     if store is not None:
@@ -244,7 +244,7 @@ def _extract_in_bulk(
 ) -> None:
     from siteloom.bulk.extracting import extract_in_bulk
     from siteloom.extraction import tally_from
-    from siteloom.extraction_runs import wrapper_texts_of_files
+    from siteloom.wrapper_texts import wrapper_texts_of_files
 
     if not files:
         raise UsageError("With a SOURCE, extract needs --wrapper FILE: siteloom learn makes one.")

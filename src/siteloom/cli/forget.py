@@ -9,6 +9,7 @@ import typer
 
 from siteloom.cli.shell import Shell
 from siteloom.errors import UsageError
+from siteloom.telling import some_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -114,8 +115,6 @@ def _show(shell: Shell, title: str, forgotten: Forgotten) -> None:
 
 
 def _tell_to_learn(shell: Shell, forgotten: Forgotten) -> None:
-    from siteloom.spacing import some_names
-
     if forgotten.to_learn_again:
         shell.say(
             "Words of these pages may still be in rules that were learned from them: learn "

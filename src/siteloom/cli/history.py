@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from siteloom.cli.change_words import percent, say_wrapped
+from siteloom.cli.change_words import say_wrapped
 from siteloom.cli.difference_words import show_difference
 from siteloom.cli.shell import OutputOption, Shell
 from siteloom.output import Column, check_destination, flat_for
+from siteloom.telling import percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,8 +9,7 @@ import typer
 from siteloom.cli.forget import forget_what_expired
 from siteloom.cli.ingested import FailuresOption, SiteOption, tell_ingested
 from siteloom.cli.shell import Shell
-from siteloom.cli.sources import SOURCE_HELP, why_no_page
-from siteloom.errors import SourceError
+from siteloom.cli.sources import SOURCE_HELP, no_page_read
 
 NAME = "ingest"
 
@@ -57,5 +56,4 @@ def run(
         tell_ingested(shell, store, report, failures)
         forget_what_expired(shell, store)
     if report.kept == 0:
-        why = why_no_page(failed=bool(report.failures), skipped=sum(report.skipped.values()))
-        raise SourceError(f"No page could be read: {why}.")
+        raise no_page_read(failed=bool(report.failures), skipped=sum(report.skipped.values()))

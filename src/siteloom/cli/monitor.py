@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siteloom.cli.change_words import named, plural, raise_alarm, say_wrapped, show_changes, write_changes
+from siteloom.cli.change_words import named, raise_alarm, say_wrapped, show_changes, write_changes
 from siteloom.cli.forget import forget_what_expired
 from siteloom.cli.shell import OutputOption, Shell
 from siteloom.cli.sources import SourcesArgument, pages_of
 from siteloom.errors import SourceError, UsageError, WatchError
 from siteloom.filesystems import read_file
 from siteloom.output import check_destination
+from siteloom.telling import plural
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

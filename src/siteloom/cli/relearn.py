@@ -214,9 +214,9 @@ def _state_words(one: Mended, *, dry_run: bool) -> str:
 
 
 def _relearn_sources(shell: Shell, sources: list[str], file: str, records: str) -> Found:
-    from siteloom.extraction_runs import wrapper_texts_of_files
     from siteloom.relearning import relearn
     from siteloom.relearning.report import relearned_row
+    from siteloom.wrapper_texts import wrapper_texts_of_files
 
     old, *others = load_wrappers(shell, wrapper_texts_of_files([file]))
     if others:

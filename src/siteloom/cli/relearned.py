@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from siteloom.cli.change_words import by_state, named, percent, plural, say_wrapped
+from siteloom.cli.change_words import by_state, named, say_wrapped
 from siteloom.cli.difference_words import show_difference
 from siteloom.cli.files import as_lines, write_text
 from siteloom.output import STANDARD_OUTPUT, Column, flat_for
+from siteloom.telling import percent, plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

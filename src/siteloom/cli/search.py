@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from siteloom.cli.change_words import plural
 from siteloom.cli.shell import OutputOption, Shell
-from siteloom.cli.sources import SourcesArgument, say_unread, stored_pages, why_no_page
-from siteloom.errors import SourceError, StoreBusy, UsageError
+from siteloom.cli.sources import SourcesArgument, no_page_read, say_unread, stored_pages
+from siteloom.errors import StoreBusy, UsageError
 from siteloom.output import Column, check_destination, flat_for
+from siteloom.telling import plural
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -90,8 +90,7 @@ def run(
         check_search(store, search)
         update = _update(shell, store)
         if sources and not update.added_pages:
-            why = why_no_page(failed=bool(counts["failed"] or update.failures), skipped=counts["skipped"])
-            raise SourceError(f"No page could be read: {why}.")
+            raise no_page_read(failed=bool(counts["failed"] or update.failures), skipped=counts["skipped"])
         result = search_store(store, search, limit)
     if not result.hits:
         shell.say("Nothing was found.")

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siteloom.cli.change_words import percent
 from siteloom.cli.known_records import RenameOption, SeveralOption, pairs
 from siteloom.cli.shell import OutputOption, Shell
 from siteloom.errors import SourceError, UsageError
 from siteloom.output import Column, check_destination
 from siteloom.seed_files import CONFIDENCE_KEY, SOURCE_KEY, URL_KEY, read_seeds
+from siteloom.telling import percent, some_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -172,7 +172,5 @@ def _summary(one: SeedSource) -> tuple[object, ...]:
 
 
 def _unknown_source(source: str, known: Sequence[SeedSource]) -> UsageError:
-    from siteloom.spacing import some_names
-
     names = some_names([one.source for one in known]) or "none yet"
     return UsageError(f"There are no known records of {source}: there are those of {names}.")

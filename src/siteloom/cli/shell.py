@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from siteloom.cli.change_words import plural
 from siteloom.cli.options import PROGRAM, CommonOptions, common_options
 from siteloom.config import ResolvedSetting, Settings, load_settings
 from siteloom.errors import OutputError, SiteloomError
 from siteloom.output import Column, open_output
+from siteloom.telling import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siteloom.cli.change_words import plural
 from siteloom.cli.shell import Shell
 from siteloom.errors import SourceError, UsageError
 from siteloom.model import Failure, Page, Skipped
+from siteloom.telling import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -56,20 +56,20 @@ MethodOption = Annotated[
 ]
 
 
-def why_no_page(*, failed: bool, skipped: int) -> str:
-    """Why nothing could be read."""
+def no_page_read(*, failed: bool, skipped: int) -> SourceError:
+    """The error that no page could be read, and why."""
+    why = "the sources are empty"
     if failed:
-        return "all of them failed, as shown above"
-    if skipped:
-        return f"all {skipped:,} documents in the sources were skipped"
-    return "the sources are empty"
+        why = "all of them failed, as shown above"
+    elif skipped:
+        why = f"all {skipped:,} documents in the sources were skipped"
+    return SourceError(f"No page could be read: {why}.")
 
 
 def nothing_read(store: Store, *, failed: bool) -> SourceError:
-    """The error that no page could be read of a store; if it is one of sources, they may have had none."""
+    """The same of a store; if it is one of sources, they may have had none."""
     counts = store.runs(1)[0].counts
-    why = why_no_page(failed=failed or bool(counts.get("failed")), skipped=counts.get("skipped", 0))
-    return SourceError(f"No page could be read: {why}.")
+    return no_page_read(failed=failed or bool(counts.get("failed")), skipped=counts.get("skipped", 0))
 
 
 @contextmanager
@@ -121,7 +121,7 @@ def pages_of(shell: Shell, sources: list[str], description: str) -> Iterator[Pag
                     skipped += 1
     say_unread(shell, failures)
     if not count:
-        raise SourceError(f"No page could be read: {why_no_page(failed=bool(failures), skipped=skipped)}.")
+        raise no_page_read(failed=bool(failures), skipped=skipped)
 
 
 def say_unread(shell: Shell, failures: Mapping[str, int]) -> None:
@@ -132,11 +132,11 @@ def say_unread(shell: Shell, failures: Mapping[str, int]) -> None:
 
 def stored_clusters(store: Store, name: str | None) -> tuple[tuple[Cluster, ...], tuple[PageAddress, ...]]:
     """The clusters that were found last, or the one of a name, and the pages their members are indices of."""
+    if name is not None:
+        store.require_cluster(name)
     clusters, pages = store.clusters(name)
-    if not clusters and name is None:
+    if not clusters:
         raise UsageError(
             "There are no clusters yet: find them with siteloom cluster, or name the pages to look at."
         )
-    if not clusters:
-        raise UsageError(f"There is no cluster {name}: siteloom cluster lists them.")
     return clusters, pages

@@ -112,7 +112,7 @@ def _watch_workspace(shell: Shell, names: list[str], k: int) -> list[_Chosen]:
 
 
 def _watch_sources(shell: Shell, sources: list[str], files: list[str], k: int) -> list[_Chosen]:
-    from siteloom.extraction_runs import wrapper_texts_of_files
+    from siteloom.wrapper_texts import wrapper_texts_of_files
 
     wrappers = load_wrappers(shell, wrapper_texts_of_files(files))
     with stored_pages(shell, sources) as store:

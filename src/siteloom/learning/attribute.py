@@ -11,7 +11,8 @@ import numpy as np
 from siteloom.learning.labelled import Form
 from siteloom.learning.parts import Cut, learn_part
 from siteloom.learning.search import Covering, Instance, Problem, cover
-from siteloom.learning.table import NONE, target_rows
+from siteloom.learning.table import target_rows
+from siteloom.learning.walking import NONE
 from siteloom.wrapper.language import Evidence, Feature, Part, Rule
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from siteloom.learning.labelled import KnownValue, PlacedUnit
     from siteloom.learning.places import Place
     from siteloom.learning.search import Found
-    from siteloom.learning.table import Flags, Ints, Rows, Table
+    from siteloom.learning.table import Flags, Rows, Table
+    from siteloom.learning.walking import Ints
 
     Cover = Callable[[Problem], Covering]
 

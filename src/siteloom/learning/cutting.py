@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from siteloom.learning.table import (
+from siteloom.learning.walking import (
     BEFORE,
     CLASS,
     NONE,
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from siteloom.dom import Element
-    from siteloom.learning.table import Flags, Ints, UnitRows
+    from siteloom.learning.table import Flags
+    from siteloom.learning.walking import Ints, UnitRows
     from siteloom.wrapper.selection import Scope
 
     Turns = NDArray[np.int64]

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.errors import ExampleError, ExampleNotFound
-from siteloom.learning.places import fold
-from siteloom.learning.table import LONGEST_TEXT
+from siteloom.learning.insides import LONGEST_TEXT
+from siteloom.learning.seen_texts import fold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from siteloom.dom import Element
     from siteloom.learning.places import Place, PlaceIndex
-    from siteloom.learning.table import UnitRows
+    from siteloom.learning.walking import UnitRows
 
 # Of the ways in which an attribute's values stand on the pages, so many are tried.
 _MOST_FORMS = 3

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.errors import ContradictoryExamples, ExampleError, UsageError
 from siteloom.learning.labelled import resolve
-from siteloom.learning.places import fold
 from siteloom.learning.records import find_records, record_rule
+from siteloom.learning.seen_texts import fold
 from siteloom.model import Failure
 from siteloom.spacing import evenly_spaced
 

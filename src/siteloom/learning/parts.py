@@ -7,9 +7,9 @@ from collections import defaultdict
 from itertools import islice, pairwise, product
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.wrapper.format import pattern_fault
 from siteloom.wrapper.language import Part
 from siteloom.wrapper.parts import part_values
+from siteloom.wrapper.pattern_grammar import pattern_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -12,12 +12,8 @@ the same over many examples.
 
 from __future__ import annotations
 
-import html
 import re
-import unicodedata
-from array import array
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -26,36 +22,25 @@ from lxml import etree
 
 from siteloom.dom import find, node_path, normalize, text_nodes, visible_text
 from siteloom.dom.text import NOT_CONTENT
-from siteloom.errors import UsageError
+from siteloom.learning.near_texts import COMPARED_CHARACTERS, NearTexts
+from siteloom.learning.seen_texts import (
+    UNSEEN,
+    fold,
+    folded_with_origins,
+    is_edge,
+    occurrences,
+    readings,
+    span_in,
+    span_of,
+)
 
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Iterable, Iterator
 
     from siteloom.dom import Element
 
-# What is written in several ways and looks the same: one character for one.
-_ALIKE = str.maketrans(
-    "\u2018\u2019\u201a\u201b\u2032\u2035\u02bc\uff07"  # single quotes and primes
-    "\u201c\u201d\u201e\u201f\u2033\u2036\uff02"  # double ones
-    "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d",  # hyphens, dashes, minus
-    "'" * 8 + '"' * 7 + "-" * 10,
-)
-
-# What has no width: soft hyphens, joiners, marks of direction, byte order marks.
-_UNSEEN = "".join(
-    map(
-        chr,
-        [
-            *(0x00AD, 0x034F, 0x061C, 0x180E, 0xFEFF),
-            *range(0x200B, 0x2010),
-            *range(0x202A, 0x202F),
-            *range(0x2060, 0x2065),
-            *range(0x2066, 0x206A),
-        ],
-    )
-)
-_ANY_UNSEEN = re.compile(f"[{_UNSEEN}]")
-_NOTHING = re.compile(f"[ {_UNSEEN}]*+")
+_NOTHING = re.compile(f"[ {UNSEEN}]*+")
 
 # White space, so that no text in normal form has it.
 _SEPARATOR = "\n"
@@ -75,10 +60,6 @@ NODE = re.compile(
 # A list page has "In stock" once for each of its records, and each asks for it.
 _KEPT_PLACES = 100_000
 
-# Limits of the search for the nearest text: its time is bounded on any page.
-_POOL_CHARACTERS = 2_000_000
-_COMPARED_CHARACTERS = 200
-_LEAST_LIKENESS = 0.3
 _SENTENCE_END = re.compile(r"(?<=[.,:;!?|])\s")
 
 
@@ -140,7 +121,7 @@ class PlaceIndex:
         # Runs are looked for in the text of the whole page. It has all texts
         # one after another, with blanks between some of them.
         self._seen = visible_text(root)
-        self._folded, self._origins = _fold(self._seen)
+        self._folded, self._origins = folded_with_origins(self._seen)
         self._starts: list[int] = []
         end = 0
         for text in self._texts.wholes:
@@ -170,8 +151,8 @@ class PlaceIndex:
             if self._kept > _KEPT_PLACES:
                 self._found.clear()
                 self._kept = 0
-            readings = (self._find(folded) for folded in _readings(value))
-            self._found[value] = next(filter(None, readings), [])
+            found = (self._find(folded) for folded in readings(value))
+            self._found[value] = next(filter(None, found), [])
             self._kept += len(self._found[value])
         return self._found[value].copy()
 
@@ -207,22 +188,7 @@ class PlaceIndex:
         It is meant for messages: case does not count, and a text that merely
         has the value inside is the nearest of all.
         """
-        wanted = fold(value).casefold()
-        if not wanted:
-            return None
-        pool = self._pool
-        holding = [index for index, text in enumerate(pool.compared) if wanted in text]
-        if holding:
-            return pool.texts[min(holding, key=lambda index: (len(pool.texts[index]), index))]
-        trigrams = _trigrams(wanted)
-        common: Counter[int] = Counter()
-        for trigram in trigrams:
-            common.update(pool.with_trigram.get(trigram, ()))
-        likeness = {
-            index: 2 * count / (len(trigrams) + pool.trigram_counts[index]) for index, count in common.items()
-        }
-        best = max(likeness, key=lambda index: (likeness[index], -index), default=None)
-        return None if best is None or likeness[best] < _LEAST_LIKENESS else pool.texts[best]
+        return self._near_texts.nearest(value) if fold(value) else None
 
     def _read_elements(self) -> None:
         """Number the elements; what is inside a script and the like stays out."""
@@ -291,7 +257,7 @@ class PlaceIndex:
         """The value over several texts: each place with the number of its element."""
         at = -1
         while (at := self._folded.find(folded, at + 1)) >= 0:
-            start, end = _span(self._seen, self._origins, at, at + len(folded))
+            start, end = span_of(self._seen, self._origins, at, at + len(folded))
             first = bisect_right(self._starts, start) - 1
             last = bisect_right(self._starts, end - 1, first) - 1
             if first == last:
@@ -304,8 +270,8 @@ class PlaceIndex:
             span = (start - offset, end - offset)
             place = _place(self._elements[element], "element", 0, self._text_inside(element), span)
             # What begins with its element begins a word, even right after another element's text.
-            if (place.start == 0 or _is_edge(self._folded[at - 1], folded[0])) and (
-                place.end == len(place.whole) or _is_edge(folded[-1], self._folded[at + len(folded)])
+            if (place.start == 0 or is_edge(self._folded[at - 1], folded[0])) and (
+                place.end == len(place.whole) or is_edge(folded[-1], self._folded[at + len(folded)])
             ):
                 yield element, place
 
@@ -336,8 +302,8 @@ class PlaceIndex:
         return {key: index for index, key in enumerate(keys)}
 
     @cached_property
-    def _pool(self) -> _Pool:
-        return _Pool(self._texts_to_compare())
+    def _near_texts(self) -> NearTexts:
+        return NearTexts(self._texts_to_compare())
 
     def _texts_to_compare(self) -> Iterator[str]:
         """Texts, sentences of longer ones, short runs over several texts, titles."""
@@ -347,7 +313,7 @@ class PlaceIndex:
         for element, (first, last) in enumerate(zip(self._firsts, self._lasts, strict=True)):
             if first < last:
                 length = self._starts[last] + len(self._texts.wholes[last]) - self._starts[first]
-                if length <= _COMPARED_CHARACTERS:
+                if length <= COMPARED_CHARACTERS:
                     yield self._text_inside(element)
         yield from self._titles.values()
 
@@ -362,7 +328,7 @@ class _Texts:
         parts: list[str] = []
         length = 0
         for index, whole in enumerate(wholes):
-            folded, origins = _fold(whole)
+            folded, origins = folded_with_origins(whole)
             if origins is not None:
                 self._origins[index] = origins
             self.wholes.append(whole)
@@ -373,165 +339,11 @@ class _Texts:
 
     def find(self, folded: str) -> Iterator[tuple[int, str, tuple[int, int]]]:
         """Where a value stands between edges of words: which text, its whole, and the span there."""
-        for at in _occurrences(self._joined, folded):
+        for at in occurrences(self._joined, folded):
             index = bisect_right(self._starts, at) - 1
             start = at - self._starts[index]
             whole = self.wholes[index]
-            yield index, whole, _span(whole, self._origins.get(index), start, start + len(folded))
-
-
-class _Pool:
-    """The texts of a page, each once, with the trigrams they are compared by."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self.texts: list[str] = []
-        self.compared: list[str] = []
-        self.trigram_counts: list[int] = []
-        self.with_trigram: dict[str, list[int]] = {}
-        known: set[str] = set()
-        left = _POOL_CHARACTERS
-        for text in texts:
-            if text in known:
-                continue
-            if left < 0:
-                break
-            left -= len(text)
-            known.add(text)
-            folded = fold(text).casefold()
-            trigrams = _trigrams(folded)
-            for trigram in trigrams:
-                self.with_trigram.setdefault(trigram, []).append(len(self.texts))
-            self.texts.append(text)
-            self.compared.append(folded)
-            self.trigram_counts.append(len(trigrams))
-
-
-def fold(text: str) -> str:
-    """The form in which texts are compared: the same for all that looks the same.
-
-    White space is normalised, quotes, primes and dashes are the ASCII ones,
-    what has no width is gone, accents are composed; case stays.
-    """
-    return _fold(normalize(text))[0]
-
-
-def _fold(normal: str) -> tuple[str, array[int] | None]:
-    """A folded text, and the offset in the normal form that each of its characters comes from.
-
-    One more offset, at the end, is the length of the normal form. Where there
-    are none, all offsets are the same in both.
-    """
-    if normal.isascii():
-        return normal, None
-    text = normal.translate(_ALIKE)
-    if not _ANY_UNSEEN.search(text) and unicodedata.is_normalized("NFC", text):
-        return text, None
-    words: list[str] = []
-    origins = array("q")
-    start = 0
-    for word in text.split(" "):  # a blank takes no accent, so each word is folded by itself
-        folded, offsets = _fold_word(word)
-        if folded:
-            if words:
-                origins.append(start - 1)
-            words.append(folded)
-            origins.extend(
-                range(start, start + len(word)) if offsets is None else [start + o for o in offsets]
-            )
-        start += len(word) + 1
-    origins.append(len(normal))
-    return " ".join(words), origins
-
-
-def _fold_word(word: str) -> tuple[str, list[int] | None]:
-    if word.isascii() or (not _ANY_UNSEEN.search(word) and unicodedata.is_normalized("NFC", word)):
-        return word, None
-    # Pieces of the word, each composed by itself, with where they begin.
-    pieces: list[tuple[str, int]] = []
-    for offset, character in enumerate(word):
-        if _ANY_UNSEEN.match(character):
-            continue
-        alone = unicodedata.normalize("NFC", character)
-        if pieces:
-            last, begin = pieces[-1]
-            joined = unicodedata.normalize("NFC", last + character)
-            if unicodedata.combining(character) or joined != last + alone:
-                pieces[-1] = joined, begin
-                continue
-        pieces.append((alone, offset))
-    return "".join(piece for piece, _ in pieces), [begin for piece, begin in pieces for _ in piece]
-
-
-def span_in(whole: str, value: str) -> tuple[int, int] | None:
-    """From where to where a value stands in the text of its node, which is in normal form; None if nowhere.
-
-    It is at the edges of words if it can be, else anywhere.
-    """
-    text, origins = _fold(whole)
-    for folded in _readings(value):
-        start = _best_occurrence(text, folded)
-        if start is not None:
-            return _span(whole, origins, start, start + len(folded))
-    return None
-
-
-def _readings(value: str) -> list[str]:
-    """A value as it is, folded; and as HTML reads it, for people paste `A &amp; B`."""
-    folded = fold(value)
-    if not folded:
-        raise UsageError(
-            "A value in an example is blank: give the text that is on the page, or an empty list for none."
-        )
-    unescaped = fold(html.unescape(value))
-    return [folded, unescaped] if unescaped and unescaped != folded else [folded]
-
-
-def _occurrences(text: str, value: str) -> Iterator[int]:
-    """Where a value stands in a text, both folded, between edges of words."""
-    at = text.find(value)
-    while at >= 0:
-        end = at + len(value)
-        if (at == 0 or _is_edge(text[at - 1], value[0])) and (
-            end == len(text) or _is_edge(value[-1], text[end])
-        ):
-            yield at
-        at = text.find(value, at + 1)
-
-
-def _best_occurrence(text: str, value: str) -> int | None:
-    """Where a value stands in one text: at the edges of words if it can be, else anywhere."""
-    at = next(_occurrences(text, value), None)
-    if at is not None:
-        return at
-    at = text.find(value)
-    while at >= 0:
-        end = at + len(value)
-        if not (_is_mark(text[at]) or (end < len(text) and _is_mark(text[end]))):
-            return at
-        at = text.find(value, at + 1)
-    return None
-
-
-def _is_edge(left: str, right: str) -> bool:
-    """Whether a word may end or begin between two characters."""
-    if left.isspace():
-        return True
-    if _is_mark(right):  # part of the letter before it
-        return False
-    return not (right.isalnum() and (left.isalnum() or _is_mark(left)))
-
-
-def _is_mark(character: str) -> bool:
-    return not character.isascii() and unicodedata.category(character).startswith("M")
-
-
-def _span(whole: str, origins: array[int] | None, start: int, end: int) -> tuple[int, int]:
-    """Offsets in a folded text to those in its normal form."""
-    if origins is None:
-        return start, end
-    begin = origins[start]
-    # What folding dropped after the value is no part of it.
-    return begin, begin + len(whole[begin : origins[end]].rstrip(" " + _UNSEEN))
+            yield index, whole, span_of(whole, self._origins.get(index), start, start + len(folded))
 
 
 def _place(element: Element, target: str, number: int, whole: str, span: tuple[int, int]) -> Place:
@@ -542,8 +354,3 @@ def _place(element: Element, target: str, number: int, whole: str, span: tuple[i
     if end < len(whole) and _NOTHING.fullmatch(whole, end):
         end = len(whole)
     return Place(element, target, number, whole, start, end)
-
-
-def _trigrams(text: str) -> set[str]:
-    padded = f" {text[:_COMPARED_CHARACTERS]} "
-    return {padded[at : at + 3] for at in range(len(padded) - 2)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from siteloom.learning.places import fold
+from siteloom.learning.seen_texts import fold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -20,7 +20,8 @@ from siteloom.wrapper.language import possible_shapes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from siteloom.learning.table import ColumnFeature, Flags, Ints, Rows
+    from siteloom.learning.table import ColumnFeature, Flags, Rows
+    from siteloom.learning.walking import Ints
     from siteloom.wrapper.language import Scorer
 
     Features = frozenset[ColumnFeature]

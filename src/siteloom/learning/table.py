@@ -8,33 +8,26 @@ A *unit* is what gives one record: a page, or one record of a list page.
 
 from __future__ import annotations
 
-from array import array
 from collections import defaultdict
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
-from lxml import etree
 
-from siteloom.dom import attribute_words, normalize
-from siteloom.dom.spots import Spot
-from siteloom.dom.text import BREAKS, HIDDEN, NOT_CONTENT
-from siteloom.wrapper.language import TELLING_ATTRIBUTES, TEXT_KINDS, Feature, shape
+from siteloom.learning.walking import ATTRIBUTE_COLUMN, COLUMN, ELEMENT_COLUMNS, NONE, TableBuilder, Walked
+from siteloom.wrapper.language import TEXT_KINDS, Feature, shape
 from siteloom.wrapper.selection import Standing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from siteloom.dom import Element
+    from siteloom.learning.insides import Inside
+    from siteloom.learning.walking import Ints
     from siteloom.wrapper.language import Kind, Shape
 
-    Ints = NDArray[np.int32]
     Flags = NDArray[np.bool_]
-
-NONE = -1
 
 DEPTH = 5
 """Features are looked for at the element of a node and at its four nearest ancestors.
@@ -42,28 +35,13 @@ DEPTH = 5
 Farther ones had no measurable effect on real sites.
 """
 
-LONGEST_TEXT = 5_000
-"""Whole texts of elements that are longer are no values and hold none that could be found by anchors."""
-
 _NEAR = 2  # levels up that count as the same part of a page
 _LONGEST_PREFIX = 40  # what stands before a colon later in a text is a clause, not a label
 
 # What is known of features is kept for all attributes: so many bytes of it.
 _KEPT_FLAGS = 50_000_000
 
-_ATTRIBUTE = "attribute:"
-_ELEMENT_COLUMNS = (
-    *("tag", "id", "class", *(_ATTRIBUTE + name for name in TELLING_ATTRIBUTES)),
-    *("position", "before", "first-text", "last-position"),
-)
-_COLUMN = {name: number for number, name in enumerate(_ELEMENT_COLUMNS)}
-WALKED_COLUMNS = len(_ELEMENT_COLUMNS) - 2
-"""So many columns of elements are known as soon as these begin."""
-
-TAG, CLASS, POSITION, BEFORE = (_COLUMN[name] for name in ("tag", "class", "position", "before"))
 _TEXT_COLUMN: dict[str, int] = {name: number for number, name in enumerate(TEXT_KINDS)}
-_TELLING_COLUMN = {name: _COLUMN[_ATTRIBUTE + name] for name in TELLING_ATTRIBUTES}
-_NO_ATTRIBUTES = (NONE,) * (2 + len(TELLING_ATTRIBUTES))
 
 # Texts that only part the items of a list.
 _SEPARATORS = (",", ";", "/", "|", "&", "·", "•", "-", "\N{EN DASH}", "and", "or", ", and", ",and")
@@ -75,307 +53,6 @@ class ColumnFeature(NamedTuple):
     column: str
     distance: int
     value: int
-
-
-class _Numbers(dict[str, int]):
-    """A number for each text that was asked for; a known one is found without any Python code."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.texts: list[str] = []
-
-    def __missing__(self, text: str) -> int:
-        self[text] = number = len(self.texts)
-        self.texts.append(text)
-        return number
-
-
-class Words:
-    """Numbers for texts; those given at the start are all different and have theirs in their order."""
-
-    def __init__(self, texts: Sequence[str] = ()) -> None:
-        self._numbers = _Numbers()
-        self._numbers.update(zip(texts, range(len(texts)), strict=True))
-        self.texts = self._numbers.texts
-        self.texts += texts
-        self.number: Callable[[str], int] = self._numbers.__getitem__
-        """The number of a text, a new one if it has none yet."""
-
-    def known(self, text: str) -> int:
-        """The number of a text, or NONE if it occurs nowhere."""
-        return self._numbers.get(text, NONE)
-
-
-@dataclass(slots=True)
-class _Open:
-    """An element whose end has not come yet.
-
-    Its row, its children by tag (most elements have none), its text nodes and
-    visible texts so far; in one that is hidden no text is visible.
-    """
-
-    element: Element | None
-    row: int
-    is_hidden: bool
-    children: dict[str, int] | None = None
-    text_nodes: int = 0
-    visible_texts: int = 0
-
-
-class UnitRows(NamedTuple):
-    """The rows of a unit's nodes: of elements, and of texts by their parent and number (as XPath counts).
-
-    Both are in document order, and in that of the rows. `tops` are the unit's topmost elements.
-    """
-
-    tops: tuple[Element, ...]
-    elements: dict[Element, int]
-    texts: dict[tuple[Element | None, int], int]
-
-
-class Inside(NamedTuple):
-    """What an element of a unit says in one of its HTML attributes, or as a whole; None if that is too long.
-
-    `row` is that of the element.
-    """
-
-    row: int
-    text: str | None
-
-
-def insides(rows: UnitRows, attributes: Collection[str], tags: Collection[str]) -> dict[str, list[Inside]]:
-    """What HTML attributes say in a unit, by `@` and name, and what elements say as a whole, by tag."""
-    found = {_key(name): _attribute_values(rows, name) for name in attributes}
-    if tags:
-        texts = _InsideTexts(tags)
-        for top in rows.tops:
-            texts.add_tree(top, rows.elements)
-        found |= texts.found
-    return found
-
-
-def _key(attribute: str) -> str:
-    return f"@{attribute}"
-
-
-def _attribute_values(rows: UnitRows, name: str) -> list[Inside]:
-    found = (
-        (row, normalize(value)) for element, row in rows.elements.items() if (value := element.get(name))
-    )
-    return [Inside(row, text if len(text) <= LONGEST_TEXT else None) for row, text in found if text]
-
-
-class _InsideTexts:
-    """What `visible_text` says of all elements of some tags, found in one walk."""
-
-    def __init__(self, tags: Collection[str]) -> None:
-        self.found: dict[str, list[Inside]] = {tag: [] for tag in tags}
-        self._pieces: list[str] = []
-        self._length = 0  # of all pieces, blanks not counted that may fall away
-        self._starts: list[tuple[int, int]] = []  # of each open element: the pieces before it, their length
-
-    def add_tree(self, top: Element, rows: dict[Element, int]) -> None:
-        """Walk through an element that has these rows inside."""
-        walk = etree.iterwalk(top, events=("start", "end", "comment", "pi"))
-        for event, node in walk:
-            if event == "start":
-                if node not in rows:
-                    walk.skip_subtree()
-                    continue
-                self._begin(str(node.tag))
-                text = node.text
-            else:
-                if event == "end" and (row := rows.get(node)) is not None:
-                    self._end(str(node.tag), row)
-                text = None if node is top else node.tail
-            if text:
-                self._add(text)
-
-    def _begin(self, tag: str) -> None:
-        self._starts.append((len(self._pieces), self._length))
-        if tag in BREAKS:
-            self._add_blank()
-
-    def _add(self, text: str) -> None:
-        if text[0].isspace():
-            self._add_blank()
-        if words := normalize(text):
-            self._pieces.append(words)
-            self._length += len(words)
-            if text[-1].isspace():
-                self._add_blank()
-
-    def _end(self, tag: str, row: int) -> None:
-        start, length = self._starts.pop()
-        if tag in self.found:
-            is_short = self._length - length <= LONGEST_TEXT
-            text = normalize("".join(self._pieces[start:])) if is_short else None
-            if text != "":
-                self.found[tag].append(Inside(row, text if text and len(text) <= LONGEST_TEXT else None))
-        if tag in HIDDEN:  # it is seen only when it is looked at by itself
-            del self._pieces[start:]
-            self._length = length
-        elif tag in BREAKS:
-            self._add_blank()
-
-    def _add_blank(self) -> None:
-        if self._pieces and self._pieces[-1] != " ":
-            self._pieces.append(" ")
-
-
-class Walked(NamedTuple):
-    """Units one after the other, as a walk through them finds them."""
-
-    words: Words
-    first_elements: Ints  # of each unit
-    first_texts: Ints  # of each unit
-    elements: Ints  # by columns, all but first-text and last-position
-    parents: Ints
-    spans: Ints  # of each element its first text, and the end of those that it has
-    texts: Ints  # by columns: unit, parent, value, number in the parent
-    class_words: Mapping[int, list[int]]  # of each class that occurs
-
-
-class TableBuilder:
-    """Takes in one unit after the other; trees are not kept.
-
-    `attributes` are the HTML attributes whose values are to be chosen from, and
-    `tags` the elements whose whole visible text is.
-    """
-
-    def __init__(self, attributes: Collection[str] = (), tags: Collection[str] = ()) -> None:
-        self.words = Words()
-        self.units = 0
-        self.elements = array("i")  # one after the other, their columns but first-text and last-position
-        self.span_starts: list[int] = []  # of each element: its first text...
-        self.span_ends: list[int] = []  # ... and the end of those that it has
-        self.unit_starts: list[int] = []  # the first text of each unit
-        self.first_elements: list[int] = []  # of each unit
-        self.parents: list[int] = []
-        self.class_words: dict[int, list[int]] = {}  # of each class that occurs
-        self.texts = array("i")  # one after the other: unit, parent, value, number in the parent
-        self.text_count = 0
-        self.insides: dict[str, list[Inside]] = {key: [] for key in (*map(_key, attributes), *tags)}
-        self._attributes = attributes
-        self._tags = tags
-        self._last_text = NONE  # of the unit
-        self._classes: dict[str, int] = {}
-
-    def add(self, *roots: Element, with_tails: bool = False) -> UnitRows:
-        """Take in a unit: these elements, and `with_tails` the texts behind them."""
-        rows = UnitRows(roots, {}, {})
-        outside = _Open(roots[0].getparent(), NONE, is_hidden=False)
-        self.unit_starts.append(self.text_count)
-        self.first_elements.append(len(self.parents))
-        self._last_text = NONE
-        for root in roots:
-            self._add_tree(root, outside, rows)
-            if with_tails and outside.element is not None:
-                for node in _with_comments(root):
-                    if node.tail:
-                        outside.text_nodes = Spot(outside.element, node).number - 1
-                        self._add_text(outside, node.tail, rows)
-        for key, found in insides(rows, self._attributes, self._tags).items():
-            self.insides[key] += found
-        self.units += 1
-        return rows
-
-    @property
-    def walked(self) -> Walked:
-        """All units that were taken in so far."""
-        return Walked(
-            self.words,
-            np.array(self.first_elements, np.int32),
-            np.array(self.unit_starts, np.int32),
-            np.array(self.elements, np.int32).reshape(-1, WALKED_COLUMNS).T,
-            np.array(self.parents, np.int32),
-            np.array([self.span_starts, self.span_ends], np.int32),
-            np.array(self.texts, np.int32).reshape(-1, 4).T,
-            self.class_words,
-        )
-
-    def _add_tree(self, root: Element, outside: _Open, rows: UnitRows) -> None:
-        opened = [outside]
-        above = outside
-        walk = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
-        for event, node in walk:
-            if event == "start":
-                tag = str(node.tag)
-                if tag in NOT_CONTENT:
-                    walk.skip_subtree()
-                    opened.append(above)
-                    above = outside
-                    continue
-                rows.elements[node] = row = len(self.parents)
-                self._add_element(tag, node.items(), above)
-                opened.append(above)
-                above = _Open(node, row, above.is_hidden or tag in HIDDEN)
-                text = node.text
-            else:
-                if event == "end":
-                    if above.row != NONE:
-                        self.span_ends[above.row] = self.text_count
-                    above = opened.pop()
-                if node is root:
-                    continue
-                text = node.tail
-            if text:
-                self._add_text(above, text, rows)
-
-    def _add_element(self, tag: str, attributes: list[tuple[str, str]], parent: _Open) -> None:
-        number = self.words.number
-        if parent.children is None:
-            parent.children = {}
-        parent.children[tag] = place = parent.children.get(tag, 0) + 1
-        # Whoever numbers the words of a part of a page must come to the same order: that of the columns.
-        tag_number = number(tag)
-        names = self._named(attributes) if attributes else _NO_ATTRIBUTES
-        position = number(f"{tag} {place}")  # no tag has a blank
-        # Nothing may follow in the unit, but before the element there is a text all the same.
-        self.elements.extend((tag_number, *names, position, self._last_text))
-        self.parents.append(parent.row)
-        self.span_starts.append(self.text_count)
-        self.span_ends.append(self.text_count)
-
-    def _named(self, attributes: list[tuple[str, str]]) -> list[int]:
-        """The columns of an element that its HTML attributes give: id, class, and those that tell."""
-        number = self.words.number
-        names = [*_NO_ATTRIBUTES]
-        class_ = ""
-        telling = []
-        for name, value in attributes:
-            if name == "class":
-                class_ = value
-            elif name == "id":
-                if value:
-                    names[0] = number(value)
-            elif name in _TELLING_COLUMN and value:
-                telling.append((_TELLING_COLUMN[name] - 1, value))
-        if class_:
-            names[1] = self._class_number(class_)
-        for column, value in sorted(telling):
-            names[column] = number(" ".join(attribute_words(value)))
-        return names
-
-    def _class_number(self, value: str) -> int:
-        """The number of all class names together; NONE if there are none."""
-        known = self._classes.get(value)
-        if known is None:
-            number = self.words.number
-            words = attribute_words(value)
-            known = self._classes[value] = number(" ".join(words)) if words else NONE
-            if words:
-                self.class_words[known] = list(map(number, dict.fromkeys(words)))
-        return known
-
-    def _add_text(self, parent: _Open, text: str, rows: UnitRows) -> None:
-        parent.text_nodes += 1
-        if not parent.is_hidden and (words := normalize(text)):
-            parent.visible_texts += 1
-            rows.texts[parent.element, parent.text_nodes] = self.text_count
-            self._last_text = value = self.words.number(words)
-            self.texts.extend((self.units, parent.row, value, parent.visible_texts))
-            self.text_count += 1
 
 
 class Table:
@@ -476,7 +153,7 @@ class Table:
         following = np.minimum(index + 1, count - 1)
         following = np.where(parts[following], np.minimum(index + 2, count - 1), following)
         item, next_item = self.text_parent, self.text_parent[following]
-        tag, class_ = self.elements[_COLUMN["tag"]], self.elements[_COLUMN["class"]]
+        tag, class_ = self.elements[COLUMN["tag"]], self.elements[COLUMN["class"]]
         goes_on = (
             (self.text_unit[following] == self.text_unit)
             & (item != next_item)
@@ -524,7 +201,7 @@ class Rows:
         self._having: dict[ColumnFeature, Flags] = {}
         self._units_with: dict[tuple[Feature, ...], dict[int, Ints]] = {}
         # What a node says in one text. An element may say it in several, of which none is the whole.
-        first_texts = np.append(table.elements[_COLUMN["first-text"]], NONE)[element]
+        first_texts = np.append(table.elements[COLUMN["first-text"]], NONE)[element]
         is_in_several = is_element & (first_texts != NONE) & (first_texts != value)
         self._said = np.where(is_in_several, NONE, value)
 
@@ -542,13 +219,13 @@ class Rows:
             element = int(elements[row])
             if element == NONE:
                 break
-            columns = zip(_ELEMENT_COLUMNS, self.table.elements[:, element].tolist(), strict=True)
+            columns = zip(ELEMENT_COLUMNS, self.table.elements[:, element].tolist(), strict=True)
             found += [
                 ColumnFeature(name, distance, value)
                 for name, value in columns
                 if value != NONE and (name != "first-text" or value != said)
             ]
-            class_ = int(self.table.elements[_COLUMN["class"], element])
+            class_ = int(self.table.elements[COLUMN["class"], element])
             found += [ColumnFeature("class-word", distance, word) for word in self.table.class_words[class_]]
         return found
 
@@ -557,7 +234,7 @@ class Rows:
         element = int(self._ancestors[0][row])
         position = text_number = 0
         if element != NONE:
-            tag_and_number = self.table.words.texts[self.table.elements[_COLUMN["position"], element]]
+            tag_and_number = self.table.words.texts[self.table.elements[COLUMN["position"], element]]
             position = int(tag_and_number.partition(" ")[2])
         if self._text_columns is not None:
             text_number = int(self._text_columns[_TEXT_COLUMN["text-number"], row])
@@ -570,7 +247,7 @@ class Rows:
     def tags(self, rows: Ints) -> list[str]:
         """The tags of the elements of some nodes, each once, the most frequent first."""
         found, counts = np.unique(
-            self.table.elements[_COLUMN["tag"], self._ancestors[0][rows]], return_counts=True
+            self.table.elements[COLUMN["tag"], self._ancestors[0][rows]], return_counts=True
         )
         order = np.lexsort((found, -counts))
         return [self.table.words.texts[number] for number in found[order].tolist()]
@@ -614,9 +291,9 @@ class Rows:
             return found
         elements = self._ancestors[distance]
         if name == "class-word":
-            classes = np.append(self.table.elements[_COLUMN["class"]], NONE)
+            classes = np.append(self.table.elements[COLUMN["class"]], NONE)
             return np.isin(classes, self.table.classes_with[value])[elements]
-        found = np.append(self.table.elements[_COLUMN[name]], NONE)[elements] == value
+        found = np.append(self.table.elements[COLUMN[name]], NONE)[elements] == value
         return found & (self._said != value) if name == "first-text" else found
 
     def units_with(self, features: tuple[Feature, ...]) -> dict[int, Ints]:
@@ -645,7 +322,7 @@ class Rows:
                 text = f"{tags[feature.distance]} {text}"
             elif column == "attribute":
                 name, _, text = text.partition("=")
-                column = _ATTRIBUTE + name
+                column = ATTRIBUTE_COLUMN + name
             if column == "shape":
                 number = self.table.known_shape(text)
             else:
@@ -664,17 +341,9 @@ class Rows:
         if column in ("position", "last-position"):
             tag, _, number = text.partition(" ")
             return [Feature("tag", distance, tag), Feature(cast("Kind", column), distance, number)]
-        if column.startswith(_ATTRIBUTE):
-            return [Feature("attribute", distance, f"{column.removeprefix(_ATTRIBUTE)}={text}")]
+        if column.startswith(ATTRIBUTE_COLUMN):
+            return [Feature("attribute", distance, f"{column.removeprefix(ATTRIBUTE_COLUMN)}={text}")]
         return [Feature(cast("Kind", column), distance, text)]
-
-
-def _with_comments(element: Element) -> Iterator[Element]:
-    """An element and the comments behind it, up to the next element."""
-    node: Element | None = element
-    while node is not None and (node is element or not isinstance(node.tag, str)):
-        yield node
-        node = node.getnext()
 
 
 def target_rows(table: Table, target: str, tags: Collection[str] | None = None) -> Rows:
@@ -721,7 +390,7 @@ def _last_positions(walked: Walked) -> Ints:
 
     Nothing is said of the others: what is not the last changes its place whenever the list grows.
     """
-    words, tags = walked.words, walked.elements[_COLUMN["tag"]]
+    words, tags = walked.words, walked.elements[COLUMN["tag"]]
     parents = walked.parents.astype(np.int64)
     count = len(parents)
     if not count:

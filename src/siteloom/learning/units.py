@@ -8,10 +8,12 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from siteloom.learning.cutting import Nodes
+from siteloom.learning.insides import insides
 from siteloom.learning.known_nodes import NodesByTable
 from siteloom.learning.labelled import PlacedUnit
-from siteloom.learning.table import Table, TableBuilder, UnitRows, insides
+from siteloom.learning.table import Table
 from siteloom.learning.trees import page_key
+from siteloom.learning.walking import TableBuilder, UnitRows
 from siteloom.model import Failure
 from siteloom.spacing import evenly_spaced
 
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
 
     from siteloom.dom import Element
     from siteloom.learning.cutting import Span, WalkedPages
+    from siteloom.learning.insides import Inside
     from siteloom.learning.labelled import Labelled
-    from siteloom.learning.table import Inside
     from siteloom.learning.trees import Trees
     from siteloom.model import Example, Page
     from siteloom.wrapper.language import RecordRule

@@ -19,7 +19,7 @@ import numpy as np
 
 from siteloom.learning.classifier import with_scorer
 from siteloom.learning.search import Covering, Instance
-from siteloom.learning.table import NONE
+from siteloom.learning.walking import NONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from siteloom.learning.search import Features, Found, Problem
-    from siteloom.learning.table import ColumnFeature, Ints
+    from siteloom.learning.table import ColumnFeature
+    from siteloom.learning.walking import Ints
 
 # Strong features in the order in which equally good ones are preferred; all
 # columns that are not named are other HTML attributes. What is weak, because it

@@ -7,7 +7,8 @@ from datetime import UTC
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.learning.places import PlaceIndex, fold
+from siteloom.learning.places import PlaceIndex
+from siteloom.learning.seen_texts import fold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -137,7 +138,7 @@ def pairs(before: Sequence[Values], page: FreshPage, constant: Sequence[str], *,
     ]
 
 
-def newest_pages(pages: Iterable[Page]) -> dict[str, Page]:
+def newest_versions(pages: Iterable[Page]) -> dict[str, Page]:
     """The newest version of each page by its URL; the last one if they are equally old, or no one knows."""
     newest: dict[str, Page] = {}
     for page in pages:

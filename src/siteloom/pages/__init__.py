@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from siteloom.model import Failure, Page
 from siteloom.pages.locations import open_sources
-from siteloom.pages.source import PageSource, SourceItem, open_source, read_sources
+from siteloom.pages.source import Items, PageSource, SourceItem, open_source, read_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-__all__ = ["PageSource", "SourceItem", "open_source", "open_sources", "read_pages", "read_sources"]
+__all__ = ["Items", "PageSource", "SourceItem", "open_source", "open_sources", "read_pages", "read_sources"]
 
 _log = logging.getLogger(__name__)
 

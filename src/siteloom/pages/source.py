@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -34,6 +35,21 @@ class PageSource(Protocol):
     def shards(self) -> Sequence[PageSource]:
         """The same items in parts that can be read apart, in order; each part pickles."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A source of what is at hand already."""
+
+    items: Sequence[SourceItem]
+
+    def read(self) -> Iterator[SourceItem]:
+        """The items."""
+        return iter(self.items)
+
+    def shards(self) -> tuple[Items]:
+        """All in one: they are few."""
+        return (self,)
 
 
 def open_source(

@@ -19,36 +19,24 @@ one of text has them as seen, several as a JSON array.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy
-from sqlalchemy import (
-    Column,
-    Date,
-    DateTime,
-    Double,
-    Float,
-    Integer,
-    MetaData,
-    Numeric,
-    String,
-    Table,
-    Text,
-    func,
-)
-from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB, insert
+from sqlalchemy import Column, Date, Double, Integer, MetaData, String, Table, Text, func
+from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.schema import CreateColumn, CreateTable
 
 from siteloom.errors import OutputError, UsageError
-from siteloom.record_rows.columns import column_names, lowest_confidence
-from siteloom.record_rows.database import (
-    LONGEST_NAME,
-    OF_POSTGRES,
-    connection_to,
-    fitted,
-    json_text,
-    table_errors,
+from siteloom.record_rows.columns import lowest_confidence
+from siteloom.record_rows.database import LONGEST_NAME, connection_to, json_text, table_errors
+from siteloom.record_rows.own_columns import (
+    Fit,
+    FittedColumn,
+    OwnTable,
+    WantedColumn,
+    columns_of_all,
+    columns_of_attributes,
+    fit_into,
 )
 from siteloom.store.database import postgres_url, shown_address
 from siteloom.store.text import storable
@@ -56,7 +44,7 @@ from siteloom.store.text import storable
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from sqlalchemy import URL, Connection, Dialect
+    from sqlalchemy import Connection
     from sqlalchemy.types import TypeEngine
 
     from siteloom.model import Attribute, ValueType
@@ -67,17 +55,6 @@ _ROWS_AT_ONCE = 500
 _LONGEST_KEY = 2_600  # bytes; PostgreSQL has at most 2,704 in a row of an index, which has the position, too
 
 _WAITING = "siteloom_waiting"  # what is written so far, in a table that goes with the connection
-
-
-class OwnTable(NamedTuple):
-    """A table of a database, which may be in a schema that is named, too."""
-
-    url: URL
-    schema: str | None
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.schema}.{self.name}" if self.schema else self.name
 
 
 def own_table(address: str) -> OwnTable | None:
@@ -105,7 +82,7 @@ def own_table(address: str) -> OwnTable | None:
 def check_own_table(table: OwnTable) -> None:
     """Raise now what would keep records from being written, whatever attributes they have."""
     with connection_to(table.url, str(table)) as connection, table_errors(table.url, str(table)):
-        _fit(connection, table, _fixed())
+        fit_into(connection, table, columns_of_all())
 
 
 @contextmanager
@@ -119,11 +96,11 @@ def open_own_table(
     waits in the database without a lock, so that others can use the table meanwhile, and two that write
     to it at once come one after the other.
     """
-    wanted = [*_fixed(), *_of_attributes(attributes)]
+    wanted = [*columns_of_all(), *columns_of_attributes(attributes)]
     with connection_to(table.url, str(table)) as connection:
         with table_errors(table.url, str(table)):
             connection.exec_driver_sql("SET TIME ZONE 'UTC'")
-            fit = _fit(connection, table, wanted)
+            fit = fit_into(connection, table, wanted)
             waiting = _waiting(fit.columns)
             waiting.create(connection)
             connection.commit()
@@ -135,188 +112,7 @@ def open_own_table(
             connection.commit()
 
 
-_Kind = Literal["text", "number", "day", "integer", "time", "JSON"]
-
-_DEFAULT_TYPES: dict[_Kind, TypeEngine[Any]] = {
-    "text": Text(),
-    "number": Numeric(),
-    "day": Date(),
-    "integer": Integer(),
-    "time": DateTime(timezone=True),
-    "JSON": JSONB(),
-}
-# Integers would take numbers, too, but round them. Texts take anything, as it was seen.
-_FITTING_TYPES: dict[_Kind, tuple[type[TypeEngine[Any]], ...]] = {
-    "text": (String,),
-    "number": (Numeric, Float, String),
-    "day": (Date, DateTime, String),
-    "integer": (Integer,),
-    "time": (DateTime,),
-    "JSON": (JSON, String),
-}
-_KIND_OF: dict[ValueType, _Kind] = {"number": "number", "price": "number", "rating": "number", "date": "day"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """A column that the table should have: of an attribute, or of all records."""
-
-    name: str
-    kind: _Kind
-    attribute: str | None = None
-    type: ValueType = "text"
-    is_list: bool = False
-    is_currency: bool = False
-
-    @property
-    def column_type(self) -> TypeEngine[Any]:
-        """The type of the column where it is made."""
-        return ARRAY(_DEFAULT_TYPES[self.kind]) if self.is_list else _DEFAULT_TYPES[self.kind]
-
-
-class _Fitted(NamedTuple):
-    """A wanted column as the table has it, or will have it."""
-
-    wanted: _Wanted
-    name: str
-    type: TypeEngine[Any]
-    key: str  # what it is called here, as drivers trip over what names of attributes may hold
-
-    @property
-    def is_array(self) -> bool:
-        return isinstance(self.type, ARRAY)
-
-    @property
-    def cell_type(self) -> TypeEngine[Any]:
-        """The type of a single value."""
-        return self.type.item_type if isinstance(self.type, ARRAY) else self.type
-
-
-class _Fit(NamedTuple):
-    """How records fit into the table: its columns, those to be added, and by which rows are known."""
-
-    columns: list[_Fitted]
-    added: list[_Fitted]
-    key: tuple[str, ...]
-    is_new: bool
-
-
-def _fixed() -> list[_Wanted]:
-    return [
-        _Wanted("url", "text"),
-        _Wanted("position", "integer"),
-        _Wanted("wrapper", "text"),
-        _Wanted("version", "integer"),
-        _Wanted("confidence", "number"),
-        _Wanted("duplicate_of", "text"),
-        _Wanted("record", "JSON"),
-        _Wanted("first_written", "time"),
-        _Wanted("last_written", "time"),
-    ]
-
-
-def _of_attributes(attributes: Mapping[str, Attribute]) -> list[_Wanted]:
-    prices = [name for name, one in attributes.items() if one.type == "price"]
-    taken = (*(one.name for one in _fixed()), *OF_POSTGRES)
-    names = column_names([*attributes, *(f"{name}_currency" for name in prices)], taken, fitted)
-    types: dict[str, ValueType] = {name: one.type or "text" for name, one in attributes.items()}
-    values = [
-        _Wanted(name, _KIND_OF.get(types[attribute], "text"), attribute, types[attribute], bool(one.multi))
-        for name, (attribute, one) in zip(names, attributes.items(), strict=False)
-    ]
-    currencies = [
-        _Wanted(name, "text", price, "price", bool(attributes[price].multi), is_currency=True)
-        for name, price in zip(names[len(attributes) :], prices, strict=True)
-    ]
-    return values + currencies
-
-
-def _fit(connection: Connection, table: OwnTable, wanted: Sequence[_Wanted]) -> _Fit:
-    """How records fit into the table as it is now; refused if they do not."""
-    inspector = sqlalchemy.inspect(connection)
-    if table.schema is not None and not inspector.has_schema(table.schema):
-        raise OutputError(f"There is no schema {table.schema} in {shown_address(table.url)}: make it first.")
-    if not inspector.has_table(table.name, table.schema):
-        made = [
-            _Fitted(one, one.name, one.column_type, _key(one, number)) for number, one in enumerate(wanted)
-        ]
-        return _Fit(made, [], ("url", "position"), is_new=True)
-    if table.name not in inspector.get_table_names(table.schema):
-        raise OutputError(f"{table} of {shown_address(table.url)} is a view: give the name of a table.")
-    there = {column["name"]: column for column in inspector.get_columns(table.name, table.schema)}
-    in_any_case = {name.lower(): name for name in there}
-    key = _key_of(inspector, table, in_any_case)
-    columns, added = [], []
-    for number, one in enumerate(wanted):
-        name = one.name if one.name in there else in_any_case.get(one.name.lower())
-        if name is not None:
-            if there[name].get("computed"):
-                raise OutputError(
-                    f"The column {name} of the table {table} is computed by the database, so nothing can be "
-                    "written to it: rename it, or give another table."
-                )
-            found = _Fitted(one, name, there[name]["type"], _key(one, number))
-            _check_type(table, found, connection.dialect)
-            columns.append(found)
-        elif one.name != "position" or len(key) > 1:
-            columns.append(_Fitted(one, one.name, one.column_type, _key(one, number)))
-            added.append(columns[-1])
-    used = {one.name for one in columns}
-    for name, column in there.items():
-        is_filled = column["nullable"] or any(column.get(how) for how in ("default", "identity", "computed"))
-        if name not in used and not is_filled:
-            raise OutputError(
-                f"The column {name} of the table {table} must have a value, but records have none for it: "
-                "give it a default, or let it be empty."
-            )
-    return _Fit(columns, added, key, is_new=False)
-
-
-def _key(wanted: _Wanted, number: int) -> str:
-    return wanted.name if wanted.attribute is None else f"attribute_{number}"
-
-
-def _key_of(inspector: Any, table: OwnTable, in_any_case: Mapping[str, str]) -> tuple[str, ...]:
-    """The columns by which rows are known: `url`, or `url` and `position`."""
-    place = (table.name, table.schema)
-    keys = [inspector.get_pk_constraint(*place)["constrained_columns"]]
-    keys += [one["column_names"] for one in inspector.get_unique_constraints(*place)]
-    keys += [
-        one["column_names"]
-        for one in inspector.get_indexes(*place)
-        if one["unique"] and not one.get("dialect_options", {}).get("postgresql_where")
-    ]
-    known = [set(key) for key in keys if key]
-    for names in (("url",), ("url", "position")):
-        columns = tuple(in_any_case.get(name, name) for name in names)
-        if set(columns) in known:
-            return columns
-    raise OutputError(
-        f"The table {table} of {shown_address(table.url)} has no key by which records are known: make url, "
-        "or url and position together, its primary key, or give another table."
-    )
-
-
-def _check_type(table: OwnTable, found: _Fitted, dialect: Dialect) -> None:
-    wanted = found.wanted
-    # A single value is an array of one where there is one; of columns for one, those of text take several.
-    is_room = (
-        found.is_array or isinstance(found.type, String)
-        if wanted.is_list
-        else wanted.attribute is not None or not found.is_array
-    )
-    # To SQLAlchemy a type that has a list of values is one of texts.
-    is_listed = isinstance(found.cell_type, sqlalchemy.Enum)
-    if is_room and not is_listed and isinstance(found.cell_type, _FITTING_TYPES[wanted.kind]):
-        return
-    there, needed = (one.compile(dialect=dialect).lower() for one in (found.type, wanted.column_type))
-    raise OutputError(
-        f"The column {found.name} of the table {table} is {there}, but records need {needed}: "
-        "change its type, rename it, or give another table."
-    )
-
-
-def _waiting(columns: Sequence[_Fitted]) -> Table:
+def _waiting(columns: Sequence[FittedColumn]) -> Table:
     return Table(
         _WAITING,
         MetaData(),
@@ -327,7 +123,7 @@ def _waiting(columns: Sequence[_Fitted]) -> Table:
     )
 
 
-def _waiting_type(column: _Fitted) -> TypeEngine[Any]:
+def _waiting_type(column: FittedColumn) -> TypeEngine[Any]:
     """Texts, that become what the column is when they are put there."""
     if column.wanted.kind == "integer":
         return Integer()
@@ -342,7 +138,7 @@ class _OwnTableWriter:
         connection: Connection,
         table: OwnTable,
         waiting: Table,
-        columns: Sequence[_Fitted],
+        columns: Sequence[FittedColumn],
         lists: Collection[str],
     ) -> None:
         self._connection = connection
@@ -394,7 +190,7 @@ class _OwnTableWriter:
         }
 
 
-def _cell(row: Row, column: _Fitted) -> object:
+def _cell(row: Row, column: FittedColumn) -> object:
     wanted = column.wanted
     is_as_seen = wanted.type == "text" or (wanted.kind != "text" and isinstance(column.cell_type, String))
     if is_as_seen:
@@ -411,7 +207,7 @@ def _cell(row: Row, column: _Fitted) -> object:
 _PARTS: dict[ValueType, str] = {"price": "amount", "rating": "value", "image": "url"}
 
 
-def _typed_text(value: object, column: _Fitted) -> str | None:
+def _typed_text(value: object, column: FittedColumn) -> str | None:
     """A typed value as a text that the database reads as the type of the column."""
     if isinstance(value, dict):
         value = value.get("currency" if column.wanted.is_currency else _PARTS.get(column.wanted.type))
@@ -421,12 +217,12 @@ def _typed_text(value: object, column: _Fitted) -> str | None:
 
 
 def _merge(
-    connection: Connection, table: OwnTable, waiting: Table, wanted: Sequence[_Wanted], before: _Fit
+    connection: Connection, table: OwnTable, waiting: Table, wanted: Sequence[WantedColumn], before: Fit
 ) -> None:
     """Put what waits into the table, in one transaction."""
     # Whoever comes second waits here, and finds the table that the first one made.
     connection.execute(sqlalchemy.select(func.pg_advisory_xact_lock(func.hashtextextended(str(table), 0))))
-    fit = _fit(connection, table, wanted)
+    fit = fit_into(connection, table, wanted)
     if _shape(fit) != _shape(before):
         raise OutputError(f"The table {table} was changed while records were extracted: try again.")
     target = Table(
@@ -449,12 +245,12 @@ def _merge(
         _remove_gone(connection, target, waiting)
 
 
-def _shape(fit: _Fit) -> list[tuple[str, bool]]:
+def _shape(fit: Fit) -> list[tuple[str, bool]]:
     """All that matters to what waits."""
     return [(one.key, one.is_array) for one in fit.columns]
 
 
-def _as_column(one: _Fitted, *, is_key: bool) -> Column[Any]:
+def _as_column(one: FittedColumn, *, is_key: bool) -> Column[Any]:
     default = func.now() if one.wanted.kind == "time" else None
     return Column(
         one.name, one.type, key=one.key, primary_key=is_key, server_default=default, autoincrement=False
@@ -481,7 +277,7 @@ def _check_one_each(connection: Connection, table: OwnTable, waiting: Table) -> 
         )
 
 
-def _upsert(connection: Connection, target: Table, waiting: Table, fit: _Fit) -> None:
+def _upsert(connection: Connection, target: Table, waiting: Table, fit: Fit) -> None:
     cells: dict[str, Any] = {}
     for one in fit.columns:
         if one.wanted.kind == "time":

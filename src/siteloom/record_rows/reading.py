@@ -26,7 +26,7 @@ from siteloom.output import LIST_SEPARATOR, suffix_of
 from siteloom.record_rows.columns import column_names, lowest_confidence
 from siteloom.record_rows.formats import is_database
 from siteloom.record_rows.rows import flag_duplicates
-from siteloom.spacing import some_names
+from siteloom.telling import some_names
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

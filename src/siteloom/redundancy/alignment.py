@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from siteloom.redundancy.links import distinct, firsts, linked
+from siteloom.redundancy.links import distinct, firsts, linked, spread
 from siteloom.redundancy.positions import Position
 
 if TYPE_CHECKING:
@@ -111,10 +111,8 @@ class Rows:
         """The rows of each page and text: where in the input each stands, and the rows."""
         keys = page.astype(np.int64) << 32 | text
         low = np.searchsorted(self._keys, keys)
-        counts = np.searchsorted(self._keys, keys, "right") - low
-        origin = np.repeat(np.arange(len(keys)), counts)
-        within = np.arange(len(origin)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return origin, self._rows[low[origin] + within]
+        origin, places = spread(low, np.searchsorted(self._keys, keys, "right") - low)
+        return origin, self._rows[places]
 
 
 def told(attribute: SeedAttribute, found: ValueMatches, numbers: Ints) -> TextMatches:

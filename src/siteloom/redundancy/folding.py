@@ -9,6 +9,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
+from siteloom.typed.dates import full_year
 from siteloom.typed.months import months_called
 from siteloom.typed.numbers import DOT_AND_THREE, UNITS, only_number, value_of
 
@@ -184,7 +185,7 @@ def _date_key(text: str, *, day_first: bool) -> str | None:
         month, day = int(first), int(second)
         if separator == "." or month > 12 or (day_first and day <= 12):
             month, day = day, month
-        return _day_key(_full_year(year), month, day)
+        return _day_key(full_year(year), month, day)
     if match := _YEAR_FIRST.fullmatch(text):
         return _day_key(int(match[1]), int(match[3]), int(match[4]))
     if match := _YEAR_FIRST_IN_CHINESE.fullmatch(text):
@@ -201,14 +202,6 @@ def _date_key(text: str, *, day_first: bool) -> str | None:
         year_number, month = int(match["year"]), next(iter(months))
         return _day_key(year_number, month, int(day_text)) if day_text else _month_key(year_number, month)
     return None
-
-
-def _full_year(year: str) -> int:
-    """A year of two digits as POSIX reads it: 69 to 99 are of the last century."""
-    number = int(year)
-    if len(year) > 2:
-        return number
-    return number + (1900 if number >= 69 else 2000)
 
 
 def _day_key(year: int, month: int, day: int) -> str | None:

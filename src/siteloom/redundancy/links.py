@@ -29,10 +29,15 @@ class Links(NamedTuple):
 
     def expanded(self, left: Numbers) -> tuple[NDArray[np.int64], Ints]:
         """For each of `left` all its links: where in `left` each stands, and what it is linked to."""
-        counts = self.starts[left + 1] - self.starts[left]
-        origin = np.repeat(np.arange(len(left)), counts)
-        within = np.arange(len(origin)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return origin, self.right[self.starts[left][origin] + within]
+        origin, places = spread(self.starts[left], self.starts[left + 1] - self.starts[left])
+        return origin, self.right[places]
+
+
+def spread(starts: Numbers, counts: Numbers) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """All places of ranges that start somewhere and have so many: which range each is of, and the place."""
+    origin = np.repeat(np.arange(len(starts)), counts)
+    within = np.arange(len(origin)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return origin, starts[origin] + within
 
 
 def linked(left: Numbers, right: Numbers, lefts: int) -> Links:

@@ -42,8 +42,8 @@ def self_annotated_templates(
     clusters, addresses = store.clusters()
     if not clusters:
         raise UsageError("The pages of the workspace are not clustered yet: run siteloom cluster first.")
-    if cluster is not None and cluster not in {found.id for found in clusters}:
-        raise UsageError(f"There is no cluster {cluster}: siteloom cluster lists them.")
+    if cluster is not None:
+        store.require_cluster(cluster)
     annotated = set(store.annotated_pages())
     by_kind: dict[tuple[str, str], list[tuple[Cluster, list[MarkedPage]]]] = {}
     for one in clusters:

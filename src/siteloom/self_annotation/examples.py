@@ -11,7 +11,7 @@ from siteloom.dom import parse
 from siteloom.embedded import main_record, may_have_records, plain_address
 from siteloom.errors import ExampleError
 from siteloom.learning import learn_wrapper
-from siteloom.learning.places import fold
+from siteloom.learning.seen_texts import fold
 from siteloom.model import Example, Failure
 from siteloom.sampling import sample
 from siteloom.self_annotation.seeing import SeenTexts

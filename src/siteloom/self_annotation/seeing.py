@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 
 from siteloom.dom import normalize, text_nodes, visible_text
 from siteloom.errors import MissingExtra
-from siteloom.learning.places import PlaceIndex, fold
-from siteloom.learning.table import LONGEST_TEXT
+from siteloom.learning.insides import LONGEST_TEXT
+from siteloom.learning.places import PlaceIndex
+from siteloom.learning.seen_texts import fold
 from siteloom.typed import typed_value
 
 if TYPE_CHECKING:

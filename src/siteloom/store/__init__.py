@@ -15,6 +15,7 @@ from siteloom.store.amendments import Amendment
 from siteloom.store.annotations import Annotation
 from siteloom.store.backup import DUMP_FILE, Backup, back_up
 from siteloom.store.changes import NewVersion, PastCheck, StoredCheck, StoredRepair, StoredWatch
+from siteloom.store.checking import Problem
 from siteloom.store.cluster_schemas import ClusterSchema
 from siteloom.store.cluster_summaries import ClusterSummary
 from siteloom.store.clusters import PageAddress
@@ -35,7 +36,7 @@ from siteloom.store.mentions import FORGOTTEN
 from siteloom.store.page_index import PageIndex, PageVersion
 from siteloom.store.page_urls import PageUrl, PageUrls
 from siteloom.store.passwords import Passwords
-from siteloom.store.reading import BlockPart, PackedPages, Place
+from siteloom.store.reading import BlockPart, PackedPages, VersionPlace
 from siteloom.store.record_columns import (
     Condition,
     Operator,
@@ -52,9 +53,10 @@ from siteloom.store.runs import Run, RunRecorder
 from siteloom.store.search_index import FoundDocument, NewestVersion, SearchIndex
 from siteloom.store.seeds import SeedCounts, SeedSource
 from siteloom.store.segments import CountedSegments, UncountedVersion
-from siteloom.store.store import Problem, Site, Store, StoredPages
+from siteloom.store.sites import Site
+from siteloom.store.store import Store
 from siteloom.store.workspace import open_store, workspace_exists
-from siteloom.store.wrappers import WITHDRAWN, StoredWrapper
+from siteloom.store.wrappers import WITHDRAWN, StoredWrapper, version_among
 from siteloom.store.writer import PageWriter
 
 __all__ = [
@@ -103,7 +105,6 @@ __all__ = [
     "PageWriter",
     "Passwords",
     "PastCheck",
-    "Place",
     "Problem",
     "RecordColumns",
     "RecordCount",
@@ -121,13 +122,13 @@ __all__ = [
     "Sorting",
     "Store",
     "StoredCheck",
-    "StoredPages",
     "StoredRecord",
     "StoredRepair",
     "StoredWatch",
     "StoredWrapper",
     "TableRow",
     "UncountedVersion",
+    "VersionPlace",
     "back_up",
     "forget",
     "forget_after_work",
@@ -138,6 +139,7 @@ __all__ = [
     "new_session_key",
     "open_store",
     "role_called",
+    "version_among",
     "workspace_exists",
     "would_forget",
     "would_forget_expired",

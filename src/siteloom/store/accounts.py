@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from unicodedata import normalize
 
 from sqlalchemy import case, delete, func, insert, literal, or_, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from siteloom.errors import AccountError, TooManyFailures
 from siteloom.store import schema
-from siteloom.store.database import writing
+from siteloom.store.database import upsert_into, writing
 from siteloom.store.lock import wait_for_tables
 from siteloom.store.text import storable
 
@@ -125,8 +124,8 @@ class Accounts:
         row = {"name": name, "role": role or default, "password": password, "created_at": self.clock()}
         with writing(self.engine) as connection:
             wait_for_tables(connection)  # else two could both be the first
-            add = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-            unless_there = add(users).values(row).on_conflict_do_nothing(index_elements=["name"])
+            add = upsert_into(connection, users).values(row)
+            unless_there = add.on_conflict_do_nothing(index_elements=["name"])
             added = connection.execute(unless_there.returning(*_account_columns())).one_or_none()
             if added is None:
                 raise AccountError(f"There is an account {name} already.", "name")

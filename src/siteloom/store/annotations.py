@@ -12,7 +12,8 @@ from siteloom.store.clusters import PageAddress
 from siteloom.store.database import writing
 from siteloom.store.keys import content_hash, url_key
 from siteloom.store.lock import wait_for_tables
-from siteloom.store.reading import Place, select_places
+from siteloom.store.reading import VersionPlace, select_places
+from siteloom.store.tables import Tables
 from siteloom.store.text import storable
 from siteloom.store.writer import HTML
 
@@ -35,38 +36,73 @@ class Annotation(NamedTuple):
 
     id: int
     url_id: int
-    place: Place
+    place: VersionPlace
     example: dict[str, Any]
     author: str
     at: datetime
 
 
-def save_annotation(
-    engine: Engine, address: PageAddress, example: Example, author: str, at: datetime
-) -> None:
-    """Keep an example of a stored page beside those that the page already has."""
-    row = annotation_row(engine, address, example, author, at)
-    with writing(engine) as connection:
-        connection.execute(insert(schema.annotations).values(**row))
+class KeepsAnnotations(Tables):
+    """What was said of pages, by whom and when."""
 
+    __slots__ = ()
 
-def save_annotations(
-    engine: Engine, examples: Sequence[tuple[PageAddress, Example]], author: str, at: datetime
-) -> None:
-    """Keep examples of stored pages, all or none; one that holds already, by the same author, is let be.
+    def save_example(
+        self, address: PageAddress, example: Example, author: str = "", at: datetime | None = None
+    ) -> None:
+        """Keep an example as an annotation of its page, made now unless a time is given.
 
-    So whoever was killed may say it all again.
-    """
-    rows = [annotation_row(engine, address, example, author, at) for address, example in examples]
-    columns = schema.annotations.c
-    with writing(engine) as connection:
-        wait_for_tables(connection)  # else two processes could both find that nothing was said yet
-        for row in rows:
-            held = select(columns.version_id, columns.example, columns.author)
-            held = held.where(columns.id == newest_annotation_of(row["url_id"]))
-            known = connection.execute(held).one_or_none()
-            if known != (row["version_id"], row["example"], row["author"]):
-                connection.execute(insert(schema.annotations).values(**row))
+        The page must be in the store with the bytes that it has in the example.
+        Older annotations of the page are kept too, but the newest holds.
+        """
+        row = annotation_row(self.engine, address, example, author, at or self.clock())
+        with writing(self.engine) as connection:
+            connection.execute(insert(schema.annotations).values(**row))
+
+    def save_examples(self, examples: Sequence[tuple[PageAddress, Example]], author: str = "") -> None:
+        """Keep examples as annotations of their pages, all or none.
+
+        What was said last of a page, by the same author and of the same version, is not said twice: so
+        whoever was killed may say it all again.
+        """
+        now = self.clock()
+        rows = [annotation_row(self.engine, address, example, author, now) for address, example in examples]
+        columns = schema.annotations.c
+        with writing(self.engine) as connection:
+            wait_for_tables(connection)  # else two processes could both find that nothing was said yet
+            for row in rows:
+                held = select(columns.version_id, columns.example, columns.author)
+                held = held.where(columns.id == newest_annotation_of(row["url_id"]))
+                known = connection.execute(held).one_or_none()
+                if known != (row["version_id"], row["example"], row["author"]):
+                    connection.execute(insert(schema.annotations).values(**row))
+
+    def annotations(self, page_ids: Sequence[int]) -> list[Annotation]:
+        """All annotations of the pages of some numbers, the oldest first."""
+        query = _select_annotations().where(schema.annotations.c.url_id.in_(page_ids))
+        with self.engine.connect() as connection:
+            return [
+                Annotation(annotation_id, url_id, VersionPlace(*place), example, author, at)
+                for *place, _, annotation_id, url_id, example, author, at in connection.execute(query)
+            ]
+
+    def newest_annotation(self, page_ids: Sequence[int]) -> int:
+        """The id of the newest annotation of the pages of some numbers; 0 if there is none."""
+        columns = schema.annotations.c
+        query = select(func.coalesce(func.max(columns.id), 0)).where(columns.url_id.in_(page_ids))
+        with self.engine.connect() as connection:
+            return int(connection.execute(query).scalar_one())
+
+    def annotated_pages(self) -> list[PageAddress]:
+        """The addresses of all pages that have an annotation, in the order they came; no page is read."""
+        query = (
+            select(schema.sites.c.name, schema.urls.c.url)
+            .join(schema.urls)
+            .where(is_annotated())
+            .order_by(schema.urls.c.id)
+        )
+        with self.engine.connect() as connection:
+            return [PageAddress(*row) for row in connection.execute(query)]
 
 
 def newest_annotation_of(url_id: int) -> ScalarSelect[int]:
@@ -92,40 +128,10 @@ def newest_annotations(engine: Engine, site: str | None = None) -> list[Annotati
         for *place, is_empty, annotation_id, url_id, example, author, at in connection.execute(query):
             # A later one takes the place of the first.
             found[url_id] = (
-                Annotation(annotation_id, url_id, Place(*place), example, author, at),
+                Annotation(annotation_id, url_id, VersionPlace(*place), example, author, at),
                 is_empty,
             )
     return [annotation for annotation, is_empty in found.values() if not is_empty]
-
-
-def annotations_of(engine: Engine, url_ids: Sequence[int]) -> list[Annotation]:
-    """All annotations of some pages, the oldest first."""
-    query = _select_annotations().where(schema.annotations.c.url_id.in_(url_ids))
-    with engine.connect() as connection:
-        return [
-            Annotation(annotation_id, url_id, Place(*place), example, author, at)
-            for *place, _, annotation_id, url_id, example, author, at in connection.execute(query)
-        ]
-
-
-def newest_annotation_id(engine: Engine, url_ids: Sequence[int]) -> int:
-    """The highest id of an annotation of some pages; 0 if there is none."""
-    columns = schema.annotations.c
-    query = select(func.coalesce(func.max(columns.id), 0)).where(columns.url_id.in_(url_ids))
-    with engine.connect() as connection:
-        return int(connection.execute(query).scalar_one())
-
-
-def annotated_pages(engine: Engine) -> list[PageAddress]:
-    """Where the pages that have an annotation are, in the order in which they came into the store."""
-    query = (
-        select(schema.sites.c.name, schema.urls.c.url)
-        .join(schema.urls)
-        .where(is_annotated())
-        .order_by(schema.urls.c.id)
-    )
-    with engine.connect() as connection:
-        return [PageAddress(*row) for row in connection.execute(query)]
 
 
 def is_annotated() -> ColumnElement[bool]:

@@ -23,9 +23,10 @@ from siteloom.config import without_passwords
 from siteloom.errors import OutputError, StoreError, UsageError
 from siteloom.store import schema, search_terms
 from siteloom.store.database import SQLITE_FILE, connect, sqlite_url
+from siteloom.store.disk import sync_to_disk
 from siteloom.store.lock import packs_lock
 from siteloom.store.migrate import VERSION_TABLE
-from siteloom.store.packs import pack_path, sync_to_disk
+from siteloom.store.packs import pack_path
 from siteloom.store.store import Store
 from siteloom.store.wiping import begin, is_unfinished
 from siteloom.store.workspace import MARKER_FILE
@@ -121,7 +122,7 @@ def _copy(store: Store, folder: Path, on_bytes: Callable[[int], object]) -> tupl
     # Journals of crawls first: a page that is done must be in the tables, or no one would fetch it again.
     _copy_journals(store.folder / _CRAWLS, folder / _CRAWLS)
     with _copied_tables(store, folder, on_bytes) as as_of_then:
-        copy = Store(folder, as_of_then, store.clock, None)
+        copy = Store(as_of_then, store.clock, folder, None)
         packs = _packs(as_of_then)
         for file, committed in packs.items():
             source = pack_path(store.packs_folder, file)

@@ -11,6 +11,7 @@ from siteloom.store import schema
 from siteloom.store.database import writing
 from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.lock import wait_for_tables
+from siteloom.store.tables import Tables
 from siteloom.store.text import storable, storable_json
 from siteloom.store.wrappers import add_version
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from sqlalchemy import ColumnElement, Connection, Engine, Select, Table
+    from sqlalchemy import ColumnElement, Connection, Select, Table
 
 _OPEN = ("review", "annotation")  # the states of a repair that waits for a person
 _SUPERSEDED = "superseded"
@@ -94,99 +95,154 @@ class StoredRepair(NamedTuple):
     content: dict[str, Any]
 
 
-def save_watch(
-    engine: Engine, wrapper: str, site: str, version: int | None, text: str, *, at: datetime
-) -> None:
-    """Keep what is watched of a wrapper's pages in the place of what was watched before."""
-    name = storable(wrapper)
-    outdated = delete(schema.watches).where(schema.watches.c.wrapper == name)
-    watch = insert(schema.watches).values(
-        wrapper=name, site=storable(site), wrapper_version=version, text=storable_json(text), saved_at=at
-    )
-    with writing(engine) as connection:
-        wait_for_tables(connection)  # else two processes could both find the place free
-        connection.execute(outdated)
-        connection.execute(watch)
+class KeepsChanges(Tables):
+    """What is watched of the pages of wrappers, what checks found, and what became of wrappers."""
 
+    __slots__ = ()
 
-def all_watches(engine: Engine) -> list[StoredWatch]:
-    """What is watched, by the names of the wrappers."""
-    with engine.connect() as connection:
-        found = [StoredWatch(*row) for row in connection.execute(select(schema.watches))]
-    return sorted(found, key=lambda watch: watch.wrapper)  # databases differ in how they sort text
+    def save_watch(self, wrapper: str, site: str, version: int | None, text: str) -> None:
+        """Keep the JSON of what is watched of a wrapper's pages in the place of what was watched before."""
+        name = storable(wrapper)
+        outdated = delete(schema.watches).where(schema.watches.c.wrapper == name)
+        watch = insert(schema.watches).values(
+            wrapper=name,
+            site=storable(site),
+            wrapper_version=version,
+            text=storable_json(text),
+            saved_at=self.clock(),
+        )
+        with writing(self.engine) as connection:
+            wait_for_tables(connection)  # else two processes could both find the place free
+            connection.execute(outdated)
+            connection.execute(watch)
 
+    def watches(self) -> list[StoredWatch]:
+        """What is watched, by the names of the wrappers."""
+        with self.engine.connect() as connection:
+            found = [StoredWatch(*row) for row in connection.execute(select(schema.watches))]
+        return sorted(found, key=lambda watch: watch.wrapper)  # databases differ in how they sort text
 
-def watched_versions(engine: Engine) -> dict[str, int | None]:
-    """Which wrappers are watched, by name, each with the version that it is watched with."""
-    columns = schema.watches.c
-    with engine.connect() as connection:
-        found = connection.execute(select(columns.wrapper, columns.wrapper_version)).all()
-    return {row.wrapper: row.wrapper_version for row in sorted(found, key=lambda row: row.wrapper)}
+    def watched(self) -> dict[str, int | None]:
+        """The wrappers that are watched, by name, each with the version that it is watched with."""
+        columns = schema.watches.c
+        with self.engine.connect() as connection:
+            found = connection.execute(select(columns.wrapper, columns.wrapper_version)).all()
+        return {row.wrapper: row.wrapper_version for row in sorted(found, key=lambda row: row.wrapper)}
 
+    def watch(self, wrapper: str) -> StoredWatch | None:
+        """What is watched of a wrapper's pages, if anything is."""
+        query = select(schema.watches).where(schema.watches.c.wrapper == storable(wrapper))
+        with self.engine.connect() as connection:
+            row = connection.execute(query).one_or_none()
+        return None if row is None else StoredWatch(*row)
 
-def watch_of(engine: Engine, wrapper: str) -> StoredWatch | None:
-    """What is watched of a wrapper's pages, if anything is."""
-    query = select(schema.watches).where(schema.watches.c.wrapper == storable(wrapper))
-    with engine.connect() as connection:
-        row = connection.execute(query).one_or_none()
-    return None if row is None else StoredWatch(*row)
+    def save_check(
+        self,
+        run_id: int,
+        wrapper: str,
+        version: int | None,
+        kind: str,
+        is_healthy: bool,
+        content: Mapping[str, object],
+    ) -> None:
+        """Keep what a run found when it looked after a wrapper, at its `bellwethers` or at its `output`."""
+        check = insert(schema.checks).values(
+            run_id=run_id,
+            wrapper=storable(wrapper),
+            wrapper_version=version,
+            at=self.clock(),
+            kind=kind,
+            is_healthy=is_healthy,
+            content=dict(content),  # as JSON escapes it, databases take any text
+        )
+        with writing(self.engine) as connection:
+            connection.execute(check)
 
+    def newest_checks(self, wrapper: str | None = None) -> list[StoredCheck]:
+        """The newest check of each kind of each wrapper, or of one."""
+        columns = schema.checks.c
+        newest = select(func.max(columns.id)).group_by(columns.wrapper, columns.kind)
+        query = _newest_first(schema.checks, wrapper).where(columns.id.in_(newest))
+        with self.engine.connect() as connection:
+            return [StoredCheck(*row) for row in connection.execute(query)]
 
-def save_check(
-    engine: Engine,
-    run_id: int,
-    wrapper: str,
-    version: int | None,
-    kind: str,
-    *,
-    is_healthy: bool,
-    content: Mapping[str, object],
-    at: datetime,
-) -> None:
-    """Keep what a check found, beside all that were made before."""
-    check = insert(schema.checks).values(
-        run_id=run_id,
-        wrapper=storable(wrapper),
-        wrapper_version=version,
-        at=at,
-        kind=kind,
-        is_healthy=is_healthy,
-        content=dict(content),  # as JSON escapes it, databases take any text
-    )
-    with writing(engine) as connection:
-        connection.execute(check)
+    def checks(self, wrapper: str | None = None, limit: int | None = None) -> list[StoredCheck]:
+        """All checks or those of one wrapper, the newest first; no more than the limit, if there is one."""
+        query = _newest_first(schema.checks, wrapper).limit(limit)
+        with self.engine.connect() as connection:
+            return [StoredCheck(*row) for row in connection.execute(query)]
 
+    def newest_outcomes(self) -> list[PastCheck]:
+        """What came of the newest check of each kind of each wrapper."""
+        columns = schema.checks.c
+        newest = select(func.max(columns.id)).group_by(columns.wrapper, columns.kind)
+        with self.engine.connect() as connection:
+            found = connection.execute(select(*OUTCOME).where(columns.id.in_(newest)))
+            return [PastCheck(*row) for row in found]
 
-def newest_checks(engine: Engine, wrapper: str | None = None) -> list[StoredCheck]:
-    """The newest check of each kind of each wrapper, or of one."""
-    columns = schema.checks.c
-    newest = select(func.max(columns.id)).group_by(columns.wrapper, columns.kind)
-    query = _newest_first(schema.checks, wrapper).where(columns.id.in_(newest))
-    with engine.connect() as connection:
-        return [StoredCheck(*row) for row in connection.execute(query)]
+    def wrappers_in_repair(self) -> set[str]:
+        """The names of the wrappers of which a repair waits for a person."""
+        columns = schema.repairs.c
+        with self.engine.connect() as connection:
+            return set(connection.execute(select(columns.wrapper).where(is_waiting())).scalars())
 
+    def save_repair(
+        self,
+        run_id: int,
+        wrapper: str,
+        version_before: int,
+        version_after: int | None,
+        outcome: str,
+        state: str,
+        confidence: float,
+        text: str | None,
+        content: Mapping[str, object],
+        new_version: NewVersion | None = None,
+    ) -> int:
+        """Keep what became of a wrapper whose site had changed; returns the id of the repair.
 
-def latest_checks(engine: Engine, wrapper: str | None = None, limit: int | None = None) -> list[StoredCheck]:
-    """The checks, or those of one wrapper, the newest first."""
-    query = _newest_first(schema.checks, wrapper).limit(limit)
-    with engine.connect() as connection:
-        return [StoredCheck(*row) for row in connection.execute(query)]
+        Older repairs of the wrapper that still wait for a person are superseded.
+        What outcomes and states there are, StoredRepair says. A version that it puts in force is kept with
+        it, both or neither: who is killed in between would else leave a wrapper that has changed, and no one
+        knows why.
+        """
+        name, columns, now = storable(wrapper), schema.repairs.c, self.clock()
+        waiting = update(schema.repairs).where(columns.wrapper == name, columns.state.in_(_OPEN))
+        repair = insert(schema.repairs).values(
+            run_id=run_id,
+            wrapper=name,
+            version_before=version_before,
+            outcome=outcome,
+            state=state,
+            confidence=confidence,
+            at=now,
+            text=None if text is None else storable_json(text),
+            content=dict(content),
+        )
+        with held_back_interrupt(), writing(self.engine) as connection:
+            wait_for_tables(connection)  # else two processes could both leave a repair of the wrapper open
+            if new_version is not None:
+                site, new_text, origin, note = new_version
+                version_after = add_version(
+                    connection, wrapper, site, new_text, at=now, origin=origin, note=note
+                )
+            repair = repair.values(version_after=version_after)
+            connection.execute(waiting.values(state=_SUPERSEDED))
+            repair_id: int = connection.execute(repair.returning(columns.id)).scalar_one()
+        return repair_id
 
+    def repairs(self, wrapper: str | None = None) -> list[StoredRepair]:
+        """All repairs or those of one wrapper, the newest first."""
+        with self.engine.connect() as connection:
+            return [StoredRepair(*row) for row in connection.execute(_newest_first(schema.repairs, wrapper))]
 
-def newest_outcomes(engine: Engine) -> list[PastCheck]:
-    """What came of the newest check of each kind of each wrapper."""
-    columns = schema.checks.c
-    newest = select(func.max(columns.id)).group_by(columns.wrapper, columns.kind)
-    with engine.connect() as connection:
-        found = connection.execute(select(*OUTCOME).where(columns.id.in_(newest)))
-        return [PastCheck(*row) for row in found]
+    def settle_repair(self, repair_id: int, state: str, version_after: int | None = None) -> None:
+        """Put an end to the waiting of a repair: `applied`, with the version it became, or another state.
 
-
-def wrappers_in_repair(engine: Engine) -> set[str]:
-    """The names of the wrappers of which a repair waits for a person."""
-    columns = schema.repairs.c
-    with engine.connect() as connection:
-        return set(connection.execute(select(columns.wrapper).where(is_waiting())).scalars())
+        If two try, one of them is told that it came too late.
+        """
+        with writing(self.engine) as connection:
+            settle(connection, repair_id, state, version_after)
 
 
 def is_waiting() -> ColumnElement[bool]:
@@ -197,62 +253,6 @@ def is_waiting() -> ColumnElement[bool]:
         wrappers.version > func.coalesce(repairs.version_after, repairs.version_before),
     )
     return repairs.state.in_(_OPEN) & ~later.exists()
-
-
-def save_repair(
-    engine: Engine,
-    run_id: int,
-    wrapper: str,
-    version_before: int,
-    version_after: int | None,
-    *,
-    outcome: str,
-    state: str,
-    confidence: float,
-    text: str | None,
-    content: Mapping[str, object],
-    at: datetime,
-    new_version: NewVersion | None = None,
-) -> int:
-    """Keep a repair, which puts an end to those of the wrapper that still wait; returns its id.
-
-    If it puts a version in force, that and the repair are there, or neither: who is killed in between would
-    else leave a wrapper that has changed, and no one knows why.
-    """
-    name, columns = storable(wrapper), schema.repairs.c
-    waiting = update(schema.repairs).where(columns.wrapper == name, columns.state.in_(_OPEN))
-    repair = insert(schema.repairs).values(
-        run_id=run_id,
-        wrapper=name,
-        version_before=version_before,
-        outcome=outcome,
-        state=state,
-        confidence=confidence,
-        at=at,
-        text=None if text is None else storable_json(text),
-        content=dict(content),
-    )
-    with held_back_interrupt(), writing(engine) as connection:
-        wait_for_tables(connection)  # else two processes could both leave a repair of the wrapper open
-        if new_version is not None:
-            site, new_text, origin, note = new_version
-            version_after = add_version(connection, wrapper, site, new_text, at=at, origin=origin, note=note)
-        repair = repair.values(version_after=version_after)
-        connection.execute(waiting.values(state=_SUPERSEDED))
-        repair_id: int = connection.execute(repair.returning(columns.id)).scalar_one()
-    return repair_id
-
-
-def latest_repairs(engine: Engine, wrapper: str | None = None) -> list[StoredRepair]:
-    """The repairs, or those of one wrapper, the newest first."""
-    with engine.connect() as connection:
-        return [StoredRepair(*row) for row in connection.execute(_newest_first(schema.repairs, wrapper))]
-
-
-def settle_repair(engine: Engine, repair_id: int, state: str, version_after: int | None = None) -> None:
-    """Put an end to the waiting of a repair; if two try, one of them is told that it came too late."""
-    with writing(engine) as connection:
-        settle(connection, repair_id, state, version_after)
 
 
 def settle(connection: Connection, repair_id: int, state: str, version_after: int | None) -> None:

@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import insert, select
 
+from siteloom.errors import UsageError
 from siteloom.model import Cluster, Template, TemplatePath
 from siteloom.store import schema
 from siteloom.store.database import writing
 from siteloom.store.keys import url_key
 from siteloom.store.runs import runs_in_force
+from siteloom.store.tables import Tables
 from siteloom.store.text import storable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import Connection, Engine, Row, Select
+    from sqlalchemy import Connection, Row, Select
 
 KNOWN_BY = tuple(schema.clusters.c[name] for name in ("id", "name", "site", "run_id"))
 """The columns that `in_force` needs of a cluster, and its name."""
@@ -32,83 +34,98 @@ class PageAddress(NamedTuple):
     url: str
 
 
-def save_clusters(
-    engine: Engine, run_id: int, clusters: Sequence[Cluster], pages: Sequence[PageAddress]
-) -> None:
-    """Keep the clusters of a run; their members are indices into `pages`."""
-    with writing(engine) as connection:
-        url_ids = _url_ids(connection, pages)
-        for cluster in clusters:
-            row = insert(schema.clusters).values(
-                run_id=run_id,
-                name=cluster.id,
-                site=cluster.site,
-                mask=cluster.mask,
-                mask_pages=cluster.mask_pages,
-                accepted=cluster.accepted,
-                importance=cluster.importance,
-                url_patterns=cluster.url_patterns,
-                template={
-                    "pages": cluster.template.pages,
-                    "essential": [
-                        [path.tags, path.text, path.support] for path in cluster.template.essential
-                    ],
-                },
-            )
-            cluster_id = connection.execute(row.returning(schema.clusters.c.id)).scalar_one()
-            members = [{"cluster_id": cluster_id, "url_id": url_ids[member]} for member in cluster.members]
-            connection.execute(insert(schema.cluster_pages), members)
+class KeepsClusters(Tables):
+    """The clusters of each run, and their templates."""
 
+    __slots__ = ()
 
-def latest_clusters(
-    engine: Engine, name: str | None = None
-) -> tuple[tuple[Cluster, ...], tuple[PageAddress, ...]]:
-    """The clusters that hold now, or the one of a name, and the pages that their members are indices of.
-
-    A clustering of the whole workspace replaces all before it, one of a single
-    site those of the site.
-    """
-    rows = select(schema.clusters)
-    if name is not None:
-        rows = rows.where(schema.clusters.c.name == name)
-    pages: list[PageAddress] = []
-    clusters = []
-    with engine.connect() as connection:
-        for row in in_force(connection, rows.order_by(schema.clusters.c.site, schema.clusters.c.id)):
-            members = (
-                select(schema.sites.c.name, schema.urls.c.url)
-                .select_from(schema.cluster_pages)
-                .join(schema.urls)
-                .join(schema.sites)
-                .where(schema.cluster_pages.c.cluster_id == row.id)
-                .order_by(schema.urls.c.id)
-            )
-            first = len(pages)
-            pages += [PageAddress(*member) for member in connection.execute(members)]
-            clusters.append(
-                Cluster(
-                    row.name,
-                    row.site,
-                    tuple(range(first, len(pages))),
-                    row.mask,
-                    row.mask_pages,
-                    tuple(row.accepted),
-                    row.importance,
-                    tuple(row.url_patterns),
-                    _template(row.template),
+    def save_clusters(self, run_id: int, clusters: Sequence[Cluster], pages: Sequence[PageAddress]) -> None:
+        """Keep the clusters of a run; their members are indices into `pages`."""
+        with writing(self.engine) as connection:
+            url_ids = _url_ids(connection, pages)
+            for cluster in clusters:
+                row = insert(schema.clusters).values(
+                    run_id=run_id,
+                    name=cluster.id,
+                    site=cluster.site,
+                    mask=cluster.mask,
+                    mask_pages=cluster.mask_pages,
+                    accepted=cluster.accepted,
+                    importance=cluster.importance,
+                    url_patterns=cluster.url_patterns,
+                    template={
+                        "pages": cluster.template.pages,
+                        "essential": [
+                            [path.tags, path.text, path.support] for path in cluster.template.essential
+                        ],
+                    },
                 )
-            )
-    return tuple(clusters), tuple(pages)
+                cluster_id = connection.execute(row.returning(schema.clusters.c.id)).scalar_one()
+                members = [
+                    {"cluster_id": cluster_id, "url_id": url_ids[member]} for member in cluster.members
+                ]
+                connection.execute(insert(schema.cluster_pages), members)
 
+    def clusters(self, name: str | None = None) -> tuple[tuple[Cluster, ...], tuple[PageAddress, ...]]:
+        """The clusters that were found last, or one of them, and the pages that members are indices of.
 
-def latest_templates(engine: Engine, site: str, name: str | None = None) -> dict[str, Template]:
-    """The templates of a site's clusters that hold now, or of the one of a name, by the clusters' names."""
-    columns = schema.clusters.c
-    query = select(*KNOWN_BY, columns.template).where(columns.site == site)
-    if name is not None:
-        query = query.where(columns.name == name)
-    with engine.connect() as connection:
-        return {row.name: _template(row.template) for row in in_force(connection, query)}
+        A clustering of the whole workspace replaces all before it, one of a single site those of the site.
+        """
+        rows = select(schema.clusters)
+        if name is not None:
+            rows = rows.where(schema.clusters.c.name == name)
+        pages: list[PageAddress] = []
+        clusters = []
+        with self.engine.connect() as connection:
+            for row in in_force(connection, rows.order_by(schema.clusters.c.site, schema.clusters.c.id)):
+                members = (
+                    select(schema.sites.c.name, schema.urls.c.url)
+                    .select_from(schema.cluster_pages)
+                    .join(schema.urls)
+                    .join(schema.sites)
+                    .where(schema.cluster_pages.c.cluster_id == row.id)
+                    .order_by(schema.urls.c.id)
+                )
+                first = len(pages)
+                pages += [PageAddress(*member) for member in connection.execute(members)]
+                clusters.append(
+                    Cluster(
+                        row.name,
+                        row.site,
+                        tuple(range(first, len(pages))),
+                        row.mask,
+                        row.mask_pages,
+                        tuple(row.accepted),
+                        row.importance,
+                        tuple(row.url_patterns),
+                        _template(row.template),
+                    )
+                )
+        return tuple(clusters), tuple(pages)
+
+    def templates(self, site: str, cluster: str | None = None) -> dict[str, Template]:
+        """The templates of the clusters of a site, or that of one of them, by the clusters' names."""
+        columns = schema.clusters.c
+        query = select(*KNOWN_BY, columns.template).where(columns.site == site)
+        if cluster is not None:
+            query = query.where(columns.name == cluster)
+        with self.engine.connect() as connection:
+            return {row.name: _template(row.template) for row in in_force(connection, query)}
+
+    def cluster_edition(self, name: str) -> int | None:
+        """A number that is another when the cluster of a name was found anew; None if there is none."""
+        with self.engine.connect() as connection:
+            return max(clusters_called(connection, name), default=None)
+
+    def has_cluster(self, name: str) -> bool:
+        """Whether there is a cluster of a name among those that were found last."""
+        with self.engine.connect() as connection:
+            return bool(clusters_called(connection, name))
+
+    def require_cluster(self, name: str) -> None:
+        """A UsageError if there is none."""
+        if not self.has_cluster(name):
+            raise UsageError(f"There is no cluster {name}: siteloom cluster lists them.")
 
 
 def clusters_called(connection: Connection, name: str) -> list[int]:

@@ -10,6 +10,7 @@ from urllib.parse import quote, unquote
 
 import sqlalchemy
 from sqlalchemy import event
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from siteloom.config import without_passwords
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     import psycopg
-    from sqlalchemy import URL, Connection, Engine
+    from sqlalchemy import URL, Connection, Engine, Table
     from sqlalchemy.engine import ExceptionContext
 
 SQLITE_FILE = "siteloom.db"
@@ -99,6 +100,11 @@ def writing(engine: Engine) -> AbstractContextManager[Connection]:
     changes can write no more, however long it waits.
     """
     return engine.execution_options(**{_WRITES: True}).begin()
+
+
+def upsert_into(connection: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:
+    """An INSERT that can be told what to do with a row that is there already."""
+    return sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)
 
 
 def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:

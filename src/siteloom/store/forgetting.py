@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import delete, exists, func, select
 
 from siteloom.errors import NotStored, StoreError
-from siteloom.spacing import some_names
 from siteloom.store import schema
 from siteloom.store.batches import batches
 from siteloom.store.compacting import remove_versions
 from siteloom.store.database import writing
+from siteloom.store.disk import sync_to_disk
 from siteloom.store.doomed import expired, named
 from siteloom.store.forgotten_rows import (
     UNFINISHED_JOBS,
@@ -30,10 +30,10 @@ from siteloom.store.forgotten_rows import (
 from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.lock import packs_lock, verb_lock, wait_for_tables, write_lock
 from siteloom.store.mentions import json_lines_without
-from siteloom.store.packs import sync_to_disk
 from siteloom.store.runs import FORGET
 from siteloom.store.search_index import SearchIndex
 from siteloom.store.wiping import begin, finish, is_unfinished
+from siteloom.telling import some_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

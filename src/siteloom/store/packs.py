@@ -34,6 +34,7 @@ import zstandard
 
 from siteloom.errors import PackError, StoreError
 from siteloom.store.compressed import decompressed
+from siteloom.store.disk import sync_to_disk
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
@@ -272,12 +273,3 @@ class PackAppender:
         # The pack, its site's folder and the folder of all packs may be new, and
         # a name is only on the disk when the folder that holds it is.
         self._changed.update(path.parents[:3])
-
-
-def sync_to_disk(path: Path) -> None:
-    """Return when a file, or the names in a folder, are on the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -11,7 +11,7 @@ from siteloom.store import schema
 from siteloom.store.batches import batches
 from siteloom.store.clusters import KEYS_AT_A_TIME, cluster_names
 from siteloom.store.keys import url_key
-from siteloom.store.reading import Place, is_page, select_places
+from siteloom.store.reading import VersionPlace, is_page, select_places
 from siteloom.store.writer import HTML
 from siteloom.urls import site_of
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class PageVersion(NamedTuple):
     """A version of a page: where it stands, and when its content was last met."""
 
-    place: Place
+    place: VersionPlace
     last_seen_at: datetime
 
 
@@ -56,7 +56,7 @@ class PageIndex:
             .limit(limit)
         )
         with self.engine.connect() as connection:
-            return [PageVersion(Place(*place), at) for *place, at in connection.execute(query)]
+            return [PageVersion(VersionPlace(*place), at) for *place, at in connection.execute(query)]
 
     def cluster(self, page_id: int) -> str | None:
         """The name of the cluster that a page is in, if it is in one."""

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import and_, select
 
 from siteloom.store import schema
-from siteloom.store.batches import batches
-from siteloom.store.clusters import KEYS_AT_A_TIME, KNOWN_BY, in_force
+from siteloom.store.clusters import KNOWN_BY, in_force
 from siteloom.store.keys import url_key
-from siteloom.store.reading import is_page
+from siteloom.store.reading import is_page, urls_found
 from siteloom.urls import site_of
 
 if TYPE_CHECKING:
@@ -64,10 +63,4 @@ class PageUrls:
     def known(self, urls: Iterable[str]) -> set[str]:
         """Those of some URLs whose page is in the store, in the site of its URL."""
         keys = {url_key(site_of(url), url): url for url in urls}
-        query = select(schema.urls.c.key).where(is_page())
-        found: set[str] = set()
-        with self.engine.connect() as connection:
-            for some in batches(keys, KEYS_AT_A_TIME):
-                rows = connection.execute(query.where(schema.urls.c.key.in_(some)))
-                found.update(keys[key] for key in rows.scalars())
-        return found
+        return urls_found(self.engine, select(schema.urls.c.key).where(is_page()), keys)

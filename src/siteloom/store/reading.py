@@ -19,7 +19,7 @@ from siteloom.store.writer import HTML
 from siteloom.urls import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from sqlalchemy import ColumnElement, Engine, Select
@@ -33,7 +33,7 @@ _BYTES_AT_A_TIME = 64_000_000
 _PAGES_OF_A_SHARD = 512
 
 
-class Place(NamedTuple):
+class VersionPlace(NamedTuple):
     """Where a version stands: a slot in the block at an offset of a pack; and how many bytes it has."""
 
     file: str
@@ -109,7 +109,7 @@ def packed_shards(packs_folder: Path, blocks: Iterable[BlockPart]) -> Iterator[P
         yield PackedPages(packs_folder, tuple(shard))
 
 
-def documents_at(packs_folder: Path, places: Iterable[Place]) -> Iterator[Document]:
+def documents_at(packs_folder: Path, places: Iterable[VersionPlace]) -> Iterator[Document]:
     """The documents at places, in their order; a block is opened once for all that are in the same batch."""
     with closing(OpenPacks(packs_folder)) as packs:
         for batch in _batches(places):
@@ -119,9 +119,9 @@ def documents_at(packs_folder: Path, places: Iterable[Place]) -> Iterator[Docume
             yield from (found[place] for place in batch)
 
 
-def _batches(places: Iterable[Place]) -> Iterator[list[Place]]:
+def _batches(places: Iterable[VersionPlace]) -> Iterator[list[VersionPlace]]:
     """Places whose documents fit into memory together."""
-    batch: list[Place] = []
+    batch: list[VersionPlace] = []
     size = 0
     for place in places:
         batch.append(place)
@@ -134,14 +134,14 @@ def _batches(places: Iterable[Place]) -> Iterator[list[Place]]:
 
 def newest_places(
     engine: Engine, addresses: Sequence[PageAddress], *, skips_missing: bool = False
-) -> Iterator[Place]:
+) -> Iterator[VersionPlace]:
     """Where the newest versions of pages stand, in the order of the addresses."""
     for start in range(0, len(addresses), _DOCUMENTS_AT_A_TIME):
         batch = addresses[start : start + _DOCUMENTS_AT_A_TIME]
         keys = [url_key(address.site, address.url) for address in batch]
         query = select_newest_pages().add_columns(schema.urls.c.key).where(schema.urls.c.key.in_(keys))
         with engine.connect() as connection:
-            found = {key: Place(*place) for *place, key in connection.execute(query)}
+            found = {key: VersionPlace(*place) for *place, key in connection.execute(query)}
         for address, key in zip(batch, keys, strict=True):
             if key in found:
                 yield found[key]
@@ -176,16 +176,21 @@ def known_resources(engine: Engine, urls: Sequence[str], site: str) -> set[str]:
     query = select(schema.urls.c.key).where(
         select(schema.versions.c.id).where(schema.versions.c.url_id == schema.urls.c.id, is_resource).exists()
     )
+    return urls_found(engine, query, keys)
+
+
+def urls_found(engine: Engine, query: Select[bytes], urls: Mapping[bytes, str]) -> set[str]:
+    """Those of some URLs, given by their keys, whose keys a query finds."""
     found: set[str] = set()
     with engine.connect() as connection:
-        for some in batches(keys, KEYS_AT_A_TIME):
+        for some in batches(urls, KEYS_AT_A_TIME):
             rows = connection.execute(query.where(schema.urls.c.key.in_(some)))
-            found.update(keys[key] for key in rows.scalars())
+            found.update(urls[key] for key in rows.scalars())
     return found
 
 
 def select_places() -> Select[*tuple[Any, ...]]:
-    """Where versions of documents stand, each row as the fields of a Place."""
+    """Where versions of documents stand, each row as the fields of a VersionPlace."""
     versions = schema.versions.c
     return (
         select(schema.packs.c.file, versions.block_offset, versions.slot, versions.size)

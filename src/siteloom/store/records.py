@@ -21,6 +21,7 @@ from siteloom.store.database import writing
 from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.keys import address_key
 from siteloom.store.runs import begin_run, mark_killed, run_to_its_end, runs_in_force, save_failures
+from siteloom.store.tables import Tables
 from siteloom.store.text import storable, storable_json
 from siteloom.store.wrappers import WITHDRAWN, is_in_force, is_newest
 from siteloom.urls import site_of
@@ -160,12 +161,6 @@ def _done_shards(connection: Connection, run_id: int) -> dict[int, dict[str, Any
     return {row.shard: row.summary for row in connection.execute(query)}
 
 
-def shard_summaries(engine: Engine, run_id: int) -> list[Mapping[str, Any]]:
-    """The summaries of all shards that a run is done with; their sum, if it came to its end."""
-    with engine.connect() as connection:
-        return list(_done_shards(connection, run_id).values())
-
-
 def newest_extraction(
     engine: Engine, before: datetime | None = None, records: ColumnElement[bool] | None = None
 ) -> int | None:
@@ -182,20 +177,109 @@ def newest_extraction(
     return run_id
 
 
-def records_of_run(engine: Engine, run_id: int | None = None) -> Iterator[str]:
-    """The JSON of all records of a run, in their order.
+class KeepsRecords(Tables):
+    """What runs of extract found."""
 
-    By default it is the newest that came to a good end, and wrappers that are out of force by now are left
-    out. What they found is kept, for they may be put back.
-    """
-    if run_id is None:
-        run_id = newest_extraction(engine)
+    __slots__ = ()
+
+    def records(self, run_id: int | None = None) -> Iterator[str]:
+        """The JSON of all records of a run, by default of the newest run of extract that came to a good end.
+
+        They come in the order of the pages, read from the tables a few at a time. A run that is named may be
+        one that has not ended, and gives all that it found; else records of wrappers that are out of force by
+        now are left out. They are kept, for these may be put back.
+        """
         if run_id is None:
-            raise StoreError("No records were extracted yet: run siteloom extract.")
-        return _records(engine, run_id, is_not_withdrawn())
-    if _asked_of_run(engine, run_id) is None:
-        raise StoreError(f"There is no run {run_id} of extract: siteloom status lists the latest runs.")
-    return _records(engine, run_id)
+            run_id = newest_extraction(self.engine)
+            if run_id is None:
+                raise StoreError("No records were extracted yet: run siteloom extract.")
+            return _records(self.engine, run_id, is_not_withdrawn())
+        if _asked_of_run(self.engine, run_id) is None:
+            raise StoreError(f"There is no run {run_id} of extract: siteloom status lists the latest runs.")
+        return _records(self.engine, run_id)
+
+    def records_in_force(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """The records that hold now, each with its site: for each site, those of the newest run for it.
+
+        Wrappers that are out of force by now are left out.
+        """
+        in_force = what_is_in_force(self.engine)
+        for asked_for, run_id in in_force.runs.items():
+            for row in map(json.loads, _records(self.engine, run_id, is_not_withdrawn())):
+                site = in_force.site_of(asked_for, row["wrapper"], row["url"])
+                if site is not None:
+                    yield site, row
+
+    def records_of(self, url: str) -> list[StoredRecord]:
+        """What each run of extract found at a URL, the newest run first, even if it was cut short."""
+        columns = schema.records.c
+        query = (
+            select(
+                columns.run_id,
+                schema.runs.c.started_at,
+                columns.wrapper,
+                columns.wrapper_version,
+                columns.content,
+            )
+            .join(schema.runs)
+            .where(columns.url_key == address_key(url))
+            .order_by(columns.run_id.desc(), columns.shard, columns.place)
+        )
+        with self.engine.connect() as connection:
+            return [StoredRecord(*row) for row in connection.execute(query)]
+
+    def records_as_of(
+        self,
+        wrapper: str,
+        before: datetime,
+        versions: Collection[int] | None = None,
+        most_pages: int | None = None,
+    ) -> Iterator[str]:
+        """The JSON of the records of a wrapper, of any of its versions or of some, as they were at a time.
+
+        They are those of the newest run of extract that came to a good end and has any,
+        among those begun up to that time; none if there is no such run. If they are of
+        more pages than wanted, they are those of some evenly spaced ones.
+        """
+        columns = schema.records.c
+        wanted = columns.wrapper == storable(wrapper)
+        if versions is not None:
+            wanted = and_(wanted, columns.wrapper_version.in_(versions))
+        run_id = newest_extraction(self.engine, before, wanted)
+        if run_id is None:
+            return iter(())
+        if most_pages is not None:
+            pages = _page_keys(self.engine, run_id, wanted)
+            if len(pages) > most_pages:
+                wanted = and_(wanted, columns.url_key.in_(evenly_spaced(pages, most_pages)))
+        return _records(self.engine, run_id, wanted)
+
+    def shard_summaries(self, run_id: int) -> list[Mapping[str, Any]]:
+        """The summaries of all shards that a run of extract is done with; if it is at its end, their sum."""
+        with self.engine.connect() as connection:
+            return list(_done_shards(connection, run_id).values())
+
+    def wrappers_of(self, urls: Sequence[str]) -> dict[str, str]:
+        """The name of the wrapper that gave the newest record of each URL, of those that have one."""
+        columns = schema.records.c
+        keys = {address_key(url): url for url in urls}
+        found: dict[str, str] = {}
+        with self.engine.connect() as connection:
+            for start in range(0, len(keys), _RECORDS_AT_A_TIME):
+                some = list(keys)[start : start + _RECORDS_AT_A_TIME]
+                query = select(columns.url_key, columns.wrapper).where(columns.url_key.in_(some))
+                for key, wrapper in connection.execute(query.order_by(columns.run_id)):
+                    found[keys[key]] = wrapper
+        return found
+
+    def extractions(self) -> dict[str | None, int]:
+        """The run of extract that holds for each site that has one of its own, under None for all others."""
+        with self.engine.connect() as connection:
+            return extractions_in_force(connection)
+
+    def last_extract_run(self) -> int | None:
+        """The id of the newest run of extract that came to a good end, if there is one."""
+        return newest_extraction(self.engine)
 
 
 def extractions_in_force(connection: Connection) -> dict[str | None, int]:
@@ -245,47 +329,12 @@ def _asked_of_run(engine: Engine, run_id: int) -> Mapping[str, Any] | None:
     return found
 
 
-def records_in_force(engine: Engine) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The records that hold now, each with its site: for each site, those of the newest run for it.
-
-    Wrappers that are out of force by now are left out.
-    """
-    in_force = what_is_in_force(engine)
-    for asked_for, run_id in in_force.runs.items():
-        for row in map(json.loads, _records(engine, run_id, is_not_withdrawn())):
-            site = in_force.site_of(asked_for, row["wrapper"], row["url"])
-            if site is not None:
-                yield site, row
-
-
 def is_not_withdrawn() -> ColumnElement[bool]:
     """Whether a record was found by a wrapper that is still in force, or that is none of the workspace."""
     wrappers, columns = schema.wrappers, schema.records.c
     withdrawn = select(wrappers.c.name).where(is_newest(wrappers), wrappers.c.origin == WITHDRAWN)
     # Without a version, it was no wrapper of the workspace.
     return columns.wrapper_version.is_(None) | columns.wrapper.not_in(withdrawn)
-
-
-def records_as_of(
-    engine: Engine,
-    wrapper: str,
-    before: datetime,
-    versions: Collection[int] | None = None,
-    most_pages: int | None = None,
-) -> Iterator[str]:
-    """The JSON of the records that versions of a wrapper gave, as they were at a time, of some pages."""
-    columns = schema.records.c
-    wanted = columns.wrapper == storable(wrapper)
-    if versions is not None:
-        wanted = and_(wanted, columns.wrapper_version.in_(versions))
-    run_id = newest_extraction(engine, before, wanted)
-    if run_id is None:
-        return iter(())
-    if most_pages is not None:
-        pages = _page_keys(engine, run_id, wanted)
-        if len(pages) > most_pages:
-            wanted = and_(wanted, columns.url_key.in_(evenly_spaced(pages, most_pages)))
-    return _records(engine, run_id, wanted)
 
 
 def _page_keys(engine: Engine, run_id: int, wanted: ColumnElement[bool]) -> list[bytes]:
@@ -304,36 +353,3 @@ def _records(engine: Engine, run_id: int, wanted: ColumnElement[bool] | None = N
         query = query.where(wanted)
     for rows in row_batches(engine, query, [columns.shard, columns.place], _RECORDS_AT_A_TIME):
         yield from (row.content for row in rows)
-
-
-def wrappers_of_urls(engine: Engine, urls: Sequence[str]) -> dict[str, str]:
-    """The wrapper that gave the newest record of each URL, of those that have one."""
-    columns = schema.records.c
-    keys = {address_key(url): url for url in urls}
-    found: dict[str, str] = {}
-    with engine.connect() as connection:
-        for start in range(0, len(keys), _RECORDS_AT_A_TIME):
-            some = list(keys)[start : start + _RECORDS_AT_A_TIME]
-            query = select(columns.url_key, columns.wrapper).where(columns.url_key.in_(some))
-            for key, wrapper in connection.execute(query.order_by(columns.run_id)):
-                found[keys[key]] = wrapper
-    return found
-
-
-def records_of_url(engine: Engine, url: str) -> list[StoredRecord]:
-    """What each run found at a URL, the newest run first."""
-    columns = schema.records.c
-    query = (
-        select(
-            columns.run_id,
-            schema.runs.c.started_at,
-            columns.wrapper,
-            columns.wrapper_version,
-            columns.content,
-        )
-        .join(schema.runs)
-        .where(columns.url_key == address_key(url))
-        .order_by(columns.run_id.desc(), columns.shard, columns.place)
-    )
-    with engine.connect() as connection:
-        return [StoredRecord(*row) for row in connection.execute(query)]

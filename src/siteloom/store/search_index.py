@@ -26,7 +26,7 @@ from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.keys import url_key
 from siteloom.store.reading import select_newest_pages
 from siteloom.store.records import extractions_in_force
-from siteloom.store.search_terms import TABLE, Condition, Phrase, TermIndex, term_index
+from siteloom.store.search_terms import TABLE, Phrase, TermCondition, TermIndex, term_index
 from siteloom.store.text import storable
 
 if TYPE_CHECKING:
@@ -287,7 +287,7 @@ class SearchIndex:
                 members = schema.cluster_pages.c
                 in_cluster = members.cluster_id.in_(clusters_called(connection, cluster))
                 among &= columns.url_id.in_(select(members.url_id).where(in_cluster))
-            condition = Condition(wanted, unwanted, attribute, takes_any)
+            condition = TermCondition(wanted, unwanted, attribute, takes_any)
             best = self._terms.best(connection, condition, among, limit)
             return list(_found(connection, best))
 

@@ -64,7 +64,7 @@ Phrase = tuple[str, ...]
 """Terms that stand side by side; mostly one."""
 
 
-class Condition(NamedTuple):
+class TermCondition(NamedTuple):
     """Which documents are looked for: with all or with any of some phrases, and with none of others.
 
     With an attribute, all that counts is what stands in the values of this attribute.
@@ -108,7 +108,7 @@ class TermIndex(Protocol):
         ...
 
     def best(
-        self, connection: Connection, condition: Condition, among: ColumnElement[bool], limit: int
+        self, connection: Connection, condition: TermCondition, among: ColumnElement[bool], limit: int
     ) -> list[tuple[int, float]]:
         """The ids of the documents that fit best, with their scores: the higher the better."""
         ...
@@ -157,7 +157,7 @@ class _Fts5:
         return {**row, "rowid": document, _ATTRIBUTES: " ".join(found.in_attributes)}
 
     def best(
-        self, connection: Connection, condition: Condition, among: ColumnElement[bool], limit: int
+        self, connection: Connection, condition: TermCondition, among: ColumnElement[bool], limit: int
     ) -> list[tuple[int, float]]:
         weights = ", ".join(str(_WEIGHTS[field]) for field in (*_FIELDS, _FIELD_OF_ATTRIBUTES))
         rank: ColumnElement[float] = literal_column(f"bm25({TABLE}, {weights})")  # the lower the better
@@ -172,7 +172,7 @@ class _Fts5:
         rows = connection.execute(query, {"expression": self._expression(condition)})
         return [(document, -place) for document, place in rows]
 
-    def _expression(self, condition: Condition) -> str:
+    def _expression(self, condition: TermCondition) -> str:
         columns = " ".join(_FIELDS) if condition.attribute is None else _ATTRIBUTES
         wanted = (" OR " if condition.takes_any else " AND ").join(_quoted(condition.wanted, condition))
         if not condition.unwanted:
@@ -181,7 +181,7 @@ class _Fts5:
         return f"{{{columns}}} : (({wanted}) NOT ({unwanted}))"
 
 
-def _quoted(phrases: Iterable[Phrase], condition: Condition) -> list[str]:
+def _quoted(phrases: Iterable[Phrase], condition: TermCondition) -> list[str]:
     """Phrases as FTS5 wants them; terms have no quotes inside."""
     return [f'"{" ".join(_in_attribute(phrase, condition.attribute))}"' for phrase in phrases]
 
@@ -222,7 +222,7 @@ class _Postgres:
         """There is nothing left but what VACUUM frees."""
 
     def best(
-        self, connection: Connection, condition: Condition, among: ColumnElement[bool], limit: int
+        self, connection: Connection, condition: TermCondition, among: ColumnElement[bool], limit: int
     ) -> list[tuple[int, float]]:
         columns = self._table.c
         searched = columns.terms if condition.attribute is None else columns.in_attributes

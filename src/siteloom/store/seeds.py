@@ -14,15 +14,15 @@ from secrets import randbits
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import delete, func, or_, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from siteloom.errors import StoreError
 from siteloom.model import LONGEST_SOURCE, Seed
 from siteloom.store import schema
 from siteloom.store.batches import batches, row_batches
-from siteloom.store.database import writing
+from siteloom.store.database import upsert_into, writing
 from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.keys import seed_key
+from siteloom.store.tables import Tables
 from siteloom.store.text import storable, storable_json
 
 if TYPE_CHECKING:
@@ -59,37 +59,115 @@ class SeedSource(NamedTuple):
     added_at: datetime
 
 
-def add_seeds(
-    engine: Engine,
-    run_id: int,
-    seeds: Iterable[Seed],
-    *,
-    at: datetime,
-    is_grown: bool,
-    replaced: Collection[str] | None = None,
-) -> SeedCounts:
-    """Keep seeds; unless `replaced` is None, only they are left of their sources and of those it names.
+class KeepsSeeds(Tables):
+    """Known records by source."""
 
-    That is of what was given, or of what growth found, whichever they are.
-    """
-    with engine.connect() as connection:
-        last_id = connection.execute(select(func.coalesce(func.max(schema.seeds.c.id), 0))).scalar_one()
-    count, removed = 0, 0
-    common = {"run_id": run_id, "met": randbits(_MARK_BITS), "added_at": at, "is_grown": is_grown}
-    sources = {storable(source) for source in replaced or ()}
-    for batch in batches(seeds, _WRITTEN_AT_A_TIME):
-        count += len(batch)
-        sources.update({storable(seed.source) for seed in batch})
-        rows = {row["key"]: row for row in (_row(seed, common) for seed in batch)}
-        with held_back_interrupt(), writing(engine) as connection:
-            _save(connection, list(rows.values()))
-    with held_back_interrupt(), writing(engine) as connection:
-        is_new = schema.seeds.c.id > last_id
-        added: int = connection.execute(select(func.count()).where(is_new)).scalar_one()
-        if replaced is not None:
-            is_outdated = (schema.seeds.c.met != common["met"]) & (schema.seeds.c.is_grown == is_grown)
-            removed = sum(_remove(connection, source, is_outdated) for source in sources)
-    return SeedCounts(added, count - added, removed)
+    __slots__ = ()
+
+    def add_seeds(self, run_id: int, seeds: Iterable[Seed]) -> SeedCounts:
+        """Keep seeds that were given beside those that there are.
+
+        One that has source, page and values of another is taken for that one, with the confidence it has now.
+        """
+        return self._add(run_id, seeds, is_grown=False)
+
+    def replace_seeds(
+        self, run_id: int, seeds: Iterable[Seed], sources: Collection[str] = (), *, is_grown: bool = False
+    ) -> SeedCounts:
+        """Keep seeds in the place of all that their sources, and those that are named, had before.
+
+        Those that were given take the place of such, and those that growth found on a site of theirs. They
+        are read as they are written, batch by batch. What is outdated is removed in the end, so that
+        an error or a kill half way loses nothing, and doing it all again leaves nothing double.
+        """
+        return self._add(run_id, seeds, is_grown=is_grown, replaced=sources)
+
+    def _add(
+        self,
+        run_id: int,
+        seeds: Iterable[Seed],
+        *,
+        is_grown: bool,
+        replaced: Collection[str] | None = None,
+    ) -> SeedCounts:
+        """Keep seeds; unless `replaced` is None, only they are left of their sources and of those it names.
+
+        That is of what was given, or of what growth found, whichever they are.
+        """
+        with self.engine.connect() as connection:
+            last_id = connection.execute(select(func.coalesce(func.max(schema.seeds.c.id), 0))).scalar_one()
+        count, removed = 0, 0
+        common = {
+            "run_id": run_id,
+            "met": randbits(_MARK_BITS),
+            "added_at": self.clock(),
+            "is_grown": is_grown,
+        }
+        sources = {storable(source) for source in replaced or ()}
+        for batch in batches(seeds, _WRITTEN_AT_A_TIME):
+            count += len(batch)
+            sources.update({storable(seed.source) for seed in batch})
+            rows = {row["key"]: row for row in (_row(seed, common) for seed in batch)}
+            with held_back_interrupt(), writing(self.engine) as connection:
+                _save(connection, list(rows.values()))
+        with held_back_interrupt(), writing(self.engine) as connection:
+            is_new = schema.seeds.c.id > last_id
+            added: int = connection.execute(select(func.count()).where(is_new)).scalar_one()
+            if replaced is not None:
+                is_outdated = (schema.seeds.c.met != common["met"]) & (schema.seeds.c.is_grown == is_grown)
+                removed = sum(_remove(connection, source, is_outdated) for source in sources)
+        return SeedCounts(added, count - added, removed)
+
+    def seeds(
+        self, sources: Collection[str] | None = None, *, is_grown: bool | None = None
+    ) -> Iterator[Seed]:
+        """All seeds or those of some sources, in the order they came, read a few at a time.
+
+        They may be those that were given, or those that growth found, on sites that are wrapped now.
+        """
+        conditions = [_counts()]
+        if sources is not None:
+            conditions.append(schema.seeds.c.source.in_([storable(source) for source in sources]))
+        if is_grown is not None:
+            conditions.append(schema.seeds.c.is_grown == is_grown)
+        for row in _rows(self.engine, *conditions):
+            values = {name: tuple(texts) for name, texts in json.loads(row.content).items()}
+            yield Seed(values, row.source, row.url, row.confidence)
+
+    def seed_sources(self) -> list[SeedSource]:
+        """All sources of seeds by name, in numbers; every seed is read for it."""
+        columns = schema.seeds.c
+        numbers = (func.count(), func.avg(columns.confidence), func.max(columns.added_at))
+        with self.engine.connect() as connection:
+            query = select(columns.source, *numbers).where(_counts()).group_by(columns.source)
+            found = connection.execute(query).all()
+        filled: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for row in _rows(self.engine, _counts()):
+            filled[row.source].update(json.loads(row.content).keys())
+        return [
+            SeedSource(source, records, filled[source], confidence, added_at)
+            for source, records, confidence, added_at in sorted(
+                found, key=itemgetter(0)
+            )  # databases differ in how they sort text
+        ]
+
+    def withdraw_seeds(self, source: str) -> int:
+        """Remove all seeds that were given of a source; returns how many there were.
+
+        What growth found is taken back with all that came of it, by `siteloom.growing.withdraw`: it is an
+        error if there are only such seeds.
+        """
+        columns = schema.seeds.c
+        name = storable(source)
+        is_left = select(columns.id).where(columns.source == name, columns.is_grown).limit(1)
+        with held_back_interrupt(), writing(self.engine) as connection:
+            removed = _remove(connection, name, ~columns.is_grown)
+            if not removed and connection.execute(is_left).one_or_none() is not None:
+                raise StoreError(
+                    f"The seeds of {source} came of wrapping it: take it back with "
+                    f"siteloom bootstrap --withdraw {source}."
+                )
+        return removed
 
 
 def _row(seed: Seed, common: Mapping[str, object]) -> dict[str, object]:
@@ -107,28 +185,13 @@ def _row(seed: Seed, common: Mapping[str, object]) -> dict[str, object]:
 
 
 def _save(connection: Connection, rows: list[dict[str, object]]) -> None:
-    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    row = insert(schema.seeds)
+    row = upsert_into(connection, schema.seeds)
     met_again = {name: row.excluded[name] for name in ("confidence", "run_id", "met")}
     connection.execute(row.on_conflict_do_update(index_elements=["key"], set_=met_again), rows)
 
 
 def _remove(connection: Connection, source: str, condition: ColumnElement[bool]) -> int:
     return connection.execute(delete(schema.seeds).where(schema.seeds.c.source == source, condition)).rowcount
-
-
-def stored_seeds(
-    engine: Engine, sources: Collection[str] | None = None, *, is_grown: bool | None = None
-) -> Iterator[Seed]:
-    """All seeds that count or those of some sources, given or grown or both, in the order they came."""
-    conditions = [_counts()]
-    if sources is not None:
-        conditions.append(schema.seeds.c.source.in_([storable(source) for source in sources]))
-    if is_grown is not None:
-        conditions.append(schema.seeds.c.is_grown == is_grown)
-    for row in _rows(engine, *conditions):
-        values = {name: tuple(texts) for name, texts in json.loads(row.content).items()}
-        yield Seed(values, row.source, row.url, row.confidence)
 
 
 def _counts() -> ColumnElement[bool]:
@@ -143,39 +206,3 @@ def _rows(engine: Engine, *conditions: ColumnElement[bool]) -> Iterator[Row[*tup
     query = select(columns.id, columns.source, columns.content, columns.url, columns.confidence)
     for rows in row_batches(engine, query.where(*conditions), [columns.id], _READ_AT_A_TIME):
         yield from rows
-
-
-def seed_sources(engine: Engine) -> list[SeedSource]:
-    """All sources by name, with the seeds that count in numbers."""
-    columns = schema.seeds.c
-    numbers = (func.count(), func.avg(columns.confidence), func.max(columns.added_at))
-    with engine.connect() as connection:
-        query = select(columns.source, *numbers).where(_counts()).group_by(columns.source)
-        found = connection.execute(query).all()
-    filled: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for row in _rows(engine, _counts()):
-        filled[row.source].update(json.loads(row.content).keys())
-    return [
-        SeedSource(source, records, filled[source], confidence, added_at)
-        for source, records, confidence, added_at in sorted(
-            found, key=itemgetter(0)
-        )  # databases differ in how they sort text
-    ]
-
-
-def withdraw_seeds(engine: Engine, source: str) -> int:
-    """Remove all seeds that were given of a source; returns how many there were.
-
-    It is an error if there are only such that growth found.
-    """
-    columns = schema.seeds.c
-    name = storable(source)
-    is_left = select(columns.id).where(columns.source == name, columns.is_grown).limit(1)
-    with held_back_interrupt(), writing(engine) as connection:
-        removed = _remove(connection, name, ~columns.is_grown)
-        if not removed and connection.execute(is_left).one_or_none() is not None:
-            raise StoreError(
-                f"The seeds of {source} came of wrapping it: take it back with "
-                f"siteloom bootstrap --withdraw {source}."
-            )
-    return removed

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import zstandard
 from sqlalchemy import select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from siteloom.errors import StoreError
 from siteloom.store import schema
 from siteloom.store.compressed import decompressed
-from siteloom.store.database import writing
+from siteloom.store.database import upsert_into, writing
 from siteloom.store.interrupts import held_back_interrupt
-from siteloom.store.reading import Place, select_places
+from siteloom.store.reading import VersionPlace, select_places
+from siteloom.store.tables import Tables
 from siteloom.store.writer import HTML
 from siteloom.template import NO_SEGMENTS, LivingTime, SegmentCounts, merged
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection
 
 _FORMAT = 1
 _HEAD = np.dtype([("format", "<i8"), ("pages", "<i8"), ("rows", "<i8")])
@@ -43,61 +43,66 @@ class UncountedVersion(NamedTuple):
     """A version of a page that the segment table of its site has not counted, and where it stands."""
 
     id: int
-    place: Place
+    place: VersionPlace
 
 
-def counted_segments(engine: Engine, site: str) -> CountedSegments:
-    """The segment table of a site."""
-    columns = schema.segment_tables.c
-    query = select(columns.content, columns.counted_to).join(schema.sites).where(schema.sites.c.name == site)
-    with engine.connect() as connection:
-        row = connection.execute(query).one_or_none()
-    return CountedSegments(NO_SEGMENTS, 0) if row is None else CountedSegments(_unpacked(row[0]), row[1])
+class KeepsSegments(Tables):
+    """The segment tables of sites."""
 
+    __slots__ = ()
 
-def uncounted_versions(engine: Engine, site: str, counted_to: int, limit: int) -> list[UncountedVersion]:
-    """The first versions of pages that a table has not counted, in the order in which they came."""
-    query = (
-        select_places()
-        .add_columns(schema.versions.c.id)
-        .join(schema.sites, schema.urls.c.site_id == schema.sites.c.id)
-        .where(schema.sites.c.name == site, schema.versions.c.media_type == HTML)
-        .where(schema.versions.c.id > counted_to)
-        .order_by(schema.versions.c.id)
-        .limit(limit)
-    )
-    with engine.connect() as connection:
-        return [UncountedVersion(row[-1], Place(*row[:-1])) for row in connection.execute(query)]
-
-
-def add_segments(
-    engine: Engine, site: str, later: SegmentCounts, *, counted: CountedSegments, counted_to: int
-) -> bool:
-    """Add the counts of the versions that follow on those counted; returns whether they still did.
-
-    If not, another process has added some of them, or all.
-    """
-    content = _packed(merged(counted.counts, later, LivingTime()))
-    columns = schema.segment_tables.c
-    # Not in the transaction: SQLite refuses to write in one that has read, if another wrote since.
-    with engine.connect() as connection:
-        site_id = connection.execute(
-            select(schema.sites.c.id).where(schema.sites.c.name == site)
-        ).scalar_one()
-    with held_back_interrupt(), writing(engine) as connection:
-        if not counted.counted_to:
-            _insert_empty(connection, site_id)
-        change = (
-            update(schema.segment_tables)
-            .where(columns.site_id == site_id, columns.counted_to == counted.counted_to)
-            .values(content=content, counted_to=counted_to)
+    def counted_segments(self, site: str) -> CountedSegments:
+        """The segment table of a site, and up to which version of any page it has counted."""
+        columns = schema.segment_tables.c
+        query = (
+            select(columns.content, columns.counted_to).join(schema.sites).where(schema.sites.c.name == site)
         )
-        return connection.execute(change).rowcount == 1
+        with self.engine.connect() as connection:
+            row = connection.execute(query).one_or_none()
+        return CountedSegments(NO_SEGMENTS, 0) if row is None else CountedSegments(_unpacked(row[0]), row[1])
+
+    def uncounted_versions(self, site: str, counted_to: int, limit: int) -> list[UncountedVersion]:
+        """The first versions of a site's pages that its segment table has not counted, in their order."""
+        query = (
+            select_places()
+            .add_columns(schema.versions.c.id)
+            .join(schema.sites, schema.urls.c.site_id == schema.sites.c.id)
+            .where(schema.sites.c.name == site, schema.versions.c.media_type == HTML)
+            .where(schema.versions.c.id > counted_to)
+            .order_by(schema.versions.c.id)
+            .limit(limit)
+        )
+        with self.engine.connect() as connection:
+            return [UncountedVersion(row[-1], VersionPlace(*row[:-1])) for row in connection.execute(query)]
+
+    def add_segments(
+        self, site: str, later: SegmentCounts, *, counted: CountedSegments, counted_to: int
+    ) -> bool:
+        """Add to the segment table of a site the counts of the versions that follow on those counted.
+
+        Returns False, and adds nothing, if another process did meanwhile.
+        """
+        content = _packed(merged(counted.counts, later, LivingTime()))
+        columns = schema.segment_tables.c
+        # Not in the transaction: SQLite refuses to write in one that has read, if another wrote since.
+        with self.engine.connect() as connection:
+            site_id = connection.execute(
+                select(schema.sites.c.id).where(schema.sites.c.name == site)
+            ).scalar_one()
+        with held_back_interrupt(), writing(self.engine) as connection:
+            if not counted.counted_to:
+                _insert_empty(connection, site_id)
+            change = (
+                update(schema.segment_tables)
+                .where(columns.site_id == site_id, columns.counted_to == counted.counted_to)
+                .values(content=content, counted_to=counted_to)
+            )
+            return connection.execute(change).rowcount == 1
 
 
 def _insert_empty(connection: Connection, site_id: int) -> None:
-    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    row = insert(schema.segment_tables).values(site_id=site_id, counted_to=0, content=_packed(NO_SEGMENTS))
+    row = upsert_into(connection, schema.segment_tables)
+    row = row.values(site_id=site_id, counted_to=0, content=_packed(NO_SEGMENTS))
     connection.execute(row.on_conflict_do_nothing())
 
 

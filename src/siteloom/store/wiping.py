@@ -16,8 +16,8 @@ from sqlalchemy import inspect, select, text
 from siteloom.errors import StoreBusy, StoreError
 from siteloom.store import schema
 from siteloom.store.database import writing
+from siteloom.store.disk import sync_to_disk
 from siteloom.store.migrate import remove_backups
-from siteloom.store.packs import sync_to_disk
 from siteloom.store.search_index import SearchIndex
 from siteloom.store.search_terms import TABLE
 

@@ -76,7 +76,7 @@ def open_store(
                 f"The workspace {folder} cannot be opened: {error.strerror or error}."
             ) from error
         on_failure.pop_all()
-    return Store(folder, engine, clock, backup, on_busy)
+    return Store(engine, clock, folder, backup, on_busy)
 
 
 def _make_ready(

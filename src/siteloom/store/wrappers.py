@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import func, insert, select
 
 from siteloom.errors import NotStored, StoreError
-from siteloom.spacing import some_names
 from siteloom.store import schema
 from siteloom.store.database import writing
 from siteloom.store.lock import wait_for_tables
+from siteloom.store.tables import Tables
 from siteloom.store.text import is_storable, storable
+from siteloom.telling import some_names
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
-    from sqlalchemy import ColumnElement, Connection, Engine, Table
+    from sqlalchemy import ColumnElement, Connection, Table
 
 # Room for a site's name and a number behind it; PostgreSQL refuses to index far longer ones.
 _LONGEST_NAME = 300
@@ -37,18 +39,55 @@ class StoredWrapper(NamedTuple):
     note: str
 
 
-def save_wrapper(
-    engine: Engine, name: str, site: str, text: str, *, at: datetime, origin: str, note: str
-) -> int:
-    """Keep a wrapper as the next version under its name; returns the number of that version."""
-    with writing(engine) as connection:
-        return add_version(connection, name, site, text, at=at, origin=origin, note=note)
+class KeepsWrappers(Tables):
+    """All versions of wrappers."""
+
+    __slots__ = ()
+
+    def save_wrapper(self, name: str, site: str, text: str, origin: str, note: str = "") -> int:
+        """Keep the JSON of a wrapper as the next version under its name; returns that version's number.
+
+        `origin` says what made it: `learn`, or what put it in the place of the version before.
+        """
+        with writing(self.engine) as connection:
+            return add_version(connection, name, site, text, at=self.clock(), origin=origin, note=note)
+
+    def wrapper(self, name: str, version: int | None = None) -> StoredWrapper:
+        """A version of a wrapper, the newest unless one is named."""
+        return version_among(self.wrapper_versions(name), version)
+
+    def wrappers(self) -> list[StoredWrapper]:
+        """The newest version of each wrapper that is in force, by site and name."""
+        in_force = self._wrappers(is_in_force(schema.wrappers))
+        # Databases differ in how they sort text.
+        return sorted(in_force, key=lambda wrapper: (wrapper.site, wrapper.name))
+
+    def wrapper_in_force(self, name: str) -> StoredWrapper | None:
+        """The newest version of a wrapper; None if there is no such wrapper, or it is out of force."""
+        columns = schema.wrappers.c
+        return next(
+            iter(self._wrappers(is_in_force(schema.wrappers) & (columns.name == storable(name)))), None
+        )
+
+    def wrapper_versions(self, name: str) -> list[StoredWrapper]:
+        """All versions of a wrapper, the newest last."""
+        found = self._wrappers(schema.wrappers.c.name == storable(name))
+        if not found:
+            known = [wrapper.name for wrapper in self.wrappers()]
+            raise NotStored(f"There is no wrapper {name}: there are {some_names(known) or 'none yet'}.")
+        return found
+
+    def _wrappers(self, condition: ColumnElement[bool]) -> list[StoredWrapper]:
+        columns = schema.wrappers.c
+        query = select(*(columns[name] for name in StoredWrapper._fields)).where(condition)
+        with self.engine.connect() as connection:
+            return [StoredWrapper(*row) for row in connection.execute(query.order_by(columns.version))]
 
 
 def add_version(
     connection: Connection, name: str, site: str, text: str, *, at: datetime, origin: str, note: str
 ) -> int:
-    """The same within a transaction."""
+    """Keep a wrapper as the next version under its name within a transaction; returns its number."""
     for what, value in {"name": name, "site": site, "text": text}.items():
         if not is_storable(value):
             raise StoreError(f"The {what} of the wrapper {name!r} holds a character that databases refuse.")
@@ -87,36 +126,12 @@ def is_in_force(wrappers: Table) -> ColumnElement[bool]:
     return is_newest(wrappers) & (wrappers.c.origin != WITHDRAWN)
 
 
-def newest_wrappers(engine: Engine) -> list[StoredWrapper]:
-    """The newest version of each wrapper that is in force, by site and name."""
-    in_force = _wrappers(engine, is_in_force(schema.wrappers))
-    # Databases differ in how they sort text.
-    return sorted(in_force, key=lambda wrapper: (wrapper.site, wrapper.name))
-
-
-def wrapper_versions(engine: Engine, name: str) -> list[StoredWrapper]:
-    """All versions of a wrapper, the newest last."""
-    found = _wrappers(engine, schema.wrappers.c.name == storable(name))
-    if not found:
-        known = [wrapper.name for wrapper in newest_wrappers(engine)]
-        raise NotStored(f"There is no wrapper {name}: there are {some_names(known) or 'none yet'}.")
-    return found
-
-
-def wrapper_version(engine: Engine, name: str, version: int | None = None) -> StoredWrapper:
-    """A version of a wrapper, the newest unless one is named."""
-    versions = wrapper_versions(engine, name)
-    if version is None:
+def version_among(versions: Sequence[StoredWrapper], number: int | None) -> StoredWrapper:
+    """One of the versions of a wrapper, the newest unless one is named."""
+    if number is None:
         return versions[-1]
-    for wrapper in versions:
-        if wrapper.version == version:
-            return wrapper
-    known = ", ".join(str(wrapper.version) for wrapper in versions)
-    raise NotStored(f"There is no version {version} of the wrapper {name}: there are {known}.")
-
-
-def _wrappers(engine: Engine, condition: ColumnElement[bool]) -> list[StoredWrapper]:
-    columns = schema.wrappers.c
-    query = select(*(columns[name] for name in StoredWrapper._fields)).where(condition)
-    with engine.connect() as connection:
-        return [StoredWrapper(*row) for row in connection.execute(query.order_by(columns.version))]
+    for one in versions:
+        if one.version == number:
+            return one
+    known = ", ".join(str(one.version) for one in versions)
+    raise NotStored(f"There is no version {number} of the wrapper {versions[-1].name}: there are {known}.")

@@ -63,6 +63,14 @@ class _Entry:
         self.last_page = last_page
 
 
+def readable_tree(page: Page) -> Element:
+    """The tree of a page; UnreadablePage is raised where there is none."""
+    root = parse(page, collect_ids=False)
+    if isinstance(root, Failure):
+        raise UnreadablePage(root.url, root.reason)
+    return root
+
+
 class SegmentTable:
     """The text segments of one site; pages are added one by one, each told apart into blocks at once.
 
@@ -102,10 +110,7 @@ class SegmentTable:
 
     def segments(self, page: Page) -> PageSegments:
         """The segments of a page, to be counted and judged; UnreadablePage is raised where there are none."""
-        root = parse(page, collect_ids=False)
-        if isinstance(root, Failure):
-            raise UnreadablePage(root.url, root.reason)
-        return self.segments_of(root)
+        return self.segments_of(readable_tree(page))
 
     def segments_of(self, root: Element) -> PageSegments:
         """The same of a page that is parsed already."""

@@ -172,10 +172,10 @@ def _numeric(match: re.Match[str], day_first: bool | None) -> dt.date | None:
             day, month = month, day
         elif day <= 12 and day_first is None:
             return None
-    return _checked(_full_year(year), month, day)
+    return _checked(full_year(year), month, day)
 
 
-def _full_year(year: str) -> int:
+def full_year(year: str) -> int:
     """A year of two digits as POSIX reads it: 69 to 99 are of the last century."""
     number = int(year)
     if len(year) > 2:
@@ -202,7 +202,7 @@ def _named_month(text: str) -> dt.date | None:
     else:
         return None
     month = _month_in(_with_numbers(text, {day: "{day}", year: "2003"}))
-    return None if month is None else _checked(_full_year(year[0]), month, int(day[0]))
+    return None if month is None else _checked(full_year(year[0]), month, int(day[0]))
 
 
 def _with_numbers(text: str, numbers: dict[re.Match[str], str]) -> str:

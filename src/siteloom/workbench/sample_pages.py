@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from siteloom.dom import Element
     from siteloom.model import Cluster, Page
     from siteloom.sampling import Sample
-    from siteloom.store import Annotation, PageAddress, Place, Store
+    from siteloom.store import Annotation, PageAddress, Store, VersionPlace
 
 SAMPLE_PAGES = 10
 """Learning from ten pages leaves next to nothing to be learned from more (docs/evaluation/learning.md)."""
@@ -43,7 +43,7 @@ class SamplePage:
     number: int
     address: PageAddress
     page: Page
-    place: Place
+    place: VersionPlace
     root: Element
     covered: float
 
@@ -133,7 +133,7 @@ def sample_of(store: Store, name: str) -> SampleOfCluster:
     return SampleOfCluster(cluster, order, pages, session)
 
 
-def _shown(store: Store, address: PageAddress, annotated: Annotation | None) -> tuple[Page, Place]:
+def _shown(store: Store, address: PageAddress, annotated: Annotation | None) -> tuple[Page, VersionPlace]:
     """The version of a page to show: the annotated one, or the newest if the page has another layout now."""
     (newest,) = store.newest_places([address])
     if annotated is None or annotated.place == newest:
@@ -144,7 +144,7 @@ def _shown(store: Store, address: PageAddress, annotated: Annotation | None) -> 
     return _page_at(store, newest), newest
 
 
-def _page_at(store: Store, place: Place) -> Page:
+def _page_at(store: Store, place: VersionPlace) -> Page:
     (page,) = store.pages_in([place])
     return page
 

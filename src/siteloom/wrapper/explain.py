@@ -5,6 +5,7 @@ from __future__ import annotations
 from textwrap import fill
 from typing import TYPE_CHECKING
 
+from siteloom.telling import percent
 from siteloom.wrapper.language import ELEMENT_KINDS, SHAPES
 from siteloom.wrapper.scoring import LEAST_PROBABILITY
 
@@ -120,7 +121,7 @@ def evidence_words(evidence: Evidence) -> str:
         besides = f"{evidence.wrong} other {'thing' if evidence.wrong == 1 else 'things'} on those pages"
     # With no other pages at all, the share is 0 as well.
     others = f"a value on {_share_words(evidence.filled)}" if evidence.filled else "no value on other pages"
-    repeated = f", on {_percent(evidence.repeated)} more than one" if evidence.repeated else ""
+    repeated = f", on {percent(evidence.repeated)} more than one" if evidence.repeated else ""
     return f"Why: it found {examples} and {besides}, and has {others}{repeated}."
 
 
@@ -227,16 +228,7 @@ def _attribute_words(rules: AttributeRules) -> Iterator[str]:
 
 
 def _share_words(share: float) -> str:
-    return "all other pages" if share >= 1 else f"{_percent(share)} of the other pages"
-
-
-def _percent(share: float) -> str:
-    """A share that is said to be nothing or everything only if it is."""
-    if 0 < share < 0.01:
-        return "less than 1 %"
-    if 0.99 < share < 1:
-        return "more than 99 %"
-    return f"{share:.0%}".replace("%", " %")
+    return "all other pages" if share >= 1 else f"{percent(share)} of the other pages"
 
 
 def _labels_words(labels: Sequence[str]) -> str:

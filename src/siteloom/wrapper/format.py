@@ -8,7 +8,6 @@ need little time are read. Keys that are unknown are refused, for what they mean
 from __future__ import annotations
 
 import json
-import math
 import re
 import warnings
 from dataclasses import asdict
@@ -34,16 +33,28 @@ from siteloom.wrapper.language import (
     Scorer,
     Shape,
 )
+from siteloom.wrapper.pattern_grammar import pattern_fault
 from siteloom.wrapper.scoring import WEAK_NAME
+from siteloom.wrapper.strict_json import (
+    a_choice,
+    a_count,
+    a_flag,
+    a_list,
+    a_number,
+    a_share,
+    a_text,
+    an_object,
+    is_integer,
+    shown,
+    unreadable,
+    without_repeats,
+)
 from siteloom.wrapper.url_grammar import url_pattern_fault
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from typing import TypeVar
+    from collections.abc import Iterable, Sequence
 
     from siteloom.wrapper.wrapper import Wrapper
-
-    Read = TypeVar("Read")
 
 FORMAT = "siteloom wrapper"
 VERSION = 1
@@ -57,33 +68,8 @@ _LEAST_ATTRIBUTES = 1  # a record has, unless it says otherwise
 _SIGNATURE = re.compile(r"[0-9a-f]{16}")
 _MASK = re.compile(r"(?=(?:[^*]*\*\*){0,2}[^*]*\Z)(?:[0-9a-f]{2}|\*\*){8}")
 _SIGNATURES_IN_A_LINE = 16
-
-# Patterns run on pages of others, so matching must not take long. A group that
-# repeats, an alternation, or quantifiers whose characters overlap can be matched
-# in so many ways that trying them all never ends: `(\d+)+x`, and `\d*\d*\d*...x`
-# too. Hence there are no groups, alternations, back-references and look-arounds,
-# and a quantifier is either possessive, which never gives back what it took
-# (`\d++`), or what follows can be none of its characters (`\d+,`). Then from any
-# place of a text there is only one way to match.
-_LONGEST_PATTERN = 500
-# A class of characters beyond the first 65,536 is a list, which is gone through for each character of a text.
-_LONGEST_CLASS = 40
 # As much as a million signatures take; of nothing but lists, it becomes 0.6 GB of memory.
 _LONGEST_TEXT = 20_000_000
-_ATOM = re.compile(
-    r"""
-    (?P<atom> \\[dDsSwW] | \\[^0-9A-Za-z]                       # a class of characters, an escaped one
-      | \[ \^? (?: (?! --|&&|~~|\|\| ) [^\\\[\]] | \\[dDsSwW] | \\[^0-9A-Za-z] )++ \]
-      | [^\\\[\](){}|^$*+?]                                     # a literal, or the dot
-    )
-    (?: (?P<fixed> \{[0-9]{1,4}\} )
-      | (?P<varying> [*+?] | \{[0-9]{0,4},[0-9]{0,4}\} ) (?P<possessive> \+ )?
-    )?
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_LITERAL = re.compile(r"\\[^0-9A-Za-z] | [^\\\[.]", re.VERBOSE | re.DOTALL)
-_DISJOINT = frozenset({r"\d", r"\s", r"[^\W\d_]"})  # digits, blanks and letters, as the learner writes them
 
 
 def to_json(wrapper: Wrapper) -> str:
@@ -134,7 +120,7 @@ def from_json(text: str) -> list[dict[str, Any]]:
     """
     arguments = _arguments(text)
     if _tree_maker(arguments[0]["parser"]) != _tree_maker(PARSER):
-        learned_with = _shortened(arguments[0]["parser"]).strip("'")
+        learned_with = shown(arguments[0]["parser"]).strip("'")
         warnings.warn(
             f"This wrapper was learned with {learned_with}, this is {PARSER}: "
             "check its records, or learn it again.",
@@ -142,56 +128,6 @@ def from_json(text: str) -> list[dict[str, Any]]:
             stacklevel=3,
         )
     return arguments
-
-
-def pattern_fault(pattern: str) -> str:
-    """Why a pattern cannot be part of a wrapper file, or nothing if it can."""
-    if len(pattern) > _LONGEST_PATTERN:
-        return f"has a pattern of more than {_LONGEST_PATTERN} characters"
-    fault = f"has the pattern {_shortened(pattern)}"
-    atoms: list[re.Match[str]] = []
-    end = 0
-    while end < len(pattern):
-        atom = _ATOM.match(pattern, end)
-        if atom is None:
-            return f"{fault}, but there may only be literals, escapes, classes of characters and quantifiers"
-        if len(atom["atom"]) > _LONGEST_CLASS:
-            return f"{fault}, which has a class of more than {_LONGEST_CLASS} characters"
-        atoms.append(atom)
-        end = atom.end()
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        return f"{fault}, which is wrong ({error.msg})"
-    for number, atom in enumerate(atoms, 1):
-        if atom["varying"] and not atom["possessive"] and _may_go_on_alike(atom, atoms[number:]):
-            possessive = _shortened(f"{atom[0]}+")
-            return (
-                f"{fault}, where {_shortened(atom[0])} may give back what it took: write {possessive} instead"
-            )
-    return ""
-
-
-def _may_go_on_alike(atom: re.Match[str], following: Iterable[re.Match[str]]) -> bool:
-    """Whether what follows may begin with a character of the atom; so it may where that is hard to tell."""
-    for after in following:
-        if not _is_disjoint(atom["atom"], after["atom"]):
-            return True
-        if not _can_be_empty(after):
-            return False
-    return False
-
-
-def _is_disjoint(first: str, second: str) -> bool:
-    for one, other in ((first, second), (second, first)):
-        if _LITERAL.fullmatch(one):
-            return re.fullmatch(other, one[-1]) is None
-    return first != second and {first, second} <= _DISJOINT
-
-
-def _can_be_empty(atom: re.Match[str]) -> bool:
-    quantifier = atom["fixed"] or atom["varying"] or ""
-    return quantifier in ("*", "?") or re.match(r"\{0*[,}]", quantifier) is not None
 
 
 def _tree_maker(parser: str) -> str:
@@ -308,123 +244,114 @@ def _arguments(text: str) -> list[dict[str, Any]]:
     if len(text) > _LONGEST_TEXT:
         raise WrapperError(f"This is no wrapper, for it has more than {_LONGEST_TEXT:,} characters.")
     try:
-        content = json.loads(text, object_pairs_hook=_without_repeats)
+        content = json.loads(text, object_pairs_hook=without_repeats)
     except (ValueError, RecursionError) as error:
         place = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
         raise WrapperError(f"This is no wrapper, for it is not valid JSON{place}.") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise WrapperError(f'This is no wrapper: a wrapper file says "format": "{FORMAT}".')
     version: Any = content.get("version")
-    if _is_integer(version) and version > VERSION:
+    if is_integer(version) and version > VERSION:
         raise WrapperError(
-            f"This wrapper was written by a newer Siteloom (version {_shortened(version)} of the format, "
+            f"This wrapper was written by a newer Siteloom (version {shown(version)} of the format, "
             f"{VERSION} is known here): update Siteloom."
         )
-    if not _is_integer(version) or version != VERSION:
-        raise _error("the file", f"has no version that is known here, which is {VERSION}")
-    known = _object(
+    if not is_integer(version) or version != VERSION:
+        raise unreadable("the file", f"has no version that is known here, which is {VERSION}")
+    known = an_object(
         content, "the file", "format version parser attributes", "record_rule labels footprint earlier"
     )
     footprint = _footprint(known["footprint"]) if "footprint" in known else Footprint()
-    earlier = _list(known.get("earlier", []), "earlier layout", _earlier_layout)
+    earlier = a_list(known.get("earlier", []), "earlier layout", _earlier_layout)
     return [{**_layout(known), "footprint": footprint}, *earlier]
 
 
 def _layout(known: dict[str, Any]) -> dict[str, Any]:
     return {
         "attributes": {
-            name: _attribute(rules, f"attribute {_shortened(name)}")
-            for name, rules in _object(known["attributes"], "the key 'attributes'").items()
+            name: _attribute(rules, f"attribute {shown(name)}")
+            for name, rules in an_object(known["attributes"], "the key 'attributes'").items()
         },
-        "labels": frozenset(_list(known.get("labels", []), "label", _text)),
+        "labels": frozenset(a_list(known.get("labels", []), "label", a_text)),
         "record_rule": _record_rule(known["record_rule"]) if "record_rule" in known else None,
-        "parser": _text(known["parser"], "the name of the parser"),
+        "parser": a_text(known["parser"], "the name of the parser"),
     }
 
 
 def _earlier_layout(value: object, where: str) -> dict[str, Any]:
-    known = _object(value, where, "parser attributes footprint", "record_rule labels")
+    known = an_object(value, where, "parser attributes footprint", "record_rule labels")
     return {**_layout(known), "footprint": _footprint(known["footprint"], f"{where}, footprint")}
 
 
-def _without_repeats(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for key, value in pairs:
-        if key in found:
-            raise _error(f"the key {_shortened(key)}", "stands twice in the same object")
-        found[key] = value
-    return found
-
-
 def _attribute(value: object, where: str) -> AttributeRules:
-    known = _object(
+    known = an_object(
         value, where, "filled rules", "multi mandatory constant type day_first shapes voters contract"
     )
     return AttributeRules(
         Attribute(
-            _flag(known, "multi", where),
-            _flag(known, "mandatory", where),
-            _flag(known, "constant", where),
+            a_flag(known, "multi", where),
+            a_flag(known, "mandatory", where),
+            a_flag(known, "constant", where),
             _type(known, where) if "type" in known else None,
         ),
-        _list(known["rules"], f"{where}, rule", _rule),
-        _list(known.get("voters", []), f"{where}, voter", _rule),
-        _share(known, "filled", where),
+        a_list(known["rules"], f"{where}, rule", _rule),
+        a_list(known.get("voters", []), f"{where}, voter", _rule),
+        a_share(known, "filled", where),
         _shapes(known["shapes"], where) if "shapes" in known else SHAPES,
-        _flag(known, "day_first", where),
+        a_flag(known, "day_first", where),
         contract_from(known["contract"], f"{where}, contract") if "contract" in known else None,
     )
 
 
 def contract_from(value: object, where: str) -> Contract:
     """The contract that `contract_content` wrote; `where` says in an error where it stands."""
-    known = _object(value, where, "values shortest longest commonest", "always never choices least most")
+    known = an_object(value, where, "values shortest longest commonest", "always never choices least most")
     return Contract(
-        _count(known, "values", where),
-        _count(known, "shortest", where),
-        _count(known, "longest", where),
-        _list(known.get("always", []), f"{where}, kind of character", _characters),
-        _list(known.get("never", []), f"{where}, kind of character", _characters),
-        _list(known.get("choices", []), f"{where}, choice", _text),
-        _number(known, "least", where) if "least" in known else None,
-        _number(known, "most", where) if "most" in known else None,
-        _share(known, "commonest", where),
+        a_count(known, "values", where),
+        a_count(known, "shortest", where),
+        a_count(known, "longest", where),
+        a_list(known.get("always", []), f"{where}, kind of character", _characters),
+        a_list(known.get("never", []), f"{where}, kind of character", _characters),
+        a_list(known.get("choices", []), f"{where}, choice", a_text),
+        a_number(known, "least", where) if "least" in known else None,
+        a_number(known, "most", where) if "most" in known else None,
+        a_share(known, "commonest", where),
     )
 
 
 def _characters(value: object, where: str) -> str:
     if not isinstance(value, str) or value not in CHARACTERS:
-        raise _error(where, f"is {_shortened(value)}, but there are only {', '.join(CHARACTERS)}")
+        raise unreadable(where, f"is {shown(value)}, but there are only {', '.join(CHARACTERS)}")
     return value
 
 
 def _type(known: dict[str, Any], where: str) -> ValueType:
-    return cast("ValueType", _choice(known, "type", get_args(ValueType), where))
+    return cast("ValueType", a_choice(known, "type", get_args(ValueType), where))
 
 
 def _shapes(value: object, where: str) -> tuple[Shape, ...]:
-    found = _list(value, f"{where}, shape", _shape)
+    found = a_list(value, f"{where}, shape", _shape)
     if len(set(found)) < len(found):
-        raise _error(where, "names a shape twice")
+        raise unreadable(where, "names a shape twice")
     return found
 
 
 def _shape(value: object, where: str) -> Shape:
     if value not in SHAPES:
-        raise _error(where, f"is {_shortened(value)}, but there are only {', '.join(SHAPES)}")
+        raise unreadable(where, f"is {shown(value)}, but there are only {', '.join(SHAPES)}")
     return value
 
 
 def _rule(value: object, where: str) -> Rule:
-    known = _object(value, where, "target features evidence", "part scorer")
-    target = _text(known["target"], f"{where}, target")
+    known = an_object(value, where, "target features evidence", "part scorer")
+    target = a_text(known["target"], f"{where}, target")
     is_attribute = target.startswith("@") and _HTML_ATTRIBUTE.fullmatch(target[1:]) is not None
     if target not in ("text", "element") and not is_attribute:
-        raise _error(where, f"has the unknown target {_shortened(target)}")
-    features = _list(known["features"], f"{where}, feature", _feature)
+        raise unreadable(where, f"has the unknown target {shown(target)}")
+    features = a_list(known["features"], f"{where}, feature", _feature)
     for feature in features:
         if feature.kind in TEXT_KINDS and target != "text":
-            raise _error(where, f"asks for {feature.kind!r}, which only texts have")
+            raise unreadable(where, f"asks for {feature.kind!r}, which only texts have")
     _check_positions(features, where)
     part = _part(known["part"], f"{where}, part") if "part" in known else Part()
     evidence = _evidence(known["evidence"], f"{where}, evidence")
@@ -434,41 +361,41 @@ def _rule(value: object, where: str) -> Rule:
 
 def _record_rule(value: object) -> RecordRule:
     where = "the record rule"
-    known = _object(value, where, "features runs_on", "fallback least")
-    features = _list(known["features"], f"{where}, feature", _record_feature)
-    fallback = _list(known.get("fallback", []), f"{where}, fallback feature", _record_feature)
+    known = an_object(value, where, "features runs_on", "fallback least")
+    features = a_list(known["features"], f"{where}, feature", _record_feature)
+    fallback = a_list(known.get("fallback", []), f"{where}, fallback feature", _record_feature)
     _check_positions(features, where)
     _check_positions(fallback, where)
     return RecordRule(
         features,
-        _flag(known, "runs_on", where) is True,
+        a_flag(known, "runs_on", where) is True,
         fallback,
-        _count(known, "least", where, _LEAST_ATTRIBUTES) if "least" in known else _LEAST_ATTRIBUTES,
+        a_count(known, "least", where, _LEAST_ATTRIBUTES) if "least" in known else _LEAST_ATTRIBUTES,
     )
 
 
 def _record_feature(value: object, where: str) -> Feature:
     feature = _feature(value, where)
     if feature.kind not in RECORD_KINDS:
-        raise _error(where, f"asks for {feature.kind!r}, which is not asked where records begin")
+        raise unreadable(where, f"asks for {feature.kind!r}, which is not asked where records begin")
     return feature
 
 
 def _feature(value: object, where: str) -> Feature:
-    known = _object(value, where, "kind distance value")
-    kind = cast("Kind", _choice(known, "kind", get_args(Kind), where))
-    distance = _count(known, "distance", where)
+    known = an_object(value, where, "kind distance value")
+    kind = cast("Kind", a_choice(known, "kind", get_args(Kind), where))
+    distance = a_count(known, "distance", where)
     if distance > _DEEPEST:
-        raise _error(where, f"has a distance above {_DEEPEST}, which no page has")
+        raise unreadable(where, f"has a distance above {_DEEPEST}, which no page has")
     if distance and kind not in ELEMENT_KINDS:
-        raise _error(where, f"has a distance, but {kind!r} is always at 0")
-    text = _text(known["value"], f"{where}, value")
+        raise unreadable(where, f"has a distance, but {kind!r} is always at 0")
+    text = a_text(known["value"], f"{where}, value")
     if kind == "shape":
-        _choice(known, "value", get_args(Shape), where)
+        a_choice(known, "value", get_args(Shape), where)
     if kind in NUMBERED and not _NUMBERS.fullmatch(text):
-        raise _error(where, f"has the value {_shortened(text)}, which is no number from 1 on")
+        raise unreadable(where, f"has the value {shown(text)}, which is no number from 1 on")
     if kind == "attribute" and not _HTML_ATTRIBUTE.fullmatch(text.partition("=")[0] if "=" in text else ""):
-        raise _error(where, f"has the value {_shortened(text)}, which is not of the form name=value")
+        raise unreadable(where, f"has the value {shown(text)}, which is not of the form name=value")
     return Feature(kind, distance, text)
 
 
@@ -477,166 +404,81 @@ def _check_positions(features: Sequence[Feature], where: str) -> None:
     tagged = {feature.distance for feature in features if feature.kind == "tag"}
     for feature in features:
         if feature.kind in ("position", "last-position") and feature.distance not in tagged:
-            raise _error(where, f"asks for {feature.kind!r} without the 'tag' of the same element")
+            raise unreadable(where, f"asks for {feature.kind!r} without the 'tag' of the same element")
 
 
 def _part(value: object, where: str) -> Part:
-    known = _object(value, where, optional="left right pattern separator")
-    part = Part(**{key: _text(text, f"{where}, {key}") for key, text in known.items()})
+    known = an_object(value, where, optional="left right pattern separator")
+    part = Part(**{key: a_text(text, f"{where}, {key}") for key, text in known.items()})
     if part.pattern:
         if part.left or part.right:
-            raise _error(where, "has both a pattern and anchors, of which only one can count")
+            raise unreadable(where, "has both a pattern and anchors, of which only one can count")
         if fault := pattern_fault(part.pattern):
-            raise _error(where, fault)
+            raise unreadable(where, fault)
     return part
 
 
 def _evidence(value: object, where: str) -> Evidence:
-    known = _object(value, where, "examples wrong filled repeated")
+    known = an_object(value, where, "examples wrong filled repeated")
     return Evidence(
-        _count(known, "examples", where),
-        _count(known, "wrong", where),
-        _share(known, "filled", where),
-        _share(known, "repeated", where),
+        a_count(known, "examples", where),
+        a_count(known, "wrong", where),
+        a_share(known, "filled", where),
+        a_share(known, "repeated", where),
     )
 
 
 def _scorer(value: object, where: str) -> Scorer:
-    known = _object(value, where, "intercept takes_all weights")
+    known = an_object(value, where, "intercept takes_all weights")
     return Scorer(
-        _list(known["weights"], f"{where}, weight", _weight),
+        a_list(known["weights"], f"{where}, weight", _weight),
         _weight_of(known, "intercept", where),
-        _flag(known, "takes_all", where) is True,
+        a_flag(known, "takes_all", where) is True,
     )
 
 
 def _weight(value: object, where: str) -> tuple[str, float]:
-    known = _object(value, where, "name weight")
-    name = _text(known["name"], f"{where}, name")
+    known = an_object(value, where, "name weight")
+    name = a_text(known["name"], f"{where}, name")
     if not WEAK_NAME.fullmatch(name):
-        raise _error(where, f"is for {_shortened(name)}, which no node has")
+        raise unreadable(where, f"is for {shown(name)}, which no node has")
     return name, _weight_of(known, "weight", where)
 
 
 def _weight_of(known: dict[str, Any], key: str, where: str) -> float:
     value: Any = known[key]
-    if not (_is_integer(value) or isinstance(value, float)) or not abs(value) <= _LARGEST_WEIGHT:
-        raise _error(where, f"must have a number of at most {_LARGEST_WEIGHT:,} as {key!r}")
+    if not (is_integer(value) or isinstance(value, float)) or not abs(value) <= _LARGEST_WEIGHT:
+        raise unreadable(where, f"must have a number of at most {_LARGEST_WEIGHT:,} as {key!r}")
     return float(value)
 
 
 def _footprint(value: object, where: str = "the footprint") -> Footprint:
-    known = _object(value, where, "sites url_patterns masks accepted")
+    known = an_object(value, where, "sites url_patterns masks accepted")
     return Footprint(
-        _list(known["sites"], f"{where}, site", _text),
-        _list(known["url_patterns"], f"{where}, URL pattern", _url_pattern),
-        _list(known["masks"], f"{where}, mask", _mask),
-        _list(known["accepted"], f"{where}, accepted signature", _signature),
+        a_list(known["sites"], f"{where}, site", a_text),
+        a_list(known["url_patterns"], f"{where}, URL pattern", _url_pattern),
+        a_list(known["masks"], f"{where}, mask", _mask),
+        a_list(known["accepted"], f"{where}, accepted signature", _signature),
     )
 
 
 def _url_pattern(value: object, where: str) -> str:
-    text = _text(value, where)
+    text = a_text(value, where)
     if fault := url_pattern_fault(text):
-        raise _error(where, fault)
+        raise unreadable(where, fault)
     return text
 
 
 def _mask(value: object, where: str) -> tuple[str, int]:
-    known = _object(value, where, "mask pages")
-    text = _text(known["mask"], f"{where}, mask")
+    known = an_object(value, where, "mask pages")
+    text = a_text(known["mask"], f"{where}, mask")
     if not _MASK.fullmatch(text):
-        raise _error(where, f"is {_shortened(text)}, not a signature in which at most two bytes are '**'")
-    return text, _count(known, "pages", where, 1)
+        raise unreadable(where, f"is {shown(text)}, not a signature in which at most two bytes are '**'")
+    return text, a_count(known, "pages", where, 1)
 
 
 def _signature(value: object, where: str) -> str:
-    text = _text(value, where)
+    text = a_text(value, where)
     if not _SIGNATURE.fullmatch(text):
-        raise _error(where, f"is {_shortened(text)}, not eight bytes in hexadecimal")
+        raise unreadable(where, f"is {shown(text)}, not eight bytes in hexadecimal")
     return text
-
-
-# Values of plain types
-
-
-def _object(value: object, where: str, required: str = "", optional: str = "") -> dict[str, Any]:
-    """An object with the keys that it must and may have; without any named, it may have all."""
-    if not isinstance(value, dict):
-        raise _error(where, "must be an object")
-    must = required.split()
-    may = [*must, *optional.split()]
-    for key in must:
-        if key not in value:
-            raise _error(where, f"lacks {key!r}")
-    for key in value:
-        if may and key not in may:
-            raise _error(where, f"has the unknown key {_shortened(key)}")
-    return value
-
-
-def _list(value: object, where: str, read: Callable[[object, str], Read]) -> tuple[Read, ...]:
-    """The items of a list, each read with its number from 1 on as its place."""
-    if not isinstance(value, list):
-        raise _error(f"{where}s", "must be a list")
-    return tuple(read(item, f"{where} {number}") for number, item in enumerate(value, 1))
-
-
-def _text(value: object, where: str) -> str:
-    if not isinstance(value, str):
-        raise _error(where, "must be a text")
-    return value
-
-
-def _choice(known: dict[str, Any], key: str, choices: Sequence[str], where: str) -> str:
-    value: object = known[key]
-    if not isinstance(value, str) or value not in choices:
-        raise _error(where, f"has the unknown {key} {_shortened(value)}, for there are {', '.join(choices)}")
-    return value
-
-
-def _flag(known: dict[str, Any], key: str, where: str) -> bool | None:
-    """True or false, or None where the key is left out."""
-    value: object = known.get(key)
-    if key in known and not isinstance(value, bool):
-        raise _error(where, f"must have true or false as {key!r}")
-    return cast("bool | None", value)
-
-
-def _count(known: dict[str, Any], key: str, where: str, least: int = 0) -> int:
-    value: Any = known[key]
-    if not _is_integer(value) or value < least:
-        raise _error(where, f"must have a whole number from {least} on as {key!r}")
-    return int(value)
-
-
-def _share(known: dict[str, Any], key: str, where: str) -> float:
-    value: Any = known[key]
-    if not (_is_integer(value) or isinstance(value, float)) or not 0 <= value <= 1:
-        raise _error(where, f"must have a number from 0 to 1 as {key!r}")
-    return float(value)
-
-
-def _number(known: dict[str, Any], key: str, where: str) -> float:
-    value: Any = known[key]
-    try:
-        number = float(value) if _is_integer(value) or isinstance(value, float) else math.nan
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise _error(where, f"must have a number as {key!r}")
-    return number
-
-
-def _is_integer(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _shortened(value: object) -> str:
-    """A value as it can be shown in a sentence."""
-    shown = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
-    return shown if len(shown) <= 80 else f"{shown[:77]}..."
-
-
-def _error(where: str, what: str) -> WrapperError:
-    return WrapperError(f"The wrapper cannot be read: {where} {what}.")

@@ -7,7 +7,7 @@ from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from siteloom.extraction_runs import Items
+from siteloom.pages import Items
 from siteloom.pipeline import ingest
 from siteloom.store import open_store
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy.utils.conf import closest_scrapy_cfg
 
 from siteloom.config import load_settings
-from siteloom.extraction_runs import wrapper_texts_of_files, wrapper_texts_of_store
 from siteloom.store import open_store, workspace_exists
+from siteloom.wrapper_texts import wrapper_texts_of_files, wrapper_texts_of_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from fastapi import APIRouter, HTTPException, Request
 from pydantic import BaseModel
 
 from siteloom.errors import AccountError, TooManyFailures
-from siteloom.server.accounts.credentials import is_right_password, replace_password
+from siteloom.server.accounts.credentials import is_right_password, named_account, replace_password
 from siteloom.server.asking import Id, too_often
 from siteloom.server.security import Admin, Viewer
 from siteloom.server.services import services_of
@@ -135,20 +135,20 @@ def post_account(request: Request, _: Admin, body: NewAccount) -> AccountOut:
 def patch_account(request: Request, visitor: Admin, name: str, body: AccountChange) -> AccountOut:
     """Change the role or the password of an account."""
     services = services_of(request)
-    known = _known(request, name)
+    known = named_account(request, name)
     with _refusals():
         kept = None if body.password is None else services.passwords.hashed(body.password)
         if body.role is not None:
             services.store.accounts.set_role(known.name, body.role)
         if kept is not None:
             replace_password(request, visitor, known.name, kept)
-    return _account_out(_known(request, name))
+    return _account_out(named_account(request, name))
 
 
 @router.delete("/accounts/{name}", status_code=204)
 def delete_account(request: Request, _: Admin, name: str) -> None:
     """Disable an account: its sessions and keys end, its name stays with what was done under it."""
-    known = _known(request, name)
+    known = named_account(request, name)
     with _refusals():
         services_of(request).store.accounts.disable(known.name)
 
@@ -161,13 +161,6 @@ def _refusals() -> Iterator[None]:
         raise HTTPException(429, str(error), {"Retry-After": str(error.seconds)}) from error
     except AccountError as error:
         raise HTTPException(422, str(error)) from error
-
-
-def _known(request: Request, name: str) -> Account:
-    account = services_of(request).store.accounts.find(name)
-    if account is None:
-        raise HTTPException(404, f"There is no account {name}.")
-    return account
 
 
 def _account_out(account: Account) -> AccountOut:

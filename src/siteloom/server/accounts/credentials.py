@@ -1,9 +1,11 @@
-"""Passwords given and changed through the web, with guessing kept slow."""
+"""Accounts as requests name them, and passwords given and changed through the web, guessing kept slow."""
 
 from __future__ import annotations
 
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING
+
+from fastapi import HTTPException
 
 from siteloom.server.security import Visitor, give_key, session_key
 from siteloom.server.services import services_of
@@ -11,8 +13,18 @@ from siteloom.server.services import services_of
 if TYPE_CHECKING:
     from fastapi import Request
 
+    from siteloom.store import Account
+
 # Of IPv6 addresses whoever has one has all that begin like it up to here.
 _OWN_PREFIX = 64
+
+
+def named_account(request: Request, name: str) -> Account:
+    """The account of a name that was asked for."""
+    account = services_of(request).store.accounts.find(name)
+    if account is None:
+        raise HTTPException(404, f"There is no account {name}.")
+    return account
 
 
 def is_right_password(request: Request, name: str, password: str) -> bool:

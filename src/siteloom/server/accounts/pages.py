@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Form, HTTPException, Request
+from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from siteloom.errors import AccountError, TooManyFailures
-from siteloom.server.accounts.credentials import is_right_password, replace_password, sign_in
+from siteloom.server.accounts.credentials import is_right_password, named_account, replace_password, sign_in
 from siteloom.server.asking import Id
 from siteloom.server.rendering import render
 from siteloom.server.security import (
@@ -22,7 +22,7 @@ from siteloom.server.security import (
     session_key,
 )
 from siteloom.server.services import services_of
-from siteloom.store import ROLES, Account, new_session_key, role_called
+from siteloom.store import ROLES, new_session_key, role_called
 
 router = APIRouter(include_in_schema=False)
 
@@ -173,7 +173,7 @@ def accounts_page(request: Request, visitor: Admin, done: str = "", name: str = 
 
 
 @router.post(_ACCOUNTS)
-def add_account(
+def addnamed_account(
     request: Request, visitor: Admin, name: Text = "", role: Text = "", password: Text = ""
 ) -> Response:
     """Make an account."""
@@ -190,7 +190,7 @@ def add_account(
 @router.post(_ACCOUNTS + "/{name}/role")
 def change_role(request: Request, visitor: Admin, name: str, role: Text = "") -> Response:
     """Give an account another role."""
-    account = _account(request, name)
+    account = named_account(request, name)
     try:
         services_of(request).store.accounts.set_role(account.name, role_called(role))
     except AccountError as error:
@@ -203,7 +203,7 @@ def change_role(request: Request, visitor: Admin, name: str, role: Text = "") ->
 @router.post(_ACCOUNTS + "/{name}/password")
 def reset_password(request: Request, visitor: Admin, name: str, password: Text = "") -> Response:
     """Give an account another password."""
-    account = _account(request, name)
+    account = named_account(request, name)
     try:
         kept = services_of(request).passwords.hashed(password)
         replace_password(request, visitor, account.name, kept)
@@ -215,19 +215,12 @@ def reset_password(request: Request, visitor: Admin, name: str, password: Text =
 @router.post(_ACCOUNTS + "/{name}/disable")
 def disable(request: Request, visitor: Admin, name: str) -> Response:
     """Let an account sign in no more."""
-    account = _account(request, name)
+    account = named_account(request, name)
     try:
         services_of(request).store.accounts.disable(account.name)
     except AccountError as error:
         return _accounts(request, visitor, error=error, of=account.name, status=422)
     return _back("disabled", account.name)
-
-
-def _account(request: Request, name: str) -> Account:
-    account = services_of(request).store.accounts.find(name)
-    if account is None:
-        raise HTTPException(404, f"There is no account {name}.")
-    return account
 
 
 def _back(done: str, name: str) -> Response:

@@ -13,7 +13,7 @@ from siteloom.errors import SourceError, UsageError
 from siteloom.seed_files import is_table, read_seeds
 from siteloom.seeding import proposed_core, seed_columns
 from siteloom.server.adding.upload_folder import find_upload
-from siteloom.spacing import some_names
+from siteloom.telling import some_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from siteloom.server.wrappers.stored import version_of
-from siteloom.store import PageAddress
+from siteloom.store import PageAddress, version_among
 from siteloom.upkeep import is_acceptable, lost_attributes
 from siteloom.wrapper import Wrapper
 from siteloom.wrapper.explain import record_words, rule_words
@@ -98,7 +97,7 @@ class RepairView(BaseModel):
 def wrapper_diff(store: Store, name: str, a: int, b: int) -> WrapperDiff:
     """Two versions of a wrapper beside each other."""
     versions = store.wrapper_versions(name)
-    old, new = (Wrapper.from_json(version_of(versions, number).text) for number in (a, b))
+    old, new = (Wrapper.from_json(version_among(versions, number).text) for number in (a, b))
     rules, others = rule_changes(old, new), _other_changes(old, new)
     changed = {one.attribute for one in rules} | {one.attribute for one in others}
     values: list[dict[str, Any]] = next(

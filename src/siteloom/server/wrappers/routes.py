@@ -17,7 +17,6 @@ from siteloom.server.rendering import render, share
 from siteloom.server.security import Viewer
 from siteloom.server.services import services_of
 from siteloom.server.wrappers.changes import WrapperDiff, telling_values, wrapper_diff
-from siteloom.server.wrappers.stored import stored_version
 from siteloom.server.wrappers.views import (
     AttributeView,
     WrapperDetail,
@@ -75,7 +74,7 @@ def download(
 
     A stylesheet is of one layout, if the wrapper has several.
     """
-    stored = stored_version(services_of(request).store, name, version)
+    stored = services_of(request).store.wrapper(name, version)
     text = stored.text if kind == "json" else _stylesheet(stored.text, layout)
     file = f"{re.sub(r'[^A-Za-z0-9.-]+', '-', name).strip('-') or 'wrapper'}-{stored.version}.{kind}"
     headers = {"Content-Disposition": f"attachment; filename={quote(file)}"}

@@ -1,17 +1,17 @@
-"""The wrappers of a workspace: those that can be read, and their versions."""
+"""The wrappers of a workspace that can be read."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from siteloom.errors import NotFound, WrapperError
+from siteloom.errors import WrapperError
 from siteloom.upkeep.stored import loaded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from siteloom.matching import NamedWrapper
-    from siteloom.store import Store, StoredWrapper
+    from siteloom.store import StoredWrapper
 
 
 def readable(stored: Iterable[StoredWrapper]) -> list[NamedWrapper]:
@@ -23,19 +23,3 @@ def readable(stored: Iterable[StoredWrapper]) -> list[NamedWrapper]:
         except WrapperError:
             continue
     return found
-
-
-def stored_version(store: Store, name: str, version: int | None) -> StoredWrapper:
-    """A version of a wrapper, the newest unless one is named."""
-    return version_of(store.wrapper_versions(name), version)
-
-
-def version_of(versions: Sequence[StoredWrapper], number: int | None) -> StoredWrapper:
-    """One of the versions of a wrapper, the newest unless one is named."""
-    if number is None:
-        return versions[-1]
-    for one in versions:
-        if one.version == number:
-            return one
-    known = ", ".join(str(one.version) for one in versions)
-    raise NotFound(f"There is no version {number} of the wrapper {versions[-1].name}: there are {known}.")

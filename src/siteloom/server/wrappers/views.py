@@ -13,9 +13,8 @@ from siteloom.errors import WrapperError
 from siteloom.model import ValueType
 from siteloom.server.sites.overview import records_held
 from siteloom.server.wrappers.changes import RepairView, RuleChange, repair_view, rule_changes
-from siteloom.server.wrappers.stored import version_of
 from siteloom.spacing import evenly_spaced
-from siteloom.store import WITHDRAWN, PageAddress
+from siteloom.store import WITHDRAWN, PageAddress, version_among
 from siteloom.upkeep import is_acceptable
 from siteloom.wrapper import Wrapper
 from siteloom.wrapper.explain import contract_words, evidence_words, record_words, rule_words, shapes_words
@@ -152,7 +151,7 @@ def wrapper_summaries(store: Store) -> list[WrapperSummary]:
 def wrapper_detail(store: Store, name: str, version: int | None = None) -> WrapperDetail:
     """A wrapper as it is, or as one of its versions was."""
     versions = store.wrapper_versions(name)
-    newest, shown = versions[-1], version_of(versions, version)
+    newest, shown = versions[-1], version_among(versions, version)
     wrapper = Wrapper.from_json(shown.text)
     repairs = store.repairs(name)
     waiting = next(iter(store.reviewing.repairs(name)), None)

@@ -1,0 +1,118 @@
+"""Values of tables as texts, as a page might show them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+_WHOLE_BELOW = 1e15  # floats beyond that are no longer exact
+
+# What tables write where nothing is known, in any case. Not "na", which is Namibia, nor 0 and "unknown".
+_NO_VALUES = frozenset(
+    ("n/a", "#n/a", "<na>", "nan", "null", "none", "-", "--", "\N{EN DASH}", "\N{EM DASH}")
+)
+
+
+def texts_of(values: Mapping[Any, object]) -> dict[str, tuple[str, ...]]:
+    """The texts of all values by attribute, without repeats; those that are empty are left out."""
+    texts: dict[str, tuple[str, ...]] = {}
+    for key, value in values.items():
+        name = shown_text(key)
+        if not name:
+            continue
+        if isinstance(value, str | int | float) and name not in texts:  # as most are
+            if text := value_text(value):
+                texts[name] = (text,)
+            continue
+        parts: dict[str, dict[str, None]] = {}  # of each attribute, in order
+        for inner, text in _within(name, value):
+            parts.setdefault(inner, dict.fromkeys(texts.get(inner, ())))[text] = None
+        texts |= {inner: tuple(found) for inner, found in parts.items()}
+    return texts
+
+
+def _within(name: str, value: object) -> Iterator[tuple[str, str]]:
+    """All texts inside of a value, each with the name of its attribute."""
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            if inner := shown_text(key):
+                yield from _within(f"{name}.{inner}", part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _within(name, part)
+    elif isinstance(value, set | frozenset):
+        yield from sorted(found for part in value for found in _within(name, part))
+    elif getattr(value, "ndim", 0):  # an array of NumPy, or what is like one
+        yield from _within(name, list(value))  # type: ignore[call-overload]
+    elif text := value_text(value):
+        yield name, text
+
+
+def value_text(value: object) -> str:
+    """The text of a value; nothing for one that says there is none."""
+    text = shown_text(value)
+    return "" if text.casefold() in _NO_VALUES else text
+
+
+def shown_text(value: object) -> str:
+    """A value as a page might show it; nothing for what is missing, or cannot be shown."""
+    if isinstance(value, str):
+        return normal(value)
+    if _is_missing(value):
+        return ""
+    try:
+        return normal(_text_of_kind(value))
+    except (ValueError, ArithmeticError):  # a number of thousands of digits
+        return ""
+
+
+def _is_missing(value: object) -> bool:
+    """Whether a value is None, or one that tables have for gaps: those are not equal to themselves."""
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError, ArithmeticError):  # some refuse to be compared
+        return True
+
+
+def _text_of_kind(value: object) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case Real():
+            number = float(value)
+            if not math.isfinite(number):
+                return ""
+            is_whole = number.is_integer() and abs(number) < _WHOLE_BELOW
+            return str(int(number)) if is_whole else str(value)
+        case Decimal():
+            return f"{value:f}" if value.is_finite() else ""
+        case datetime():
+            return value.isoformat(" ")
+        case date():
+            return value.isoformat()
+        case bytes():
+            return _decoded(value)
+    text = str(value)
+    return text.lower() if text in ("True", "False") else text  # the truths of NumPy
+
+
+def _decoded(content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError:  # an image, perhaps
+        return ""
+
+
+def normal(text: str) -> str:
+    """A text with white space as single blanks."""
+    return " ".join(text.split())

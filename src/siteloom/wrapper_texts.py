@@ -1,0 +1,105 @@
+"""The wrappers to use: those of files and folders, or those of a workspace."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from siteloom.arrow import load_pyarrow
+from siteloom.errors import StoreError, WrapperError
+from siteloom.extraction import WrapperText
+from siteloom.filesystems import fetch_needed, has_scheme, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from siteloom.store import Store
+
+_WRAPPER_SUFFIX = ".json"
+
+
+def wrapper_texts_of_files(files: Sequence[str]) -> list[WrapperText]:
+    """The wrappers of files, each named as its file; those whose files have the same name, by their paths.
+
+    A folder that `siteloom bootstrap` has made, here or elsewhere, has a wrapper for each of some sites.
+    """
+    found = [
+        one for file in files for one in (_wrappers_of_folder(file) if _is_folder(file) else [_of_file(file)])
+    ]
+    names = Counter(one.name for one in found)
+    return [WrapperText(one.name if names[one.name] == 1 else one.path, None, one.text) for one in found]
+
+
+class _FoundWrapper(NamedTuple):
+    """A wrapper, what it is called, and the name that no other has."""
+
+    name: str
+    path: str
+    text: str
+
+
+def _is_folder(location: str) -> bool:
+    if has_scheme(location):  # to ask would take as long as to read it
+        return not location.lower().endswith(_WRAPPER_SUFFIX)
+    return Path(location).is_dir()
+
+
+def _of_file(file: str) -> _FoundWrapper:
+    if has_scheme(file):
+        with tempfile.TemporaryDirectory(prefix="siteloom-") as folder:
+            copy = Path(folder, file.rpartition("/")[2])
+            fetch_needed(file, copy)
+            found = _of_file(str(copy))
+        return found._replace(path=shown(file))
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise WrapperError(f"There is no wrapper {file}: check the path.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise WrapperError(f"The wrapper {file} cannot be read: {why}.") from error
+    return _FoundWrapper(Path(file).stem, file, text)
+
+
+def _wrappers_of_folder(location: str) -> list[_FoundWrapper]:
+    """The wrappers of sites that are in a folder of Parquet files by site: see `siteloom.bulk`."""
+    pyarrow = load_pyarrow()
+    from fsspec.core import url_to_fs  # noqa: PLC0415 - an extra, with PyArrow
+    from pyarrow.dataset import dataset, partitioning  # noqa: PLC0415
+
+    by_site = partitioning(pyarrow.schema([("site", pyarrow.string())]), flavor="hive")
+    try:
+        files, path = url_to_fs(location)
+        outcomes = json.loads(files.cat_file(f"{path.rstrip('/')}/_SUCCESS")).get("outcomes")
+        if outcomes and outcomes["wrapped"]:
+            of_sites = dataset(path, filesystem=files, format="parquet", partitioning=by_site)
+            rows = of_sites.to_table(["site", "wrapper"]).to_pylist()
+    except FileNotFoundError:
+        outcomes = None
+    except (ImportError, OSError, ValueError) as error:
+        raise WrapperError(
+            f"The wrappers of {shown(location)} cannot be read: {shown(str(error))}."
+        ) from error
+    if outcomes is None:
+        raise WrapperError(
+            f"The wrapper {shown(location)} cannot be read: it is no file, and no folder that "
+            "siteloom bootstrap has finished."
+        )
+    if not outcomes["wrapped"]:
+        raise WrapperError(f"There is no wrapper in {shown(location)}: no site could be wrapped.")
+    return sorted(
+        _FoundWrapper(row["site"], f"{shown(location)}/{row['site']}", row["wrapper"])
+        for row in rows
+        if row["wrapper"] is not None
+    )
+
+
+def wrapper_texts_of_store(store: Store) -> list[WrapperText]:
+    """The newest version of each wrapper of a workspace."""
+    found = [WrapperText(one.name, one.version, one.text, one.site) for one in store.wrappers()]
+    if not found:
+        raise StoreError("The workspace has no wrapper: learn one first, or give --wrapper FILE.")
+    return found
