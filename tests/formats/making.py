@@ -7,9 +7,9 @@ import shutil
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, get_args
@@ -27,7 +27,6 @@ from siteloom.exporting.xpath_json import as_texts, to_xpath_json
 from siteloom.model import Footprint, Seed, Validators
 from siteloom.monitoring import watch
 from siteloom.monitoring.watch_format import watch_to_json
-from siteloom.pages import PageSource, SourceItem
 from siteloom.pipeline import annotate, cluster_store, ingest
 from siteloom.record_rows import record_row, record_tables
 from siteloom.searching import update_index
@@ -40,6 +39,7 @@ from siteloom.wrapper.language import AttributeRules, Evidence, Feature, Kind, P
 
 from ..builtin.sites import directory, guide, of_kind
 from ..monitoring.guide import CHANGING, restaurants, truth
+from ..store.helpers import Items
 from . import kept
 from .summary import ACCOUNT, PASSWORD, summary
 
@@ -280,19 +280,6 @@ class _Days:
         return self.now
 
 
-@dataclass(frozen=True)
-class _Items:
-    """A source of pages and failures that are at hand."""
-
-    items: Sequence[SourceItem]
-
-    def read(self) -> Iterator[SourceItem]:
-        yield from self.items
-
-    def shards(self) -> Sequence[PageSource]:
-        return [self]
-
-
 def workspace(folder: Path) -> None:
     """A workspace in which every table is filled, and what is in it."""
     with tempfile.TemporaryDirectory() as made:
@@ -313,7 +300,7 @@ def _live_in(store: Store) -> None:
     told = replace(places[0].page, validators=Validators('"1"', "Thu, 01 Oct 2026 06:00:00 GMT"))
     others = [one.page for one in (*lists, *of_kind(directory(), "restaurant")[:3])]
     broken = Failure("https://inn.example/2", "not HTML", "a picture")
-    ingest(store, [_Items([told, *_pages(places[1:]), *others, broken])])
+    ingest(store, [Items([told, *_pages(places[1:]), *others, broken])])
     cluster_store(store, "vertex")
     annotate(store, [ExampleLine(one.page.url, one.truth, (), {}) for one in places[:4]])
     annotate(store, [ExampleLine(lists[0].page.url, {}, lists[0].records[:3], {})])
@@ -335,7 +322,7 @@ def _live_in(store: Store) -> None:
             run.id, {"core": ["name"]}, [LinkedEntity(1, 2, ("phone",), ("Blue Fern",), {"entity": 1})]
         )
     store.save_grown_site("tableatlas.example", "poor", 1, len(known), content={"reason": "too few"})
-    ingest(store, [_Items([replace(fresh[one.entity].page, fetched_at=store.clock()) for one in places])])
+    ingest(store, [Items([replace(fresh[one.entity].page, fetched_at=store.clock()) for one in places])])
     check_watches(store)
     mend_wrappers(store, accept=_SURE)
     store.accounts.add(ACCOUNT, "admin", Passwords().hashed(PASSWORD))
