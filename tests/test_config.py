@@ -242,6 +242,8 @@ workspace = "../elsewhere"
 warcs = "https://evil.example/"
 [crawl]
 private = true
+[retention]
+days = 1
 """
 NAMES = [
     "pages.warcs",
@@ -250,6 +252,7 @@ NAMES = [
     "store.url",
     "alarm.webhook",
     "alarm.command",
+    "retention.days",
 ]
 
 
@@ -332,8 +335,9 @@ def test_without_a_home_nothing_is_trusted(project: Path, environment: dict[str,
 
 
 def test_the_environment_and_flags_are_ones_own(project: Path, home: dict[str, str]) -> None:
-    own = {f"SITELOOM_{name.upper().replace('.', '_')}": "" for name in NAMES if name != "crawl.private"}
+    own = {f"SITELOOM_{name.upper().replace('.', '_')}": "" for name in NAMES}
     own |= {"SITELOOM_CRAWL_PRIVATE": "true", "SITELOOM_ALARM_COMMAND": "logger"}
+    own |= {"SITELOOM_RETENTION_DAYS": "0"}
     flags = {"store.url": "postgresql://mine.example/pages"}
     settings, _ = load_settings(project, {**home, **own}, flags)
     assert settings.crawl.private
@@ -349,6 +353,7 @@ def test_the_environment_and_flags_are_ones_own(project: Path, home: dict[str, s
         "[crawl]\nprivate = false\ncontact = 'me@shop.example'",
         "[alarm]\ncommand = ''\nwebhook = ''",
         "[store]\nurl = ''",
+        "[retention]\ndays = 0\nversions = 0",
     ],
 )
 def test_what_stays_in_its_folder_needs_no_trust(folder: Path, home: dict[str, str], text: str) -> None:
@@ -363,6 +368,7 @@ def test_what_stays_in_its_folder_needs_no_trust(folder: Path, home: dict[str, s
         "[pages]\nwarcs = '/etc'",
         "[pages]\nwarcs = 'file:///etc'",
         "[pages]\nwarcs = 's3://bucket'",
+        "[retention]\nversions = 1",
     ],
 )
 def test_what_leads_out_of_its_folder_needs_trust(folder: Path, home: dict[str, str], text: str) -> None:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -16,13 +17,11 @@ from siteloom import Example, Page, Wrapper, learn
 from siteloom.builtin import BuiltinPage
 from siteloom.config import ParseSettings
 from siteloom.engine import LOST, Lost
-from siteloom.errors import TooMuchText, WrapperError
+from siteloom.errors import UnreadablePage, WrapperError
 from siteloom.extraction import (
     BROKEN,
     LACKING,
     NO_VALUES,
-    RECORDS_TOO_LARGE,
-    TOO_MANY_RECORDS,
     Extractor,
     ShardExtraction,
     ShardResult,
@@ -33,9 +32,10 @@ from siteloom.extraction import (
     tally_rows,
 )
 from siteloom.matching import NO_WRAPPER_FOR_SITE, NO_WRAPPER_FOR_URL, NamedWrapper
-from siteloom.model import Attribute, Failure, Footprint, Resource, Skipped
+from siteloom.model import Attribute, Failure, Footprint, Record, Resource, Skipped
 from siteloom.pages import Items, SourceItem
 from siteloom.time_limit import TOOK_TOO_LONG
+from siteloom.wrapper.bounds import RECORDS_TOO_LARGE, TOO_MANY_RECORDS
 
 from .builtin.sites import directory, guide, of_kind
 
@@ -316,10 +316,32 @@ def test_elements_in_each_other_do_not_take_all_memory() -> None:
         wrapper, attributes={"x": replace(rules, attribute=replace(rules.attribute, multi=True))}
     )
     page = Page.from_text(URL, nested("<div class=x>" * 300, "a" * 200_000))
-    with pytest.raises(TooMuchText, match="more than 50,000,000 characters"):
+    with pytest.raises(UnreadablePage, match=r": records too large\.$"):
         wrapper.extract(page)
     (failure,) = work([page], text(wrapper)).failures
     assert failure.reason == RECORDS_TOO_LARGE
+    assert failure.detail == "the elements that a rule finds have more than 50,000,000 characters"
+
+
+@pytest.mark.parametrize(("limits", "reason"), LIMITS[1:])
+def test_earlier_layouts_do_not_get_around_a_limit(
+    limits: ParseSettings, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What they give is compared as a whole, but no more of it is held than of one."""
+    wrapper = replace(lists(), earlier=(lists(),))
+    made: list[object] = []
+    record_of = Wrapper.record_of
+
+    def counted(*given: Any, **named: Any) -> Record:
+        made.append(None)
+        return record_of(*given, **named)
+
+    monkeypatch.setattr(Wrapper, "record_of", counted)
+    (failure,) = work([endless_list()], text(wrapper, "list"), limits=limits).failures
+    assert failure.reason == reason
+    assert len(made) < 2_000
+    assert isinstance(found := wrapper.read(endless_list(), limits=limits), Failure)
+    assert found.reason == reason
 
 
 URL = "https://a.example/1"

@@ -26,7 +26,7 @@ def test_every_setting_that_needs_trust_is_listed(tmp_path: Path) -> None:
     _, known = load_settings(tmp_path, {}, {})
     reaching = set()
     for setting in known:
-        value = {bool: "true", str: "'https://elsewhere.example/'"}.get(type(setting.value))
+        value = {bool: "true", str: "'https://elsewhere.example/'", int: "1"}.get(type(setting.value))
         stage, _, name = setting.name.partition(".")
         if value is not None:
             (tmp_path / "siteloom.toml").write_text(f"[{stage}]\n{name} = {value}\n", encoding="utf-8")
@@ -35,5 +35,5 @@ def test_every_setting_that_needs_trust_is_listed(tmp_path: Path) -> None:
     documented = (
         (ROOT / "docs/reference/settings.md").read_text(encoding="utf-8").partition("## Files of others")[2]
     )
-    assert reaching == set(re.findall(r"\b(?:alarm|store|crawl|pages)\.[a-z]+\b", documented))
-    assert len(reaching) == 6
+    assert reaching == set(re.findall(r"\b(?:alarm|store|crawl|pages|retention)\.[a-z]+\b", documented))
+    assert len(reaching) == 8

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlalchemy import select
 
 from siteloom.builtin import directory_site, guide_site
-from siteloom.cli import VERBS
 from siteloom.config import StoreSettings
 from siteloom.store import open_store, schema, workspace_exists
 from siteloom.store.packs import Pack
@@ -105,7 +104,7 @@ STAGES = (
     Stage("relearn", ("relearn",)),
     Stage("seeds", ("seeds", "table.jsonl")),
     Stage("bootstrap", ("bootstrap", "--core", "name,address", "--site", DIRECTORY)),
-    *((Stage("forget", ("forget", GUIDE, "--yes")),) if "forget" in VERBS else ()),
+    Stage("forget", ("forget", GUIDE, "--yes")),
 )
 """The life of a workspace: each stage works on what those before it left."""
 

@@ -8,8 +8,8 @@ A setting `max_bytes` of the stage `parse` is written
     max_bytes = 20000000
     SITELOOM_PARSE_MAX_BYTES      in the environment
 
-A file may come with a folder from someone else. What it says that runs programs or reaches beyond its folder
-counts only if it was trusted (`siteloom.trust`).
+A file may come with a folder from someone else. What it says that runs programs, removes pages or reaches
+beyond its folder counts only if it was trusted (`siteloom.trust`).
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def _setting(
 ) -> Any:
     """A field with its default, its one line of documentation and its bounds.
 
-    `reaches` tells of a value whether it runs programs or reaches beyond the folder of a file that says it.
+    `reaches` tells of a value whether it runs programs, removes pages or reaches beyond the folder of a file
+    that says it.
     """
     bounds = {"at_least": at_least, "at_most": at_most}
     return field(default=default, metadata={"help": help_text, **bounds, "reaches": reaches})
@@ -183,9 +184,14 @@ class RetentionSettings:
     """How long what came from pages is kept."""
 
     days: int = _setting(
-        0, "days after which a page that was not seen again is forgotten; 0 keeps all for ever", at_least=0
+        0,
+        "days after which a page that was not seen again is forgotten; 0 keeps all for ever",
+        at_least=0,
+        reaches=bool,  # the workspace may be one that a flag or the environment names
     )
-    versions: int = _setting(0, "most versions of a page that are kept; 0 keeps all", at_least=0)
+    versions: int = _setting(
+        0, "most versions of a page that are kept; 0 keeps all", at_least=0, reaches=bool
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,9 +316,9 @@ def trust_settings_file(folder: Path, environment: Mapping[str, str]) -> tuple[R
 def _not_trusted(file: Path, names: list[str]) -> str:
     them = "them" if len(names) > 1 else "it"
     return (
-        f"{file} sets {' and '.join(names)}, which can run programs or reach beyond this folder: if the file "
-        f"is yours, let siteloom config --trust remember that; if not, remove {them} there or set "
-        f"{' and '.join(map(_variable, names))} in the environment."
+        f"{file} sets {' and '.join(names)}, which can run programs, remove pages or reach beyond this "
+        "folder: if the file is yours, let siteloom config --trust remember that; if not, remove "
+        f"{them} there or set {' and '.join(map(_variable, names))} in the environment."
     )
 
 

@@ -10,7 +10,7 @@
     │   └── ContradictoryExamples two examples say different things of the same page
     ├── Overtaken                 what was to be changed has been changed by another meanwhile
     ├── UnreadablePage            a page has no tree to extract from
-    ├── TooMuchText               rules find more text on a page than any page has
+    ├── TooMuchFound              rules find more on a page than may come of one
     ├── WrapperError              a wrapper file cannot be read
     ├── WatchError                a file of bellwethers cannot be read
     ├── SourceError               pages cannot be read from a source
@@ -107,11 +107,13 @@ class UnreadablePage(SiteloomError):
         self.reason = reason
 
 
-class TooMuchText(SiteloomError):
-    """Rules find more text on a page than any page has, in elements that stand in each other."""
+class TooMuchFound(SiteloomError):
+    """Rules find more on a page than may come of one: too many records, or more text than any page has."""
 
-    def __init__(self, most: int) -> None:
-        super().__init__(f"The elements that a rule finds on a page have more than {most:,} characters.")
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"There is more on a page than may come of it: {reason}, {detail}.")
+        self.reason = reason
+        self.detail = detail
 
 
 class WrapperError(SiteloomError):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from siteloom.config import ParseSettings
 from siteloom.dom import parse
-from siteloom.errors import TooMuchText, WrapperError
+from siteloom.errors import TooMuchFound, WrapperError
 from siteloom.matching import Matcher, NamedWrapper
 from siteloom.model import Failure, Page, Skipped
 from siteloom.record_rows import record_row
@@ -33,8 +33,6 @@ _log = logging.getLogger(__name__)
 NO_VALUES = "no values"
 LACKING = "most mandatory attributes missing"
 BROKEN = "extraction failed"
-TOO_MANY_RECORDS = "too many records"
-RECORDS_TOO_LARGE = "records too large"
 
 # So many shapes of URLs are told apart; there are few unless each URL has one of its own.
 _MOST_SHAPES = 1_000
@@ -163,45 +161,14 @@ class Extractor:
             return root
         tried = []
         for named in match.chosen:
-            found = self._bounded(page.url, named.wrapper.records(root, page.url, match.signature))
-            if isinstance(found, Failure):
-                return found
-            tried.append((named, found))
+            found = named.wrapper.records(root, page.url, match.signature, self._limits)
+            try:
+                tried.append((named, tuple(found)))
+            except TooMuchFound as error:
+                return Failure(page.url, error.reason, error.detail)
         named, records = max(tried, key=lambda one: _mandatory_found(*one)) if len(tried) > 1 else tried[0]
         is_nearest = match.passed_signature == 0
         return Extracted(match, named, records, _fault(page.url, named, records, is_nearest=is_nearest))
-
-    def _bounded(self, url: str, found: Iterator[Record]) -> tuple[Record, ...] | Failure:
-        """Records as they come, unless there are more than a page may give; so memory is bounded, too."""
-        most = self._limits.max_characters
-        records: list[Record] = []
-        characters = 0
-        try:
-            for record in found:
-                records.append(record)
-                characters += _characters(record)
-                if len(records) > self._limits.max_records:
-                    detail = f"at most {self._limits.max_records:,} are taken from a page"
-                    return Failure(url, TOO_MANY_RECORDS, detail)
-                if characters > most:
-                    return Failure(
-                        url, RECORDS_TOO_LARGE, f"at most {most:,} characters are taken from a page"
-                    )
-        except TooMuchText as error:
-            return Failure(url, RECORDS_TOO_LARGE, str(error))
-        return tuple(records)
-
-
-def _characters(record: Record) -> int:
-    """About how many characters a record has where it is written, with where its values stood."""
-    count = sum(len(text) for texts in record.values.values() for text in texts)
-    for origins in record.provenance.values():
-        for origin in origins:
-            count += len(origin.xpath) + len(origin.node)
-    for withheld in record.withheld.values():
-        for value in withheld:
-            count += len(value.text) + len(value.node)
-    return count
 
 
 def _fault(url: str, named: NamedWrapper, records: Sequence[Record], *, is_nearest: bool) -> Failure | None:

@@ -1,8 +1,8 @@
 """Which files of settings a person has trusted: each by its place and its very content.
 
 A folder that was cloned or unpacked may bring a `siteloom.toml` of someone else. What it says that runs
-programs or reaches beyond its folder counts only once it was trusted here, and no longer when it has changed
-or was moved.
+programs, removes pages or reaches beyond its folder counts only once it was trusted here, and no longer when
+it has changed or was moved.
 """
 
 from __future__ import annotations

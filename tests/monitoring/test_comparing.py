@@ -21,7 +21,7 @@ ONE = INNS[0]
 def fresh(page: Page, wrapper: Wrapper = WRAPPER) -> FreshPage:
     root = parse(page)
     assert not isinstance(root, Failure)
-    return FreshPage(page, root, wrapper)
+    return FreshPage(page, root, wrapper.records_of(page, root))
 
 
 def pair(now: str, **before: str | Sequence[str]) -> Pair:

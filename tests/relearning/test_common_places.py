@@ -21,7 +21,7 @@ def pairs(html: Callable[[Inn], str], inns: Sequence[Inn] = INNS[:20]) -> list[P
         root = parse(page)
         assert not isinstance(root, Failure)
         known = {"phone": (one.phone,), "dishes": one.dishes}
-        found.append(Pair(FreshPage(page, root, WRAPPER), known, None))
+        found.append(Pair(FreshPage(page, root, WRAPPER.records_of(page, root)), known, None))
     return found
 
 

@@ -30,8 +30,8 @@ def run(
     A setting is given in siteloom.toml (`[parse]`, then `max_bytes = 1000000`), in the environment
     (`SITELOOM_PARSE_MAX_BYTES=1000000`) or, for some, by a flag. The later of these wins.
 
-    What runs programs or reaches beyond the folder counts in siteloom.toml only if you trust the file:
-    `siteloom config --trust` remembers that you do, until it changes.
+    What runs programs, removes pages or reaches beyond the folder counts in siteloom.toml only if you trust
+    the file: `siteloom config --trust` remembers that you do, until it changes.
     """
     if trust:
         _trust(shell)

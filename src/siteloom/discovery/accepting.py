@@ -259,9 +259,8 @@ class _Rows:
         return [self._values(row) for row in rows] if self._is_list else [self._shown(rows[0], page)[0]]
 
     def _found(self, wrapper: Wrapper, page: Page) -> list[Mapping[str, tuple[str, ...]]]:
-        if not self._is_list:
-            return [wrapper.extract(page, limits=self._limits).values]
-        return [record.values for record in wrapper.extract_all(page, limits=self._limits)]
+        found = wrapper.read(page, limits=self._limits)
+        return [] if isinstance(found, Failure) else [record.values for record in found.records]
 
 
 def _filled_names(example: Example) -> set[str]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from siteloom.config import ParseSettings
 from siteloom.dom import normalize
-from siteloom.errors import ExampleError, UsageError
+from siteloom.errors import ExampleError, TooMuchFound, UsageError
 from siteloom.learning import search, vertex
 from siteloom.learning.attribute import Units, learn_attribute
 from siteloom.learning.cutting import WalkedPages
@@ -32,7 +32,7 @@ from siteloom.learning.report import Judged
 from siteloom.learning.schema import given_schema
 from siteloom.learning.trees import Trees
 from siteloom.learning.units import Targets, cut_units, left_out, page_units, seen_pages, walked_units
-from siteloom.model import Attribute, Failure
+from siteloom.model import Attribute, Failure, Record
 from siteloom.wrapper.language import AttributeRules, possible_shapes
 from siteloom.wrapper.wrapper import Wrapper
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from siteloom.learning.search import Covering, Problem
     from siteloom.learning.table import Flags, Table
     from siteloom.learning.units import PageUnits, SeenPage, UnitKey, UnitTable
-    from siteloom.model import Example, Page, Record
+    from siteloom.model import Example, Page
     from siteloom.wrapper.language import RecordRule, Rule
     from siteloom.wrapper.selection import Node, Scope
     from siteloom.wrapper.wrapper import KnownNodes
@@ -259,9 +259,19 @@ class LearningSession:
                 yield ScopedRecord(scope, record)
 
     def _record_of(self, wrapper: Wrapper, known: KnownNodes) -> RecordOf:
-        if self._trees.keeps_all:
-            return self._finds.record_of(wrapper, known)
-        return partial(wrapper.record_of, known=known)
+        find: RecordOf = (
+            self._finds.record_of(wrapper, known)
+            if self._trees.keeps_all
+            else partial(wrapper.record_of, known=known)
+        )
+
+        def record_of(root: Element, url: str, scope: Scope | None) -> Record:
+            try:
+                return find(root, url, scope)
+            except TooMuchFound:  # a page that is past all measure says nothing of the others
+                return Record(url, {}, {}, {})
+
+        return record_of
 
     def _tables(
         self,

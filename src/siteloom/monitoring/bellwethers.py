@@ -6,10 +6,9 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.dom import parse
 from siteloom.errors import UsageError
 from siteloom.model import Failure, Page
-from siteloom.monitoring.comparing import FreshPage, pairs
+from siteloom.monitoring.comparing import LIMITS, FreshPage, pairs
 from siteloom.sampling import check_count, sample_order
 from siteloom.signature import signature
 from siteloom.spacing import evenly_spaced
@@ -175,13 +174,10 @@ class _LookedAt(NamedTuple):
 
 def _look(wrapper: Wrapper, page: Page) -> _LookedAt | None:
     """A page if the wrapper works on it."""
-    root = parse(page)
-    if isinstance(root, Failure):
+    found = wrapper.read(page, limits=LIMITS)
+    if isinstance(found, Failure) or not is_complete(wrapper, found.records):
         return None
-    records = wrapper.records_of(page, root)
-    if not is_complete(wrapper, records):
-        return None
-    return _LookedAt(bellwether(page, records), records, page_paths(root))
+    return _LookedAt(bellwether(page, found.records), found.records, page_paths(found.root))
 
 
 def is_complete(wrapper: Wrapper, records: Sequence[Record]) -> bool:
@@ -235,12 +231,10 @@ def _pairs_of_versions(wrapper: Wrapper, versions: Sequence[Page]) -> Iterator[P
         return
     constant = list(wrapper.attributes)
     for page in versions:
-        root = parse(page)
-        if isinstance(root, Failure):
+        found = wrapper.read(page, limits=LIMITS)
+        if isinstance(found, Failure) or not is_complete(wrapper, found.records):
             continue
-        now = FreshPage(page, root, wrapper)
-        if not is_complete(wrapper, now.records):
-            continue
+        now = FreshPage(page, *found)
         if before is not None:
             values = [record.values for record in before]
             yield from pairs(values, now, constant, is_list=wrapper.record_rule is not None)

@@ -18,7 +18,7 @@ from siteloom.monitoring.bellwethers import (
     is_complete,
     learned_past,
 )
-from siteloom.monitoring.comparing import FreshPage, Pair, newest_versions, pairs
+from siteloom.monitoring.comparing import LIMITS, FreshPage, Pair, newest_versions, pairs
 from siteloom.monitoring.gone import Visit, gone_pages
 from siteloom.wrapper.contract import breach
 
@@ -143,11 +143,11 @@ class _Look(NamedTuple):
 
 
 def _look(watch: Watch, matcher: Matcher, one: Bellwether, page: Page) -> _Look | None:
-    root, old_root = parse(page), parse(one.page)
-    if isinstance(root, Failure) or isinstance(old_root, Failure):
-        return None
     wrapper = watch.wrapper
-    now = FreshPage(page, root, wrapper)
+    found_now, old_root = wrapper.read(page, limits=LIMITS), parse(one.page, LIMITS)
+    if isinstance(found_now, Failure) or isinstance(old_root, Failure):
+        return None
+    now = FreshPage(page, *found_now)
     constant = constant_attributes(wrapper, watch.past)
     found = pairs(one.records, now, constant, is_list=wrapper.record_rule is not None)
     is_intact = is_complete(wrapper, now.records) and not any(

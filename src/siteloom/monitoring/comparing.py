@@ -7,6 +7,7 @@ from datetime import UTC
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from siteloom.config import ParseSettings
 from siteloom.learning.places import PlaceIndex
 from siteloom.learning.seen_texts import fold
 
@@ -16,9 +17,11 @@ if TYPE_CHECKING:
 
     from siteloom.dom import Element
     from siteloom.model import Page, Record
-    from siteloom.wrapper import Wrapper
 
     Values = Mapping[str, tuple[str, ...]]
+
+LIMITS = ParseSettings().learned
+"""Those of the pages that are compared, for it may be asked where on them any text stands."""
 
 _WORD = re.compile(r"\w+")
 # What has at least half of its words in common with what was there before was edited, not mistaken.
@@ -31,12 +34,16 @@ class FreshPage:
     """A page as it is now: what a wrapper finds on it, and where any text stands on it."""
 
     def __init__(
-        self, page: Page, root: Element, wrapper: Wrapper, places: Callable[[], PlaceIndex] | None = None
+        self,
+        page: Page,
+        root: Element,
+        records: Sequence[Record],
+        places: Callable[[], PlaceIndex] | None = None,
     ) -> None:
         """`places` gives the index of the tree's texts, where it is shared with others."""
         self.page = page
         self.root = root
-        self.records = wrapper.records_of(page, root)
+        self.records = records
         self._index = places or (lambda: PlaceIndex(root))
 
     @cached_property

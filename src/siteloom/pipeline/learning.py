@@ -156,10 +156,10 @@ def has_present_layout(page: Page, newest: Page) -> bool:
 
 def _is_read_as_earlier(wrapper: Wrapper, page: Page) -> bool:
     """Whether a wrapper takes values of a page by the rules of an earlier layout."""
-    root = parse(page, collect_ids=wrapper.looks_for_ids)
-    return not isinstance(root, Failure) and any(
+    found = wrapper.read(page)
+    return not isinstance(found, Failure) and any(
         "@" in origin.rule
-        for record in wrapper.records_of(page, root)
+        for record in found.records
         for origins in record.provenance.values()
         for origin in origins
     )

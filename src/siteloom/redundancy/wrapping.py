@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from siteloom.config import ParseSettings
-from siteloom.errors import ExampleError, TooMuchText, UnreadablePage
+from siteloom.errors import ExampleError, UnreadablePage
 from siteloom.learning import check_example, learn_wrapper
 from siteloom.model import Example
 from siteloom.redundancy.alignment import matched_rows
@@ -270,7 +270,7 @@ def _tried(wrapper: Wrapper, pages: Sequence[Page], tried: Sequence[int], limits
     def values(page: Page) -> Mapping[str, tuple[str, ...]]:
         try:
             return wrapper.extract(page, limits=limits).values
-        except (UnreadablePage, TooMuchText):  # it takes too long, or gives too much
+        except UnreadablePage:  # it takes too long, or gives too much
             return {}
 
     return _Trial(wrapper, {page: values(pages[page]) for page in tried})

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from siteloom.errors import TooMuchFound
 from siteloom.learning.places import PlaceIndex
 from siteloom.monitoring.bellwethers import constant_attributes
 from siteloom.monitoring.checking import THRESHOLD
-from siteloom.monitoring.comparing import FreshPage, pairs
+from siteloom.monitoring.comparing import LIMITS, FreshPage, pairs
 from siteloom.monitoring.gone import known_share, telling_values
 from siteloom.wrapper.contract import breach
 
@@ -154,13 +155,18 @@ class Tested(NamedTuple):
 def field_test(wrapper: Wrapper, pages: Sequence[KnownPage]) -> Tested:
     """Hold what a wrapper finds on pages against what is known of them.
 
-    Pages on which little stands that is known are left out: they are gone, or are about something else.
+    Pages on which little stands that is known are left out: they are gone, or are about something else. So
+    are those that give more than any page may.
     """
     constant = constant_attributes(wrapper, {})
     telling = telling_values([page.known for page in pages])
     found: list[Pair] = []
     for page in pages:
-        now = FreshPage(page.page, page.root, wrapper, partial(getattr, page, "places"))
+        try:
+            records = wrapper.records_of(page.page, page.root, LIMITS)
+        except TooMuchFound:
+            continue
+        now = FreshPage(page.page, page.root, records, partial(getattr, page, "places"))
         if known_share(now, page.known, telling) >= _LEAST_KNOWN:
             found += pairs(page.known, now, constant, is_list=wrapper.record_rule is not None)
     return Tested(wrapper, found)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from siteloom.config import ParseSettings
 from siteloom.dom import parse
 from siteloom.embedded import main_record, may_have_records, plain_address
-from siteloom.errors import ExampleError
+from siteloom.errors import ExampleError, UnreadablePage
 from siteloom.learning import learn_wrapper
 from siteloom.learning.seen_texts import fold
 from siteloom.model import Example, Failure
@@ -228,7 +228,10 @@ def _trial(
     wrapper = learn_wrapper(examples, [one.page for one in held_back], limits=limits).wrapper
     checked, right = Counter[str](), Counter[str]()
     for one in held_back:
-        found = wrapper.extract(one.page, limits=limits).values
+        try:
+            found = wrapper.extract(one.page, limits=limits).values
+        except UnreadablePage:
+            found = {}
         for name in names:
             known = one.values[name]
             if known:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from siteloom.annotating.sheet import Known
-from siteloom.errors import MissingExtra, SiteloomError
+from siteloom.errors import MissingExtra, SiteloomError, UnreadablePage
 from siteloom.pipeline import cluster_pages
 from siteloom.redundancy import bootstrap
 from siteloom.self_annotation import marked_pages
@@ -109,6 +110,7 @@ def _from_seeds(store: Store, sample: SampleOfCluster) -> Texts:
             if match.url == page.page.url:
                 values.setdefault(match.attribute, [match.text])
         if found.wrapper is not None:
-            values |= dict(found.wrapper.extract(page.page).values)
+            with suppress(UnreadablePage):
+                values |= dict(found.wrapper.extract(page.page).values)
         known[page.id] = values
     return known

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from siteloom.annotating.sheet import Inferred, Known, Offer, SheetAttribute, SheetPage, Value, cell, remark
+from siteloom.errors import TooMuchFound
 from siteloom.model import Record
 from siteloom.wrapper.explain import rule_words
 
@@ -158,7 +159,10 @@ def found_before(page: SamplePage, wrapper: Wrapper | None) -> dict[str, Known]:
     """What the wrapper in force finds on a page; nothing of lists, whose records are suggested as a whole."""
     if wrapper is None or wrapper.record_rule is not None:
         return {}
-    (record,) = wrapper.records_of(page.page, page.root)
+    try:
+        (record,) = wrapper.records_of(page.page, page.root)
+    except TooMuchFound:
+        return {}
     return {
         name: Known(
             [

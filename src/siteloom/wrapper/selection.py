@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from siteloom.dom import attribute_words, normalize, text_nodes, visible_text
 from siteloom.dom.spots import Spot, is_seen, next_spot, previous_spot, spot_before, text_before, texts_from
 from siteloom.dom.text import FRAMES, HIDDEN, NOT_CONTENT
-from siteloom.errors import TooMuchText
+from siteloom.errors import TooMuchFound
+from siteloom.wrapper.bounds import RECORDS_TOO_LARGE
 from siteloom.wrapper.language import TEXT_KINDS, shape
 from siteloom.wrapper.tags import elements_with_tag, siblings_with_tag
 from siteloom.wrapper.triggers import BY_TEXT
@@ -115,7 +116,8 @@ def _bounded(nodes: Iterable[Node]) -> list[Node]:
     for node in nodes:
         left -= len(node.text)
         if left < 0:
-            raise TooMuchText(_MOST_SAID)
+            detail = f"the elements that a rule finds have more than {_MOST_SAID:,} characters"
+            raise TooMuchFound(RECORDS_TOO_LARGE, detail)
         found.append(node)
     return found
 

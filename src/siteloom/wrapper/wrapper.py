@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.config import ParseSettings
 from siteloom.dom import PARSER, NodePaths, parse
-from siteloom.errors import MissingExtra, UnreadablePage
+from siteloom.errors import MissingExtra, TooMuchFound, UnreadablePage
 from siteloom.model import Failure, Footprint, Provenance, Record, Withheld
 from siteloom.signature import Signatures, signature
 from siteloom.time_limit import within
 from siteloom.typed import typed_value
+from siteloom.wrapper.bounds import bounded
 from siteloom.wrapper.confidence import confidence, signs
 from siteloom.wrapper.explain import explain
 from siteloom.wrapper.format import from_json, to_json
@@ -56,6 +57,13 @@ class _Region(NamedTuple):
     paths: NodePaths
 
 
+class ReadPage(NamedTuple):
+    """A page with what a wrapper finds on it."""
+
+    root: Element
+    records: tuple[Record, ...]
+
+
 class _Value(NamedTuple):
     """A text that was found where a value is looked for, by which rule, and in which node."""
 
@@ -89,27 +97,44 @@ class Wrapper:
 
     def extract_all(self, page: Page, *, limits: ParseSettings = ParseSettings()) -> tuple[Record, ...]:
         """All records of a page: one, or as many as a list page has."""
-
-        def records() -> tuple[Record, ...] | Failure:
-            root = parse(page, limits, collect_ids=self.looks_for_ids)
-            return root if isinstance(root, Failure) else self.records_of(page, root)
-
-        found = within(limits.max_seconds, page.url, records)
+        found = self.read(page, limits=limits)
         if isinstance(found, Failure):
             raise UnreadablePage(found.url, found.reason)
-        return found
+        return found.records
 
-    def records_of(self, page: Page, root: Element) -> tuple[Record, ...]:
-        """All records of a page that is parsed already."""
-        return tuple(self.records(root, page.url, signature(page.html) if self.earlier else None))
+    def read(self, page: Page, *, limits: ParseSettings = ParseSettings()) -> ReadPage | Failure:
+        """The same with the tree, or why there is none: the page is past a limit, or gives too much."""
 
-    def records(self, root: Element, url: str, page_signature: bytes | None = None) -> Iterator[Record]:
+        def read() -> ReadPage | Failure:
+            root = parse(page, limits, collect_ids=self.looks_for_ids)
+            if isinstance(root, Failure):
+                return root
+            try:
+                return ReadPage(root, self.records_of(page, root, limits))
+            except TooMuchFound as error:
+                return Failure(page.url, error.reason, error.detail)
+
+        return within(limits.max_seconds, page.url, read)
+
+    def records_of(
+        self, page: Page, root: Element, limits: ParseSettings = ParseSettings()
+    ) -> tuple[Record, ...]:
+        """All records of a page that is parsed already; TooMuchFound if they are more than it may give."""
+        return tuple(self.records(root, page.url, signature(page.html) if self.earlier else None, limits))
+
+    def records(
+        self,
+        root: Element,
+        url: str,
+        page_signature: bytes | None = None,
+        limits: ParseSettings = ParseSettings(),
+    ) -> Iterator[Record]:
         """The same, if no more than the tree is there; the page's signature helps to tell layouts apart."""
         if self.earlier:
-            yield from self._records_by_layout(root, url, page_signature)
+            yield from self._records_by_layout(root, url, page_signature, limits)
             return
         scopes = [None] if self.record_rule is None else records(self.record_rule, root)
-        yield from self.records_in(root, url, scopes)
+        yield from bounded(self.records_in(root, url, scopes), limits)
 
     def records_in(
         self, root: Element, url: str, scopes: Iterable[Scope | None], known: KnownNodes | None = None
@@ -158,8 +183,10 @@ class Wrapper:
         earlier = tuple(one.without(names) for one in self.earlier if one.attributes.keys() - set(names))
         return replace(self, attributes=attributes, record_rule=rule, earlier=earlier)
 
-    def _records_by_layout(self, root: Element, url: str, page_signature: bytes | None) -> Iterator[Record]:
-        tried = [tuple(layout.records(root, url)) for layout in self.layouts]
+    def _records_by_layout(
+        self, root: Element, url: str, page_signature: bytes | None, limits: ParseSettings
+    ) -> Iterator[Record]:
+        tried = [tuple(layout.records(root, url, limits=limits)) for layout in self.layouts]
         attributes = [layout.attributes for layout in self.layouts]
         are_lists = any(layout.record_rule is not None for layout in self.layouts)
         likely = likely_layouts(attributes, tried, are_lists=are_lists)

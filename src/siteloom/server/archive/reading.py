@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.dom import parse
-from siteloom.errors import NotFound
+from siteloom.errors import NotFound, TooMuchFound
 from siteloom.extraction import LACKING, NO_VALUES, Extractor, WrapperText
 from siteloom.matching import NO_TAGS, NO_WRAPPER_FOR_SITE, NO_WRAPPER_FOR_URL, UNLIKE, Matcher
 from siteloom.model import Failure
@@ -247,7 +247,10 @@ def _found(
     if named is None:
         extracted = Extractor(in_force, limits).extract(page)
         return _Found(root, extracted.wrapper, extracted.records, extracted.failure)
-    records = named.wrapper.records_of(page, root)
+    try:
+        records = named.wrapper.records_of(page, root, limits)
+    except TooMuchFound as error:
+        return _Found(root, named, (), Failure(page.url, error.reason, error.detail))
     has_values = any(record.values for record in records)
     return _Found(
         root, named, records, None if has_values else Failure(page.url, NO_VALUES, f"found by {named}")
