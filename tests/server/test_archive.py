@@ -121,7 +121,7 @@ def test_stylesheets_are_made_harmless(client: Browser, archive: Store) -> None:
     assert answer.headers["content-type"] == "text/css; charset=utf-8"
     place = f"/pages/{number(archive)}/resource?url=https%3A%2F%2Fshop.example%2F"
     assert answer.text == (
-        f'@charset "iso-8859-1";  p::after {{ content: "\u00e9"; background: url("{place}c.png") }}'
+        f'@charset "iso-8859-1"; /**/ p::after {{ content: "\u00e9"; background: url("{place}c.png") }}'
     )
     with_web = resource(client, archive, "https://shop.example/a.css", remote="1").text
     assert '@import url("https://shop.example/d.css")' in with_web
