@@ -23,8 +23,8 @@ needs_atheris = pytest.mark.skipif(
 
 # By name, since to load them all takes longer than to find out which tests there are.
 NAMES = {
-    "pages": "page_tree page_signature page_records exported_wrapper learned_from_pages clustered_pages "
-    "clean_page archived_page stylesheet embedded_data typed_text",
+    "pages": "page_tree page_signature page_records exported_wrapper learned_from_pages changed_pages "
+    "clustered_pages clean_page archived_page stylesheet embedded_data typed_text",
     "archives": "warc_file wacz_file cdx_file json_lines_file parquet_file folder_of_pages pack_file",
     "files": "examples_file wrapper_json watch_json seed_file peer_file settings_file",
     "addresses": "learned_url_patterns sitemap page_links search_query",
@@ -35,6 +35,7 @@ FEWER_RUNS = {
     "pages.page_records": 40,
     "pages.exported_wrapper": 40,
     "pages.learned_from_pages": 40,
+    "pages.changed_pages": 4,
     "pages.clustered_pages": 60,
     "pages.page_tree": 100,
     "pages.archived_page": 100,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from itertools import islice, product
 from typing import Any, get_args
@@ -44,7 +45,9 @@ from siteloom.learning import learn
 from siteloom.learning.session import Method
 from siteloom.matching import NamedWrapper
 from siteloom.model import Attribute, Example, Failure, Footprint, Page, Record, ValueType
+from siteloom.monitoring import Watch, monitor, watch
 from siteloom.record_rows import record_row
+from siteloom.relearning import Outcome, relearn
 from siteloom.search import common_segments, page_document
 from siteloom.signature import SIGNATURE_BYTES, scan, signature
 from siteloom.template import SegmentTable, page_paths, path_rows, tag_rows
@@ -349,6 +352,28 @@ def learned_from_pages(data: bytes) -> None:
                     _check_record(record)
 
 
+@cache
+def _watched() -> Watch:
+    return watch(_learned()[0].wrapper, [one.page for one in _guide()[:6]], k=6)
+
+
+def changed_pages(data: bytes) -> None:
+    """Watched pages that became anything are compared, and a wrapper is mended from them or left as it is."""
+    watched = _watched()
+    cut = Cutter(data)
+    begin = cut.number(3)
+    now = dict(enumerate(cut.rest().split(_NEXT)[:6], begin))
+    before = [one.page for one in _guide()[:6]]
+    fresh = [replace(page, html=now.get(number, page.html)) for number, page in enumerate(before)]
+    for change in monitor(watched, fresh):
+        assert 0 < change.share <= 1
+        assert change.evidence
+    wrapper = watched.wrapper
+    mended = relearn(wrapper, [wrapper.extract(page) for page in before], fresh)
+    assert mended.outcome in get_args(Outcome)
+    assert Wrapper.from_json(mended.wrapper.to_json()) == mended.wrapper
+
+
 def clean_page(data: bytes) -> None:
     """Segments are the texts of the tree, and nothing that is no template is lost by cleaning."""
     cut = Cutter(data)
@@ -555,6 +580,14 @@ TARGETS = (
             bytes([method, number]) + _NEXT.join([html, html.replace(b"1", b"2"), html])
             for html in (*PAGES[1:], _guide()[0].page.html[:2_500])
             for method, number in ((0, 0), (1, 3), (0, 7))
+        ],
+        [*WORDS, _NEXT],
+    ),
+    Target(
+        changed_pages,
+        lambda: [
+            bytes([number]) + _NEXT.join([html, *(one.page.html for one in _guide()[number : number + 3])])
+            for number, html in enumerate((PAGES[2], _guide()[3].page.html, _guide()[-1].page.html))
         ],
         [*WORDS, _NEXT],
     ),

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.errors import TooMuchFound
 from siteloom.learning.places import PlaceIndex
+from siteloom.model import Failure
 from siteloom.monitoring.bellwethers import constant_attributes
 from siteloom.monitoring.checking import THRESHOLD
 from siteloom.monitoring.comparing import LIMITS, FreshPage, pairs
 from siteloom.monitoring.gone import known_share, telling_values
+from siteloom.time_limit import within
 from siteloom.wrapper.contract import breach
 
 if TYPE_CHECKING:
@@ -156,15 +158,18 @@ def field_test(wrapper: Wrapper, pages: Sequence[KnownPage]) -> Tested:
     """Hold what a wrapper finds on pages against what is known of them.
 
     Pages on which little stands that is known are left out: they are gone, or are about something else. So
-    are those that give more than any page may.
+    are those that give more, or take longer, than any page may.
     """
     constant = constant_attributes(wrapper, {})
     telling = telling_values([page.known for page in pages])
     found: list[Pair] = []
     for page in pages:
+        find = partial(wrapper.records_of, page.page, page.root, LIMITS)
         try:
-            records = wrapper.records_of(page.page, page.root, LIMITS)
+            records = within(LIMITS.max_seconds, page.page.url, find)
         except TooMuchFound:
+            continue
+        if isinstance(records, Failure):
             continue
         now = FreshPage(page.page, page.root, records, partial(getattr, page, "places"))
         if known_share(now, page.known, telling) >= _LEAST_KNOWN:
