@@ -357,6 +357,14 @@ def _watched() -> Watch:
     return watch(_learned()[0].wrapper, [one.page for one in _guide()[:6]], k=6)
 
 
+def _changes() -> list[bytes]:
+    """Some of the watched pages are another one now, or all are as after a redesign."""
+    redesigned = {one.page.url: one.page.html for one in guide_site("redesign")}
+    others = [[PAGES[2]], [_guide()[3].page.html, _guide()[-1].page.html]]
+    others.append([redesigned[one.page.url] for one in _guide()[:6]])
+    return [bytes([0]) + _NEXT.join(pages) for pages in others]
+
+
 def changed_pages(data: bytes) -> None:
     """Watched pages that became anything are compared, and a wrapper is mended from them or left as it is."""
     watched = _watched()
@@ -583,14 +591,7 @@ TARGETS = (
         ],
         [*WORDS, _NEXT],
     ),
-    Target(
-        changed_pages,
-        lambda: [
-            bytes([number]) + _NEXT.join([html, *(one.page.html for one in _guide()[number : number + 3])])
-            for number, html in enumerate((PAGES[2], _guide()[3].page.html, _guide()[-1].page.html))
-        ],
-        [*WORDS, _NEXT],
-    ),
+    Target(changed_pages, _changes, [*WORDS, _NEXT]),
     Target(clustered_pages, _pairs_of_pages, [*WORDS, _NEXT]),
     Target(
         clean_page, lambda: [bytes([5]) + _NEXT.join([html, *PAGES[1:3]]) for html in PAGES], [*WORDS, _NEXT]

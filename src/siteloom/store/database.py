@@ -31,6 +31,7 @@ _WRITES = "siteloom_writes"
 # SQLite says only that reading or writing failed when it has no room for the files beside its own, of which
 # the first takes 32 KiB; less than this is left where that happens.
 _BYTES_OF_A_FULL_DISK = 2**20
+_DISK_FULL = "53100"  # in PostgreSQL's list of error codes
 
 
 def sqlite_url(folder: Path) -> URL:
@@ -155,6 +156,10 @@ def _raise_store_error(context: ExceptionContext) -> None:
             raise StoreError(f"The disk of the workspace {folder} is full: make room, then try again.") from (
                 error.orig
             )
+    if getattr(error.orig, "sqlstate", None) == _DISK_FULL:
+        raise StoreError(
+            f"The disk of the database {shown_address(context.engine.url)} is full: make room, then try again."
+        ) from error.orig
     fate = "opened" if context.connection is None else "used"
     reason = str(error.orig).strip().partition("\n")[0]
     raise StoreError(
