@@ -156,15 +156,14 @@ def _raise_store_error(context: ExceptionContext) -> None:
             raise StoreError(f"The disk of the workspace {folder} is full: make room, then try again.") from (
                 error.orig
             )
+    address = shown_address(context.engine.url)
     if getattr(error.orig, "sqlstate", None) == _DISK_FULL:
-        raise StoreError(
-            f"The disk of the database {shown_address(context.engine.url)} is full: make room, then try again."
-        ) from error.orig
+        raise StoreError(f"The disk of the database {address} is full: make room, then try again.") from (
+            error.orig
+        )
     fate = "opened" if context.connection is None else "used"
     reason = str(error.orig).strip().partition("\n")[0]
-    raise StoreError(
-        f"The database {shown_address(context.engine.url)} cannot be {fate}: {reason}."
-    ) from error.orig
+    raise StoreError(f"The database {address} cannot be {fate}: {reason}.") from error.orig
 
 
 def _is_full(folder: Path) -> bool:
