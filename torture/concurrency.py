@@ -233,7 +233,7 @@ def beside_a_server(place: Place, folder: Path, verbs: Sequence[str]) -> Meeting
 
     try:
         faults += served.live_with(run_all)
-        # Who speaks of what a verb has just changed, or of a page that is no sample page any more, is told so.
+        # Who speaks of what a verb has just changed, or of a page that is no sample any more, is told so.
         faults += [f"a statement was refused: {one}" for one in served.refusals if one[0] not in (404, 409)]
         faults += served.last_life()
     finally:
