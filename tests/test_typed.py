@@ -15,7 +15,16 @@ from hypothesis import strategies as st
 
 from siteloom.errors import MissingExtra
 from siteloom.model import ValueType
-from siteloom.typed import Image, Price, Rating, infer_type, order_of_dates, to_plain, typed_value
+from siteloom.typed import (
+    Image,
+    Price,
+    Rating,
+    infer_type,
+    lacks_extra,
+    order_of_dates,
+    to_plain,
+    typed_value,
+)
 
 BASE = "https://shop.example/list/page.html"
 
@@ -344,7 +353,9 @@ def test_long_texts_take_no_long_time(character: str) -> None:
 def test_without_the_extra_only_prices_and_dates_fail(
     kind: ValueType, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert not lacks_extra(kind)
     monkeypatch.setitem(sys.modules, module, None)
+    assert lacks_extra(kind)
     with pytest.raises(MissingExtra, match=r"Typed (prices|dates) needs the extra 'values'"):
         typed_value("12.99", kind)
     assert typed_value("12.99", "number") == Decimal("12.99")

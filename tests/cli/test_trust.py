@@ -62,3 +62,4 @@ def test_doctor_says_that_a_file_is_not_trusted(hostile: Command) -> None:
     assert result.returncode == 1
     (row,) = [row for row in map(json.loads, result.stdout.splitlines()) if row["check"] == "settings"]
     assert (row["ok"], "alarm.command" in row["finding"]) == (False, True)
+    assert "backup" not in result.stderr

@@ -168,7 +168,10 @@ def test_where_the_index_does_not_know_the_record_does(tmp_path: Path) -> None:
         ("i.cdxj", "/crawls/of/another/machine/a.warc.gz"),
     ],
 )
-def test_they_are_found_near_the_index(tmp_path: Path, index: str, name: str) -> None:
+def test_they_are_found_near_the_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, index: str, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
     archive = tmp_path / "archive/a.warc.gz"
     archive.parent.mkdir()
     archive.write_bytes(gzip_members(RECORDS).content)
@@ -292,6 +295,8 @@ def test_an_index_leads_nowhere_but_near_itself(tmp_path: Path, elsewhere: str) 
         str(private),
         f"file://{private}",
         "../../../private/secret.warc.gz",
+        "private/secret.warc.gz",  # in a folder above
+        str(private).removeprefix("/"),  # in that of all files
         f"{index.parent}/../../../private/secret.warc.gz",
         f"{elsewhere}/crawl-data/a.warc.gz",
         "http://169.254.169.254/a.warc.gz",

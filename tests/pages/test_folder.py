@@ -126,6 +126,21 @@ def test_a_bad_row_of_the_index_is_a_failure_and_the_rest_goes_on(
     assert [page.url for page in pages(items)] == ["http://b.example/"]
 
 
+def test_links_are_followed_within_the_folder_only(tmp_path: Path) -> None:
+    outside = tmp_path / "outside.html"
+    outside.write_text("<p>private", encoding="utf-8")
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    (folder / "a.html").write_text("<p>a", encoding="utf-8")
+    (folder / "b.html").symlink_to("a.html")
+    (folder / "c.html").symlink_to(outside)
+    (folder / "d.html").symlink_to("d.html")
+    first, second, out, loop = read(folder)
+    assert (first.html, second.html) == (b"<p>a", b"<p>a")
+    assert (out.reason, out.detail) == ("outside the folder", f"{folder / 'c.html'} is a link to {outside}")
+    assert loop.reason == "unreadable file"
+
+
 @pytest.mark.parametrize(
     ("head", "url"),
     [

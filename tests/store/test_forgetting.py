@@ -470,6 +470,14 @@ def test_texts_that_name_it_are_found() -> None:
         assert not it.are_in(other), other
 
 
+def test_what_its_url_looks_like_names_it_too() -> None:
+    """Pages without a wrapper are counted by that, and of a short address nothing is left out."""
+    it = Mentions(urls=frozenset({"https://people.example/jane", "http://127.0.0.1:8932/a/b/7.html"}))
+    told = {"tally": [["unmatched", "people.example/jane", 1], ["unmatched", "people.example/joe", 2]]}
+    assert it.without(told) == {"tally": [["unmatched", "people.example/joe", 2]]}
+    assert it.are_in("127.0.0.1:8932/a/b/*.html")
+
+
 def test_what_others_are_called_is_let_be() -> None:
     it = Mentions(frozenset({"github.io", "inns"}), others=frozenset({"old inns", "old inns/1"}))
     for named in ("github.io", r"^https?://github\.io/", "http://github.io/1", "of inns", "inns/1"):

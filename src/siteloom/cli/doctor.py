@@ -12,22 +12,23 @@ from siteloom.errors import SiteloomError
 from siteloom.output import Column
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 NAME = "doctor"
 
 _COLUMNS = (Column("check"), Column("ok", "flag"), Column("finding"))
+_SETTINGS = "settings"
 _EXTRAS = {
-    "crawl": "scrapy",
-    "embedded": "extruct",
-    "parquet": "pyarrow",
-    "postgres": "psycopg",
-    "render": "playwright",
-    "server": "fastapi",
-    "spark": "pyspark",
-    "text": "trafilatura",
-    "values": "dateparser",
-    "web-poet": "web_poet",
+    "crawl": ("scrapy",),
+    "embedded": ("extruct",),
+    "parquet": ("pyarrow",),
+    "postgres": ("psycopg",),
+    "render": ("playwright",),
+    "server": ("fastapi",),
+    "spark": ("pyspark",),
+    "text": ("trafilatura",),
+    "values": ("dateparser", "price_parser"),  # others bring the first one along
+    "web-poet": ("web_poet",),
 }
 
 
@@ -51,7 +52,8 @@ def run(shell: Shell, output: OutputOption = None) -> None:
         shell.show("Siteloom's health", [column.name for column in _COLUMNS], findings)
     bad = [finding.check for finding in findings if not finding.ok]
     if bad:
-        raise SiteloomError(f"Not in order: {', '.join(bad)}. What is damaged must come back from a backup.")
+        damaged = " What is damaged must come back from a backup." if bad != [_SETTINGS] else ""
+        raise SiteloomError(f"Not in order: {', '.join(bad)}.{damaged}")
 
 
 def _installation() -> Iterator[_Finding]:
@@ -63,8 +65,8 @@ def _installation() -> Iterator[_Finding]:
     root = parse(Page("about:blank", b"<html></html><head><title>t</title><body><p>after the end"))
     reads_on = not isinstance(root, Failure) and "after the end" in visible_text(root)
     yield _Finding("parser", reads_on, PARSER if reads_on else f"{PARSER} drops what follows </html>")
-    for extra, module in _EXTRAS.items():
-        yield _Finding(f"extra {extra}", True, _state_of_extra(extra, module))
+    for extra, modules in _EXTRAS.items():
+        yield _Finding(f"extra {extra}", True, _state_of_extra(extra, modules))
 
 
 def _settings(shell: Shell) -> Iterator[_Finding]:
@@ -72,15 +74,16 @@ def _settings(shell: Shell) -> Iterator[_Finding]:
     if untrusted:
         names = " and ".join(untrusted)
         said = f"{names} in siteloom.toml will not count until you trust it: siteloom config --trust"
-        yield _Finding("settings", False, said)
+        yield _Finding(_SETTINGS, False, said)
 
 
-def _state_of_extra(extra: str, module: str) -> str:
+def _state_of_extra(extra: str, modules: Sequence[str]) -> str:
+    if any(find_spec(module) is None for module in modules):
+        return f"not installed; pip install 'siteloom[{extra}]' if you need it"
     try:
-        import_module(module)
+        for module in modules:
+            import_module(module)
     except ImportError as error:
-        if find_spec(module) is None:
-            return f"not installed; pip install 'siteloom[{extra}]' if you need it"
         return f"installed, but it cannot be used: {' '.join(str(error).split())}"
     return "installed"
 

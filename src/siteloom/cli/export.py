@@ -153,7 +153,7 @@ def _write_folder(shell: Shell, named: NamedWrapper, sources: list[str] | None, 
         )
     made = write_page_object(named.wrapper, named.name, fixtures, folder)
     shell.say(f"{named} is in {folder / made.module}.py, with tests of {plural(len(fixtures), 'page')}.")
-    shell.say(f"Run them: cd {folder} && pytest")
+    shell.say(f"Run them: cd {folder} && python -m pytest")
 
 
 def _all_pages(shell: Shell, sources: list[str] | None) -> Iterator[Page]:

@@ -21,6 +21,8 @@ _WRAPPERS_SHOWN = 20
 
 def load_wrappers(shell: Shell, texts: Iterable[WrapperText]) -> list[NamedWrapper]:
     """Wrappers ready for use; what there is to beware of is said once."""
+    from siteloom.typed import lacks_extra
+
     wrappers = []
     for text in texts:
         with warnings.catch_warnings(record=True, action="always") as caught:
@@ -28,6 +30,12 @@ def load_wrappers(shell: Shell, texts: Iterable[WrapperText]) -> list[NamedWrapp
         for warning in caught:
             shell.say(f"{named}: {warning.message}")
         wrappers.append(named)
+    types = {rules.attribute.type for named in wrappers for rules in named.wrapper.attributes.values()}
+    if untyped := sorted(kind for kind in types if kind is not None and lacks_extra(kind)):
+        shell.say(
+            f"Values of type {' and '.join(untyped)} are given as texts alone: to have them typed, "
+            "install the extra with pip install 'siteloom[values]'."
+        )
     return wrappers
 
 

@@ -377,14 +377,18 @@ class _Way(NamedTuple):
 
 
 def _ways(index: str, warcs: str) -> list[_Way]:
-    """How the files of an index are looked for, the likeliest way first."""
+    """How the files of an index are looked for, the likeliest way first.
+
+    All folders above an index elsewhere are of one host or bucket. Here they end at the current one: further
+    above are all files of the machine.
+    """
     path = local_path(index)
     folders = folders_above(index) if path is None else [str(one) for one in Path(path).absolute().parents]
     near = [place for one in folders[:2] for place in (one, *(f"{one}/{name}" for name in _FOLDERS_OF_WARCS))]
     given = [warcs.rstrip("/")] if warcs else []
-    # All folders above an index elsewhere are of one host or bucket; here, the last is that of all files.
     own = [*given, *(folders if path is None else folders[:2])]
-    with_folders = dict.fromkeys([*given, *near, *folders[2:]])
+    further = [one for one in folders[2:] if path is None or Path(one).is_relative_to(Path.cwd())]
+    with_folders = dict.fromkeys([*given, *near, *further])
     return [
         *(_Way(folder, takes_whole=folder in own) for folder in with_folders),
         *(_Way(folder, is_bare=True) for folder in [*given, *near]),

@@ -27,6 +27,8 @@ INDEX_FILE = "index.csv"
 # Some seconds of work for a worker, and a list that is soon sent to it.
 _FILES_PER_SHARD = 256
 
+_OUTSIDE = "outside the folder"
+
 _BODY_TAG = re.compile(rb"<body[\s/>]", re.IGNORECASE)
 
 
@@ -93,10 +95,19 @@ class Folder:
             subfolders.sort()
             for name in sorted(files):
                 if name.lower().endswith(HTML_SUFFIXES):
-                    yield Path(folder, name)
+                    yield self._file(Path(folder, name))
         for error in unreadable:
             place = _file_url(Path(error.filename))
             yield Failure(place, "unreadable folder", f"{error.filename}: {error.strerror}")
+
+    def _file(self, file: Path) -> Path | Failure:
+        """The file, unless it is a link that leads out: a folder may come from anyone."""
+        try:
+            if file.is_symlink() and not _is_inside(file, self.path):
+                return Failure(_file_url(file), _OUTSIDE, f"{file} is a link to {file.readlink()}")
+        except (OSError, RuntimeError):  # told when it is read
+            pass
+        return file
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,15 +169,19 @@ def _entry(row: dict[str, str | None], path: Path, folder: Path, place: str) -> 
     if not url:
         return Failure(place, "no URL", "the column url is empty")
     try:
-        is_inside = path.resolve().is_relative_to(folder.resolve())
+        is_inside = _is_inside(path, folder)
     except (OSError, RuntimeError, ValueError) as error:  # RuntimeError is a circle of links
         return Failure(url, "unreadable file", f"{error} ({place})")
     if not is_inside:
-        return Failure(url, "outside the folder", f"{row['file']} ({place})")
+        return Failure(url, _OUTSIDE, f"{row['file']} ({place})")
     try:
         return _Entry(url, time_from_field(row.get("fetched_at")))
     except ValueError as error:
         return Failure(url, "bad fetched_at", f"{error} ({place})")
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    return path.resolve().is_relative_to(folder.resolve())
 
 
 def _read_files(files: Iterable[_File | Failure], settings: PagesSettings) -> Iterator[Page | Failure]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from siteloom.urls import site_of
+from siteloom.urls import site_of, url_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,13 +42,18 @@ class Mentions:
 
     def are_in(self, text: str) -> bool:
         """Whether a text names anything that is forgotten."""
-        if text in self.names or text in self.urls:
+        if text in self.names or text in self.urls or text in self._shapes:
             return True
         if text in self.others:
             return False
         if self._site is not None and any(map(self._is_site, self._site.finditer(text))):
             return True
         return any(map(self.is_about, _urls_in(text)))
+
+    @cached_property
+    def _shapes(self) -> frozenset[str]:
+        """What the URLs look like, by which pages without a wrapper are counted: little may be left out."""
+        return frozenset(map(url_shape, self.urls))
 
     @cached_property
     def _site(self) -> re.Pattern[str] | None:

@@ -6,6 +6,7 @@ is worse than none, for the text itself is always kept beside it.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -22,9 +23,24 @@ if TYPE_CHECKING:
 
     from siteloom.model import ValueType
 
-__all__ = ["Image", "Price", "Rating", "infer_type", "order_of_dates", "to_plain", "typed_value"]
+__all__ = [
+    "Image",
+    "Price",
+    "Rating",
+    "infer_type",
+    "lacks_extra",
+    "order_of_dates",
+    "to_plain",
+    "typed_value",
+]
 
+_PACKAGES: Mapping[ValueType, str] = {"price": "price_parser", "date": "dateparser"}  # of the extra `values`
 _NO_ATTRIBUTES: Mapping[str, str] = MappingProxyType({})
+
+
+def lacks_extra(type: ValueType) -> bool:  # noqa: A002 - the schema's word
+    """Whether no text can be read as a type here, because the extra `values` is not installed."""
+    return type in _PACKAGES and find_spec(_PACKAGES[type]) is None
 
 
 def typed_value(
