@@ -25,8 +25,9 @@ class Page:
     """One HTML document as it was fetched.
 
     `charset` is what the HTTP header said, if it said anything; what the
-    document itself says is found out when it is parsed. `validators` are not
-    a part of what the page is: two that differ in nothing else are equal.
+    document itself says is found out when it is parsed. `validators` are its
+    `ETag` and `Last-Modified`, and not a part of what the page is: two that
+    differ in nothing else are equal.
     """
 
     url: str
@@ -143,8 +144,9 @@ class Cluster:
 class Clustering:
     """The clusters of some pages, those of a site together, the largest first.
 
-    `plain_coverage` is the share of pages that the method as published puts
-    into clusters, `coverage` the share after leftovers have joined.
+    `unclustered` are the indices of pages in none of them. `plain_coverage` is the
+    share of pages that the method as published puts into clusters, `coverage` the
+    share after leftovers have joined.
     """
 
     clusters: tuple[Cluster, ...]

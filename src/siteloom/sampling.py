@@ -50,8 +50,8 @@ class Sample(NamedTuple):
 def sample(pages: Sequence[Page], k: int = 10, annotated: Collection[int] = ()) -> list[int]:
     """The indices of up to `k` pages of one template to annotate, the most useful first.
 
-    `annotated` pages are taken as seen already; a page that does not parse is
-    never chosen.
+    There are `k` if so many can be parsed. `annotated` are the indices of pages
+    that are taken as seen already.
     """
     check_count(k)
     path_sets = [paths_of_page(page, ParseSettings()) for page in pages]

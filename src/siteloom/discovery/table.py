@@ -68,7 +68,13 @@ class DiscoveredTable:
     """All that varies between the pages of a cluster, the most telling columns first.
 
     Rows are pages in their order, or the records of list pages; these are the
-    elements that `record_xpath` finds, which is empty if rows are pages.
+    elements that `record_xpath` finds, which is empty if rows are pages. A column has a
+    `label`, an `xpath` (from the page, or from a record), `informativeness`, `filled` (the share
+    of rows that have a value) and a `type`. A row has its `url`, its `values` (tuples of texts
+    by label; what is absent is left out, and `row[label]` is empty then) and `nodes`, the path
+    of each value's node. `record_likeness` is how many telling values a row has, `failures` are
+    the pages that could not be read. `siteloom.discovery.accept_columns` makes examples for
+    `learn` of columns.
     """
 
     columns: tuple[DiscoveredColumn, ...]

@@ -28,8 +28,9 @@ def learn(
 ) -> Wrapper:
     """Learn a wrapper from pages with known values, helped by pages of the same template without.
 
-    The schema says what is known of the attributes; the rest is inferred. The method
-    is `united`, or `vertex` for one XPath an attribute as in the paper on Vertex.
+    The schema says what is known of the attributes, such as `{"cuisine": {"multi": True}}`; the rest is
+    inferred. The method is `united`, or `vertex` for one XPath an attribute as in the paper on Vertex.
+    Raises `ExampleNotFound` if a value is not on its page.
     """
     return learn_wrapper(examples, unlabelled, schema, method).wrapper
 

@@ -75,7 +75,9 @@ class Checkup:
 def monitor(watch: Watch, fresh_pages: Iterable[Page], threshold: float = THRESHOLD) -> list[Change]:
     """The changes that pages fetched again show; none if all is well.
 
-    What stands on more than the share `threshold` of the pages is a change.
+    What stands on more than the share `threshold` of the pages is a change. Pages of other URLs than those
+    that are watched are passed by. `siteloom.monitoring.check` gives also what is gone or drifted, and the
+    watch for the next time.
     """
     return list(check(watch, fresh_pages, threshold).changes)
 

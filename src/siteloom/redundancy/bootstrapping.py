@@ -44,10 +44,10 @@ def bootstrap(
 ) -> Bootstrapped:
     """Learn a wrapper for the pages of a site from records that are known from elsewhere.
 
-    A seed maps attributes to a text or several, and `_source`, if it likes, to where
-    it is known from. The wrapper must find the `core` attributes, else there is none.
-    Methods are `bits`, and `findattrpos` and `findattrposw` as in the paper on content
-    redundancy.
+    A seed is a `Seed`, or maps attributes to a text or several, and `_source`, if it likes,
+    to where it is known from. The wrapper must find the `core` attributes, else there is none.
+    The `schema` is that of `learn`. Methods are `bits`, and `findattrpos` and `findattrposw`
+    as in the paper on content redundancy.
     """
     return SiteBootstrap(seeds, core, schema, method, limits)(pages)
 

@@ -49,7 +49,8 @@ class Relearned:
     broken has new ones. Else it `needs-annotation`: what could not be repaired is as it was, and `annotate`
     has the pages to look at first, with what is known of them filled in. `confidence` is the estimated
     probability that a value of the least certain repaired attribute is right. `pages` are the URLs that
-    were tested: those on which something known still stands.
+    were tested: those on which something known still stands. `attributes` says what became of each,
+    `values` shows what is found on some pages before and after, and `reason` why something was not repaired.
     """
 
     outcome: Outcome

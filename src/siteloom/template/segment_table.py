@@ -66,7 +66,10 @@ class _Entry:
 class SegmentTable:
     """The text segments of one site; pages are added one by one, each told apart into blocks at once.
 
-    With `living=None` nothing is ever forgotten.
+    By the rule `paper`, all that stands on five pages is template. With `living=None` nothing is ever
+    forgotten. `siteloom.cleaning` has `clean_text(page, table)`, `without_template(page, table)` (HTML) and
+    `main_text(page, table)`, which needs the extra `text`. A page that cannot be read raises
+    `UnreadablePage`.
     """
 
     def __init__(self, rule: SegmentRule = "share", *, living: LivingTime | None = LivingTime()) -> None:

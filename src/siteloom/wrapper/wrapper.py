@@ -72,7 +72,7 @@ class Wrapper:
     With `record_rule` the pages are lists, and each record is searched by itself. The
     `footprint` tells which pages it is for. `earlier` are wrappers of layouts that the template had
     before, the newest first: as long as a site still serves some pages in one of them, these come out
-    right as well.
+    right as well. A page that cannot be read raises `UnreadablePage`.
     """
 
     attributes: Mapping[str, AttributeRules]
@@ -203,7 +203,11 @@ class Wrapper:
         return Wrapper(**newest, earlier=tuple(Wrapper(**layout) for layout in earlier))
 
     def to_xslt(self) -> str:
-        """An XSLT 1.0 stylesheet that gives the same values."""
+        """An XSLT 1.0 stylesheet that gives the same values from the tree that `siteloom.dom.parse` makes.
+
+        Raises `UsageError` if a value needs a classifier, if records of a list run on, or if there are
+        several layouts.
+        """
         return to_xslt(self)
 
     @cached_property
