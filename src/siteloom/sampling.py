@@ -9,21 +9,19 @@ greed, which covers at least 1 - 1/e of the best there is (Gulhane et al., ICDE
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from siteloom.config import ParseSettings
 from siteloom.errors import UsageError
-from siteloom.model import Failure, SampledPage
+from siteloom.model import Failure, Page, SampledPage
 from siteloom.template import informativeness, paths_of_page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
-
     from numpy.typing import NDArray
 
-    from siteloom.model import Page
     from siteloom.template import PathSet
 
 # Sums of the same weights in another order differ by less than this share, and yet are equal.

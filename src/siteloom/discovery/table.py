@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,16 +14,14 @@ from siteloom.discovery.naming import unique
 from siteloom.discovery.units import units_of
 from siteloom.discovery.xpaths import record_xpath
 from siteloom.errors import UsageError
+from siteloom.model import Failure, Page, ValueType
 from siteloom.spacing import evenly_spaced
 from siteloom.typed import infer_type
 from siteloom.urls import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from siteloom.discovery.columns import Found
     from siteloom.discovery.units import Units
-    from siteloom.model import Failure, Page, ValueType
     from siteloom.template.page_texts import PageTexts
 
 _MOST_COLUMNS = 40  # as many as a person can look through

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from siteloom.config import ParseSettings
 from siteloom.learning.labelling import label
-from siteloom.learning.session import LearningSession
+from siteloom.learning.session import LearningSession, Method, Schema
 from siteloom.learning.trees import Trees
+from siteloom.model import Example, Page
+from siteloom.wrapper.wrapper import Wrapper
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from siteloom.learning.finishing import Learned
-    from siteloom.learning.session import Method, Schema
-    from siteloom.model import Example, Page
-    from siteloom.wrapper.wrapper import Wrapper
 
 _KEPT_TREES = 10_000_000  # bytes of their pages; in memory a tree is about ten times as large
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from siteloom.model import Example, Failure
-    from siteloom.wrapper import Wrapper
+from siteloom.model import Example, Failure
+from siteloom.wrapper import Wrapper
 
 Verdict = Literal["accepted", "suggested", "refused"]
 

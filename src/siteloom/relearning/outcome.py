@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from siteloom.model import Example
-    from siteloom.wrapper import Wrapper
+from siteloom.model import Example
+from siteloom.wrapper import Wrapper
 
 Outcome = Literal["reused", "repaired", "needs-annotation"]
 State = Literal["kept", "changing", "repaired", "unrepaired", "vanished"]

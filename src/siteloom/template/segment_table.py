@@ -9,25 +9,20 @@ Cheng, Guo and Xu, WWW 2008). Time is counted in pages.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from math import floor
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from siteloom.dom import parse
+from siteloom.dom import Element, parse
 from siteloom.errors import UnreadablePage, UsageError
-from siteloom.model import Failure
-from siteloom.template.blocks import Block, Segmenter, marked_blocks
+from siteloom.model import Failure, Page
+from siteloom.template.blocks import Block, PageSegments, Segmenter, marked_blocks
 from siteloom.template.segment_counts import LivingTime, SegmentCounts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from numpy.typing import NDArray
-
-    from siteloom.dom import Element
-    from siteloom.model import Page
-    from siteloom.template.blocks import PageSegments
 
 SegmentRule: TypeAlias = Literal["share", "paper"]
 """When a segment is template: "paper", if it stood on five pages or more; "share", if also on nine in ten of
