@@ -34,6 +34,7 @@ test: $(DEV)/.installed
 	@scripts/install-postgresql
 	@scripts/install-java
 	@scripts/install-xsltproc
+	@scripts/install-documented
 	@scripts/install-chromium
 	@$(MAKE) --no-print-directory -j3 -Oline check wheel-check pytest
 
