@@ -33,11 +33,12 @@ from siteloom.extraction import (
 )
 from siteloom.matching import NO_WRAPPER_FOR_SITE, NO_WRAPPER_FOR_URL, NamedWrapper
 from siteloom.model import Attribute, Failure, Footprint, Record, Resource, Skipped
-from siteloom.pages import Items, SourceItem
+from siteloom.pages import SourceItem
 from siteloom.time_limit import TOOK_TOO_LONG
 from siteloom.wrapper.bounds import RECORDS_TOO_LARGE, TOO_MANY_RECORDS
 
 from .builtin.sites import directory, guide, of_kind
+from .store.helpers import Items
 
 NAMES = ("name", "address", "cuisine", "phone")
 RESTAURANTS = of_kind(guide(), "restaurant")

@@ -27,7 +27,6 @@ from siteloom.exporting.xpath_json import as_texts, to_xpath_json
 from siteloom.model import Footprint, Seed, Validators
 from siteloom.monitoring import watch
 from siteloom.monitoring.watch_format import watch_to_json
-from siteloom.pages import Items
 from siteloom.pipeline import annotate, cluster_store, ingest
 from siteloom.record_rows import record_row, record_tables
 from siteloom.searching import update_index
@@ -40,6 +39,7 @@ from siteloom.wrapper.language import AttributeRules, Evidence, Feature, Kind, P
 
 from ..builtin.sites import directory, guide, of_kind
 from ..monitoring.guide import CHANGING, restaurants, truth
+from ..store.helpers import Items
 from . import kept
 from .summary import ACCOUNT, PASSWORD, summary
 

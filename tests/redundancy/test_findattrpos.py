@@ -15,9 +15,10 @@ from siteloom.redundancy.candidates import weak_matches
 from siteloom.redundancy.findattrpos import find_attribute_positions
 from siteloom.redundancy.patterns import strong_matches
 from siteloom.redundancy.position_wrapper import positions_wrapper
-from siteloom.redundancy.strong import WeakPair, strong_similarities
 from siteloom.redundancy.weak import WeakIndex
 from siteloom.template.page_texts import PageTexts, TextCollector
+
+from .plain_strong import WeakPair, strong_similarities
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

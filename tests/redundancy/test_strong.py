@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from siteloom.redundancy.strong import STRONGLY_SIMILAR, WeakPair, strong_similarities
+from siteloom.redundancy.strong import STRONGLY_SIMILAR
 from siteloom.redundancy.weak import WEAKLY_SIMILAR, WeakIndex
+
+from .plain_strong import WeakPair, strong_similarities
 
 SEEDS = [
     "Road # 3, RP road, Hyderabad, India-500001",

@@ -11,10 +11,13 @@ from random import Random
 from sqlalchemy import select
 
 from siteloom.model import Page
-from siteloom.pages import Items, SourceItem
+from siteloom.pages import SourceItem, source
 from siteloom.pipeline import IngestReport, ingest
 from siteloom.store import PackedPages, Store, schema
 from siteloom.store.packs import Pack
+
+Items = source.Items
+"""For those who put pages into stores."""
 
 FIRST_DAY = datetime(2025, 3, 1, 12, tzinfo=UTC)
 

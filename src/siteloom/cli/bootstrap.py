@@ -2,65 +2,33 @@
 
 from __future__ import annotations
 
-import shlex
-from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siteloom.cli.bulk import EngineChoice, EngineOption, MasterOption, SparkConfOption, bulk_run, finished
-from siteloom.cli.change_words import named, say_wrapped
-from siteloom.cli.evidence_words import evidence_row, say_verdicts, show_evidence
-from siteloom.cli.files import as_lines, check_text_file, write_text
+from siteloom.cli.bootstrap_crawl import bootstrap_crawl
+from siteloom.cli.bootstrap_rounds import bootstrap_workspace, withdraw_site
+from siteloom.cli.bootstrap_site import bootstrap_site
+from siteloom.cli.bootstrap_wanted import Wanted
+from siteloom.cli.bulk import EngineChoice, EngineOption, MasterOption, SparkConfOption
+from siteloom.cli.files import check_text_file
 from siteloom.cli.known_records import (
     RenameOption,
     SeveralOption,
     attribute_names,
-    check_core,
     pairs,
-    read_reshaped,
 )
 from siteloom.cli.schema_file import SchemaOption, read_schema
 from siteloom.cli.shell import Shell
-from siteloom.cli.sources import SourcesArgument, no_page_read, pages_of, say_unread
+from siteloom.cli.sources import SourcesArgument
 from siteloom.errors import UsageError
-from siteloom.filesystems import shown
-from siteloom.output import STANDARD_OUTPUT, Column, check_destination, flat_for
-from siteloom.telling import plural, some_names
+from siteloom.output import check_destination
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from siteloom.growing import Attempt, Grown
     from siteloom.learning import Schema
-    from siteloom.model import Example, Page, Seed
-    from siteloom.redundancy import Bootstrapped
     from siteloom.redundancy.bootstrapping import Method
-    from siteloom.redundancy.outcome import AttributeEvidence
-    from siteloom.store import Store
 
 NAME = "bootstrap"
-
-_EVIDENCE_COLUMNS = (
-    Column("url"),
-    Column("attribute"),
-    Column("text"),
-    Column("position"),
-    Column("seed", "integer"),
-    Column("source"),
-    Column("value"),
-    Column("similarity", "number"),
-)
-_GROWN_COLUMNS = (
-    Column("site"),
-    Column("round", "integer"),
-    Column("outcome"),
-    Column("wrapper"),
-    Column("records", "integer"),
-    Column("attributes", "texts"),
-    Column("reason"),
-    Column("evidence"),
-)
 
 
 def run(
@@ -161,14 +129,14 @@ def run(
         )
         if any(others):
             raise UsageError("--withdraw takes a site back, and goes with no other choice.")
-        _withdraw(shell, withdraw)
+        withdraw_site(shell, withdraw)
         return
     names = attribute_names(core)
     if not names:
         raise UsageError("Name the attributes by which things are known: --core name,address.")
     if seeds is None and (several or rename):
         raise UsageError("--several and --rename are for the records of a file: give --seeds FILE.")
-    wanted = _Wanted(
+    wanted = Wanted(
         seeds or "",
         names,
         pairs("--several", several),
@@ -183,7 +151,7 @@ def run(
             )
         if seeds is None:
             raise UsageError(f"With --engine {engine}, bootstrap needs --seeds FILE with known records.")
-        _bootstrap_crawl(shell, choice, sources, wanted, output)
+        bootstrap_crawl(shell, choice, sources, wanted, output)
         return
     if sources:
         if site or rounds is not None:
@@ -193,25 +161,14 @@ def run(
         _check_files(output, suggestions, evidence)
         if suggestions is not None and wanted.method != "bits":
             raise UsageError(f"The method {method} suggests nothing: leave out --suggestions.")
-        _bootstrap_sources(shell, sources, wanted, output, suggestions, evidence)
+        bootstrap_site(shell, sources, wanted, output, suggestions, evidence)
         return
     if suggestions is not None or evidence is not None:
         option = "--suggestions" if suggestions is not None else "--evidence"
         raise UsageError(f"{option} FILE is for the pages of a SOURCE: give one, or leave it out.")
     if output is not None:
         check_destination(output)
-    _bootstrap_workspace(shell, wanted, site or [], rounds, output)
-
-
-class _Wanted(NamedTuple):
-    """By what to wrap, and how; `seeds` is the file of known records, if there is one."""
-
-    seeds: str
-    core: tuple[str, ...]
-    several: Mapping[str, str]
-    renamed: Mapping[str, str]
-    schema: Schema
-    method: Method
+    bootstrap_workspace(shell, wanted, site or [], rounds, output)
 
 
 def _checked_schema(file: str | None, method: str) -> Schema:
@@ -243,256 +200,3 @@ def _check_files(output: str | None, suggestions: str | None, evidence: str | No
     written = [file for file in (output, suggestions, evidence) if file is not None]
     if len(set(written)) < len(written):
         raise UsageError("The wrapper, the suggestions and the evidence each need a file of their own.")
-
-
-# ---- one site
-
-
-def _bootstrap_sources(
-    shell: Shell,
-    sources: list[str],
-    wanted: _Wanted,
-    output: str | None,
-    suggestions: str | None,
-    evidence: str | None,
-) -> None:
-    from siteloom.redundancy.bootstrapping import bootstrap
-
-    known = _read_seeds(shell, wanted)
-    _check_schema_names(wanted.schema, set[str]().union(*(seed.values for seed in known)))
-    pages = _of_one_site(pages_of(shell, sources, "Looking at"))
-    limits = shell.settings.parse
-    found = bootstrap(known, pages, wanted.core, wanted.schema, wanted.method, limits=limits)
-    say_unread(shell, Counter(failure.reason for failure in found.failures))
-    if found.attributes:
-        show_evidence(shell, found.attributes)
-        shell.say(
-            f"{found.seeds_matched:,} of {found.seeds:,} known records were found, "
-            f"on {found.pages_matched:,} of {found.pages:,} pages."
-        )
-    if evidence is not None:
-        shell.write(evidence, _EVIDENCE_COLUMNS, _evidence_rows(found, known))
-    if suggestions is not None:
-        write_text(suggestions, as_lines([_example_row(example) for example in found.suggestions]))
-        if suggestions != STANDARD_OUTPUT:
-            _say_suggestions(shell, found, suggestions, sources)
-    if found.wrapper is None:
-        shell.warn(found.reason)
-        raise typer.Exit(1)
-    if output is None:
-        shell.say("To have the wrapper, give -o FILE.")
-        return
-    write_text(output, found.wrapper.to_json())
-    if output != STANDARD_OUTPUT:
-        shell.say(f"The wrapper is in {shown(output)}.")
-
-
-def _of_one_site(pages: Iterable[Page]) -> Iterator[Page]:
-    """The pages, as long as they are of the same site: what stands where is another thing on each."""
-    from siteloom.urls import site_of
-
-    first = ""
-    for page in pages:
-        site = site_of(page.url)
-        first = first or site
-        if site != first:
-            raise UsageError(
-                f"A SOURCE is one site, and here are pages of {first} and of {site}: siteloom ingest takes "
-                "them all in, and bootstrap without a SOURCE then tries each."
-            )
-        yield page
-
-
-def _read_seeds(shell: Shell, wanted: _Wanted) -> list[Seed]:
-    from siteloom.config import without_passwords
-
-    known = list(read_reshaped(shell, wanted.seeds, wanted.several, wanted.renamed))
-    place = without_passwords(wanted.seeds)
-    if not known:
-        raise UsageError(f"There is no record in {place}.")
-    check_core(wanted.core, known, place)
-    return known
-
-
-def _check_schema_names(schema: Schema, names: set[str]) -> None:
-    if unknown := sorted(set(schema or {}) - names):
-        raise UsageError(
-            f"The schema tells of {unknown[0]}, which no record has: there are {some_names(sorted(names))}."
-        )
-
-
-def _say_suggestions(shell: Shell, found: Bootstrapped, file: str, sources: Sequence[str]) -> None:
-    """Say what a file of suggestions holds, and what to do with it."""
-    if not found.suggestions:
-        why = "too few pages show what is known" if found.wrapper is None else "every attribute was accepted"
-        shell.say(f"There is nothing to suggest, so {shown(file)} is empty: {why}.")
-        return
-    held = {name for example in found.suggestions for name in example.values}
-    has = [name for name in found.attributes if name in held]
-    lacking = [name for name in found.attributes if name not in held]
-    pages = plural(len(found.suggestions), "page")
-    say_wrapped(shell, f"Check {file}: it has {pages} with what is likely their {named(has)}.", hanging=0)
-    if lacking:
-        say_wrapped(
-            shell, f"It has nothing of {named(lacking)}: add what you see of that on the pages.", hanging=0
-        )
-    shell.say(f"Then: siteloom learn {shlex.join(sources)} --examples {shlex.quote(file)} -o FILE")
-
-
-def _evidence_rows(found: Bootstrapped, known: Sequence[Seed]) -> Iterator[dict[str, Any]]:
-    return ({**match._asdict(), "source": known[match.seed].source} for match in found.evidence)
-
-
-def _example_row(example: Example) -> dict[str, Any]:
-    row: dict[str, Any] = {"url": example.page.url, "values": example.values}
-    return {**row, "nodes": example.nodes} if example.nodes else row
-
-
-# ---- a crawl
-
-
-def _bootstrap_crawl(
-    shell: Shell, choice: EngineChoice, sources: list[str] | None, wanted: _Wanted, output: str | None
-) -> None:
-    from siteloom.bulk.bootstrapping import bootstrap_in_bulk
-
-    known = _read_seeds(shell, wanted)
-    _check_schema_names(wanted.schema, set[str]().union(*(seed.values for seed in known)))
-    by = (wanted.core, wanted.schema, wanted.method)
-    limits = shell.settings.parse
-    with bulk_run(shell, choice, sources, output, (NAME, known, by, limits)) as (run, shards):
-        counts = finished(shell, run, output) or bootstrap_in_bulk(run, shards, known, *by, limits=limits)
-    say_unread(shell, counts["failed"])
-    outcomes, told = counts["outcomes"], counts["sites"]
-    if not told:
-        raise no_page_read(failed=bool(counts["failed"]), skipped=counts["skipped"])
-    columns = ("site", "outcome", "seeds", "pages")
-    shell.show("Sites", columns, [[one[name] for name in columns] for one in told])
-    others = sum(outcomes.values()) - len(told)
-    if others:
-        shell.say(f"And {plural(others, 'other site')}: {shown(output or '')} tells of all.")
-    shell.say(", ".join(f"{name}: {count:,}" for name, count in outcomes.items()))
-    for one in told:
-        if one["outcome"] == "failed":
-            say_wrapped(shell, f"{one['site']} failed: {one['reason']}")
-    if not outcomes["wrapped"]:
-        shell.warn(f"No site could be wrapped. {told[0]['site']}: {told[0]['reason']}")
-        raise typer.Exit(1)
-    shell.say("To have the records, with the same sources:")
-    of_crawl = shlex.join(map(shown, sources or ()))
-    shell.say(f"  siteloom extract {of_crawl} --wrapper {shlex.quote(shown(output or ''))} -o FILE")
-
-
-# ---- a workspace
-
-
-def _bootstrap_workspace(
-    shell: Shell, wanted: _Wanted, sites: list[str], rounds: int | None, output: str | None
-) -> None:
-    from siteloom.growing import DEFAULT_ROUNDS, grow
-
-    rows: list[dict[str, Any]] = []
-    with shell.store() as store:
-        if wanted.seeds:
-            _import(shell, store, wanted)
-        if wanted.schema:
-            _check_schema_names(
-                wanted.schema, {name for one in store.seed_sources() for name in one.attributes}
-            )
-        _warn_of_wrappers(shell, store, sites)
-
-        def came(grown: Grown) -> None:
-            attributes = _evidence_of(store, grown.site)
-            _say_grown(shell, grown, attributes)
-            rows.append(_grown_row(grown, attributes))
-
-        grow(
-            store,
-            wanted.core,
-            wanted.schema,
-            rounds=DEFAULT_ROUNDS if rounds is None else rounds,
-            sites=sites,
-            method=wanted.method,
-            limits=shell.settings.parse,
-            jobs=shell.settings.run.jobs,
-            on_attempt=lambda attempt: _say_attempt(shell, attempt),
-            on_grown=came,
-        )
-    if output is not None:
-        shell.write(output, _GROWN_COLUMNS, (flat_for(output, row, ("evidence",)) for row in rows))
-    if not rows:
-        shell.say("There is no site left to try: siteloom status lists those there are.")
-        return
-    columns = ("site", "round", "outcome", "records")
-    shell.show("Sites", columns, [[row[name] for name in columns] for row in rows])
-    if any(row["outcome"] == "wrapped" for row in rows):
-        shell.say("If a site is wrong: siteloom bootstrap --withdraw SITE")
-
-
-def _import(shell: Shell, store: Store, wanted: _Wanted) -> None:
-    """Take the records of a file in, in the place of what was known of their sources."""
-    from siteloom.config import without_passwords
-
-    known = _read_seeds(shell, wanted)
-    with store.recording("seeds", {"locations": [without_passwords(wanted.seeds)]}) as run:
-        counts = store.replace_seeds(run.id, known)
-        run.counts.update(counts._asdict())
-    shell.say(f"{counts.added:,} seeds are new, {counts.unchanged:,} were known already.")
-
-
-def _warn_of_wrappers(shell: Shell, store: Store, sites: Collection[str]) -> None:
-    """Tell which wrappers of the sites that were named will have another one beside them."""
-    from siteloom.growing import ORIGIN
-
-    wrapped = {one.site for one in store.grown_sites() if one.state == "wrapped"}  # and are left as they are
-    for one in store.wrappers():
-        if one.site in sites and one.site not in wrapped and one.origin != ORIGIN:
-            shell.warn(
-                f"The wrapper {one.name} is in force on {one.site} already: if another one is made, it "
-                "stands beside it, and the pages are divided among them."
-            )
-
-
-def _evidence_of(store: Store, site: str) -> dict[str, AttributeEvidence]:
-    """What speaks for the attributes of a site that was just tried."""
-    from siteloom.redundancy.outcome import AttributeEvidence
-
-    kept = next(one.content for one in store.grown_sites() if one.site == site)
-    return {name: AttributeEvidence(**one) for name, one in kept.get("attributes", {}).items()}
-
-
-def _say_attempt(shell: Shell, attempt: Attempt) -> None:
-    shell.say(f"Round {attempt.round}, site {attempt.number} of {attempt.of}: {attempt.site}")
-
-
-def _say_grown(shell: Shell, grown: Grown, attributes: Mapping[str, AttributeEvidence]) -> None:
-    what = f"{grown.records:,} records" if grown.state == "wrapped" else grown.reason
-    say_wrapped(shell, f"{grown.state}: {what}", 2)
-    say_verdicts(shell, attributes)
-    say_unread(shell, grown.unread)
-
-
-def _grown_row(grown: Grown, attributes: Mapping[str, AttributeEvidence]) -> dict[str, Any]:
-    row = grown._asdict()
-    del row["unread"]
-    return {**row, "outcome": row.pop("state"), "evidence": evidence_row(attributes)}
-
-
-def _withdraw(shell: Shell, site: str) -> None:
-    from siteloom.growing import withdraw
-    from siteloom.store import WITHDRAWN
-
-    with shell.store() as store:
-        taken = withdraw(store, site)
-        earlier = {
-            name: [one.version for one in store.wrapper_versions(name) if one.origin != WITHDRAWN]
-            for name in taken.wrappers
-        }
-    shell.say(f"{site} is withdrawn, and with it {taken.seeds:,} seeds.")
-    for name, versions in earlier.items():
-        *others, last = versions
-        shell.say(f"The wrapper {name} is not in force any more.")
-        or_others = f", or another of its versions: {', '.join(map(str, others))}" if others else ""
-        shell.say(f"  siteloom rollback {name} {last} puts it back{or_others}.")
-    for name in taken.retried:
-        shell.say(f"{name} was wrapped with its help: the next siteloom bootstrap tries it again.")

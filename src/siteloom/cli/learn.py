@@ -135,7 +135,8 @@ def _learn_workspace_from_embedded(
         templates = []
         for kind in kinds:
             if kind.found is not None:
-                templates.append(AnnotatedTemplate(kind.site, kind.clusters, kind.found.examples))
+                examples = kind.found.examples
+                templates.append(AnnotatedTemplate(kind.site, kind.clusters, examples, kind.addresses))
             else:
                 say_wrapped(shell, f"{', '.join(found.id for found in kind.clusters)}: {kind.why_not}")
         if not templates:

@@ -20,7 +20,7 @@ from siteloom.monitoring.bellwethers import (
     is_complete,
     learned_past,
 )
-from siteloom.monitoring.comparing import LIMITS, FreshPage, Pair, newest_versions, pairs
+from siteloom.monitoring.comparing import LIMITS, FreshPage, Pair, newest_pages, pairs
 from siteloom.monitoring.gone import Visit, gone_pages
 from siteloom.wrapper.contract import Contract, breach
 
@@ -124,7 +124,7 @@ def check(
 def _wanted(watch: Watch, fresh_pages: Iterable[Page]) -> dict[str, Page]:
     """The newest fresh version of each bellwether; the others are only passed by."""
     wanted = {one.page.url for one in watch.bellwethers}
-    return newest_versions(page for page in fresh_pages if page.url in wanted)
+    return newest_pages(page for page in fresh_pages if page.url in wanted)
 
 
 class _Look(NamedTuple):

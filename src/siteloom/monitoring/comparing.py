@@ -145,7 +145,7 @@ def pairs(before: Sequence[Values], page: FreshPage, constant: Sequence[str], *,
     ]
 
 
-def newest_versions(pages: Iterable[Page]) -> dict[str, Page]:
+def newest_pages(pages: Iterable[Page]) -> dict[str, Page]:
     """The newest version of each page by its URL; the last one if they are equally old, or no one knows."""
     newest: dict[str, Page] = {}
     for page in pages:

@@ -12,7 +12,7 @@ from siteloom.store import PageAddress
 from siteloom.urls import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from siteloom.examples_file import ExampleLine
     from siteloom.model import Cluster, Example, Page
@@ -54,11 +54,15 @@ def find_page(store: Store, url: str) -> tuple[PageAddress, Page] | None:
 
 
 class AnnotatedTemplate(NamedTuple):
-    """The examples of one kind of pages of a site, and the clusters that these pages are in."""
+    """The examples of one kind of pages of a site, and the clusters that these pages are in.
+
+    The members of the clusters are indices into `addresses`, which is of all clusters.
+    """
 
     site: str
     clusters: list[Cluster]
     examples: list[Example]
+    addresses: Sequence[PageAddress]
 
     @property
     def name(self) -> str:
@@ -91,7 +95,7 @@ def annotated_templates(store: Store, cluster: str | None = None) -> list[Annota
             homes[key] = home
             examples.setdefault(key, []).append(example)
         for key, found in examples.items():
-            _add_examples(templates, site, homes[key], _of_one_kind(found))
+            _add_examples(templates, site, homes[key], _of_one_kind(found), addresses)
     chosen = [one for one in templates if cluster in (None, *(found.id for found in one.clusters))]
     if not chosen:
         what = "No page" if cluster is None else f"No page of {cluster}"
@@ -110,7 +114,11 @@ def _of_one_kind(examples: list[Example]) -> list[Example]:
 
 
 def _add_examples(
-    templates: list[AnnotatedTemplate], site: str, home: Cluster | None, examples: list[Example]
+    templates: list[AnnotatedTemplate],
+    site: str,
+    home: Cluster | None,
+    examples: list[Example],
+    addresses: Sequence[PageAddress],
 ) -> None:
     """Add the examples of a cluster, or one of a page in none, to the template that they are of."""
     names = attribute_names_of(examples)
@@ -120,7 +128,7 @@ def _add_examples(
             if home is not None:
                 template.clusters.append(home)
             return
-    templates.append(AnnotatedTemplate(site, [] if home is None else [home], examples))
+    templates.append(AnnotatedTemplate(site, [] if home is None else [home], examples, addresses))
 
 
 def _is_of_template(names: set[tuple[bool, str]], home: Cluster | None, template: AnnotatedTemplate) -> bool:

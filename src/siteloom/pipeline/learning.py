@@ -79,7 +79,6 @@ def learn_template(
     have any more are left out if there are others; what was learned from them before stays in force as an
     earlier layout. `keeps` are rules by which attributes go on being found that no example tells of.
     """
-    _, addresses = store.clusters()
     newest = store.wrapper_in_force(template.name)
     before = None if newest is None else Wrapper.from_json(newest.text)
     layouts = [_layout_of(store, template.site, example, before) for example in template.examples]
@@ -92,9 +91,9 @@ def learn_template(
         return NewWrapper(template.name, template.site, newest.version, None)
     examples = examples or template.examples
     schema = _schema_of(store, template, examples, schema)
-    others = _pages_of(store, template.clusters, addresses)
+    others = _pages_of(store, template.clusters, template.addresses)
     learned = learn_wrapper(examples, others, schema, method, limits=limits)
-    learned = _with_footprint(learned, examples, template.clusters, addresses)
+    learned = _with_footprint(learned, examples, template.clusters, template.addresses)
     if before is not None and len(examples) < len(template.examples):
         known = before.layouts if _Layout.OUTDATED in layouts else before.earlier
         learned = learned._replace(wrapper=_with_earlier_layouts(learned.wrapper, before, known))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from siteloom.redundancy.links import Links, linked
-from siteloom.redundancy.weak import WEAKLY_SIMILAR, WeakIndex
+from siteloom.redundancy.weak import WeakIndex
 from siteloom.template.page_texts import Numbered
 
 if TYPE_CHECKING:
@@ -82,9 +82,7 @@ class Matches:
     seeds: int
 
 
-def weak_matches(
-    seeds: Sequence[Seed], texts: PageTexts, *, beta: int = BETA, threshold: float = WEAKLY_SIMILAR
-) -> Matches:
+def weak_matches(seeds: Sequence[Seed], texts: PageTexts, *, beta: int = BETA) -> Matches:
     """Where values that are weakly similar to known ones stand on at least `beta` pages."""
     is_html_attribute = np.array([step.startswith("@") for _, step in texts.paths], np.bool_)
     rows = np.flatnonzero(~is_html_attribute[texts.path])
@@ -94,7 +92,7 @@ def weak_matches(
     candidates: list[Candidate] = []
     for attribute in dict.fromkeys(name for seed in seeds for name in seed.values):
         known = _known(seeds, attribute)
-        joined = known.weak.join(written, threshold)
+        joined = known.weak.join(written)
         pair, saying = known.sayings_of.expanded(joined.value)
         begins = np.searchsorted(joined.text[pair], np.arange(len(written) + 1))
         similar = Similar(known, Links(begins, saying), joined.similarity[pair])

@@ -20,7 +20,7 @@ _CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _YEAR = re.compile(r"[12]\d{3}")
 
 
-def value_similarity(seed_value: str, text: str, index: WeakIndex, *, day_first: bool = False) -> float:
+def value_similarity(seed_value: str, text: str, index: WeakIndex) -> float:
     """How similar a seed's value and a text are, from 0 to 1.
 
     Values of a kind that keys tell (see `telling_key`) are the same or not similar at all: two phones may
@@ -28,8 +28,8 @@ def value_similarity(seed_value: str, text: str, index: WeakIndex, *, day_first:
     """
     if (known := folded(seed_value)) and known == folded(text):
         return 1.0
-    seed_key = telling_key(seed_value, day_first=day_first)
-    text_key = telling_key(text, day_first=day_first) if seed_key is not None else None
+    seed_key = telling_key(seed_value)
+    text_key = telling_key(text) if seed_key is not None else None
     if seed_key is not None and text_key is not None:
         told = _of_keys(seed_key, text_key)
         if told is not None:

@@ -21,8 +21,7 @@ import numpy as np
 from siteloom.redundancy.apriori import Baskets, frequent_sets
 from siteloom.redundancy.candidates import BETA, at_least, grouped, weak_matches
 from siteloom.redundancy.patterns import strong_matches
-from siteloom.redundancy.strong import STRONGLY_SIMILAR, SUPPORT
-from siteloom.redundancy.weak import WEAKLY_SIMILAR
+from siteloom.redundancy.strong import STRONGLY_SIMILAR
 from siteloom.template.page_texts import Numbered
 
 if TYPE_CHECKING:
@@ -78,15 +77,12 @@ def find_attribute_positions(
     texts: PageTexts,
     method: Method = "findattrpos",
     *,
-    alpha: float = SUPPORT,
     beta: int = BETA,
-    weak_threshold: float = WEAKLY_SIMILAR,
-    strong_threshold: float = STRONGLY_SIMILAR,
 ) -> FoundPositions:
     """Where the attributes of known records stand on pages of one template."""
-    matches = weak_matches(seeds, texts, beta=beta, threshold=weak_threshold)
+    matches = weak_matches(seeds, texts, beta=beta)
     if method == "findattrpos":
-        matches = at_least(strong_matches(matches, alpha=alpha), strong_threshold, beta=beta)
+        matches = at_least(strong_matches(matches), STRONGLY_SIMILAR, beta=beta)
     return best_positions(matches, beta=beta)
 
 

@@ -22,7 +22,7 @@ from siteloom.errors import ExampleError
 from siteloom.learning import learn_wrapper
 from siteloom.model import Attribute, Example, Failure, Footprint, Page, Record
 from siteloom.monitoring.bellwethers import constant_attributes, contracts
-from siteloom.monitoring.comparing import LIMITS, newest_versions
+from siteloom.monitoring.comparing import LIMITS, newest_pages
 from siteloom.relearning.common_places import in_common_places
 from siteloom.relearning.field_test import TOLERANCE, KnownPage, Tested, field_test
 from siteloom.relearning.list_examples import list_example
@@ -110,7 +110,7 @@ def _known_pages(records: Iterable[Record], fresh_pages: Iterable[Page]) -> list
     known: dict[str, list[Values]] = defaultdict(list)
     for record in records:
         known[record.url].append(record.values)
-    fresh = newest_versions(page for page in fresh_pages if page.url in known)
+    fresh = newest_pages(page for page in fresh_pages if page.url in known)
     parsed = ((page, parse(page, LIMITS)) for page in evenly_spaced(list(fresh.values()), MOST_PAGES))
     return [KnownPage(page, root, known[page.url]) for page, root in parsed if not isinstance(root, Failure)]
 

@@ -9,21 +9,23 @@ from siteloom.errors import ExampleError, UsageError
 from siteloom.self_annotation.examples import examples_of, marked_pages, most_frequent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from siteloom.model import Cluster, Page
     from siteloom.self_annotation.examples import MarkedPage, SelfAnnotated
-    from siteloom.store import Store
+    from siteloom.store import PageAddress, Store
 
 
 class SelfAnnotatedTemplate(NamedTuple):
     """The clusters of a site whose pages carry records of the same type.
 
-    There are no examples if none can be made of them, and it is said why not.
+    There are no examples if none can be made of them, and it is said why not. The members of the clusters are
+    indices into `addresses`, which is of all clusters.
     """
 
     site: str
     clusters: list[Cluster]
+    addresses: Sequence[PageAddress]
     found: SelfAnnotated | None
     why_not: str = ""
 
@@ -59,14 +61,14 @@ def self_annotated_templates(
             continue
         if any(addresses[member] in annotated for one in variants for member in one.members):
             why = "people have annotated its pages: learn without --from-embedded"
-            templates.append(SelfAnnotatedTemplate(site, variants, None, why))
+            templates.append(SelfAnnotatedTemplate(site, variants, addresses, None, why))
             continue
         try:
             found = examples_of([page for _, marked in members for page in marked], limits)
         except ExampleError as error:
-            templates.append(SelfAnnotatedTemplate(site, variants, None, str(error)))
+            templates.append(SelfAnnotatedTemplate(site, variants, addresses, None, str(error)))
         else:
-            templates.append(SelfAnnotatedTemplate(site, variants, found))
+            templates.append(SelfAnnotatedTemplate(site, variants, addresses, found))
     if not templates:
         where = "No page" if cluster is None else f"No page of {cluster}"
         raise ExampleError(

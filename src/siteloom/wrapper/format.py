@@ -45,7 +45,7 @@ from siteloom.wrapper.strict_json import (
     a_text,
     an_object,
     is_integer,
-    shown,
+    quoted,
     unreadable,
     without_repeats,
 )
@@ -120,7 +120,7 @@ def from_json(text: str) -> list[dict[str, Any]]:
     """
     arguments = _arguments(text)
     if _tree_maker(arguments[0]["parser"]) != _tree_maker(PARSER):
-        learned_with = shown(arguments[0]["parser"]).strip("'")
+        learned_with = quoted(arguments[0]["parser"]).strip("'")
         warnings.warn(
             f"This wrapper was learned with {learned_with}, this is {PARSER}: "
             "check its records, or learn it again.",
@@ -253,7 +253,7 @@ def _arguments(text: str) -> list[dict[str, Any]]:
     version: Any = content.get("version")
     if is_integer(version) and version > VERSION:
         raise WrapperError(
-            f"This wrapper was written by a newer Siteloom (version {shown(version)} of the format, "
+            f"This wrapper was written by a newer Siteloom (version {quoted(version)} of the format, "
             f"{VERSION} is known here): update Siteloom."
         )
     if not is_integer(version) or version != VERSION:
@@ -269,7 +269,7 @@ def _arguments(text: str) -> list[dict[str, Any]]:
 def _layout(known: dict[str, Any]) -> dict[str, Any]:
     return {
         "attributes": {
-            name: _attribute(rules, f"attribute {shown(name)}")
+            name: _attribute(rules, f"attribute {quoted(name)}")
             for name, rules in an_object(known["attributes"], "the key 'attributes'").items()
         },
         "labels": frozenset(a_list(known.get("labels", []), "label", a_text)),
@@ -321,7 +321,7 @@ def contract_from(value: object, where: str) -> Contract:
 
 def _characters(value: object, where: str) -> str:
     if not isinstance(value, str) or value not in CHARACTERS:
-        raise unreadable(where, f"is {shown(value)}, but there are only {', '.join(CHARACTERS)}")
+        raise unreadable(where, f"is {quoted(value)}, but there are only {', '.join(CHARACTERS)}")
     return value
 
 
@@ -338,7 +338,7 @@ def _shapes(value: object, where: str) -> tuple[Shape, ...]:
 
 def _shape(value: object, where: str) -> Shape:
     if value not in SHAPES:
-        raise unreadable(where, f"is {shown(value)}, but there are only {', '.join(SHAPES)}")
+        raise unreadable(where, f"is {quoted(value)}, but there are only {', '.join(SHAPES)}")
     return value
 
 
@@ -347,7 +347,7 @@ def _rule(value: object, where: str) -> Rule:
     target = a_text(known["target"], f"{where}, target")
     is_attribute = target.startswith("@") and _HTML_ATTRIBUTE.fullmatch(target[1:]) is not None
     if target not in ("text", "element") and not is_attribute:
-        raise unreadable(where, f"has the unknown target {shown(target)}")
+        raise unreadable(where, f"has the unknown target {quoted(target)}")
     features = a_list(known["features"], f"{where}, feature", _feature)
     for feature in features:
         if feature.kind in TEXT_KINDS and target != "text":
@@ -393,9 +393,9 @@ def _feature(value: object, where: str) -> Feature:
     if kind == "shape":
         a_choice(known, "value", get_args(Shape), where)
     if kind in NUMBERED and not _NUMBERS.fullmatch(text):
-        raise unreadable(where, f"has the value {shown(text)}, which is no number from 1 on")
+        raise unreadable(where, f"has the value {quoted(text)}, which is no number from 1 on")
     if kind == "attribute" and not _HTML_ATTRIBUTE.fullmatch(text.partition("=")[0] if "=" in text else ""):
-        raise unreadable(where, f"has the value {shown(text)}, which is not of the form name=value")
+        raise unreadable(where, f"has the value {quoted(text)}, which is not of the form name=value")
     return Feature(kind, distance, text)
 
 
@@ -441,7 +441,7 @@ def _weight(value: object, where: str) -> tuple[str, float]:
     known = an_object(value, where, "name weight")
     name = a_text(known["name"], f"{where}, name")
     if not WEAK_NAME.fullmatch(name):
-        raise unreadable(where, f"is for {shown(name)}, which no node has")
+        raise unreadable(where, f"is for {quoted(name)}, which no node has")
     return name, _weight_of(known, "weight", where)
 
 
@@ -473,12 +473,12 @@ def _mask(value: object, where: str) -> tuple[str, int]:
     known = an_object(value, where, "mask pages")
     text = a_text(known["mask"], f"{where}, mask")
     if not _MASK.fullmatch(text):
-        raise unreadable(where, f"is {shown(text)}, not a signature in which at most two bytes are '**'")
+        raise unreadable(where, f"is {quoted(text)}, not a signature in which at most two bytes are '**'")
     return text, a_count(known, "pages", where, 1)
 
 
 def _signature(value: object, where: str) -> str:
     text = a_text(value, where)
     if not _SIGNATURE.fullmatch(text):
-        raise unreadable(where, f"is {shown(text)}, not eight bytes in hexadecimal")
+        raise unreadable(where, f"is {quoted(text)}, not eight bytes in hexadecimal")
     return text

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from siteloom.wrapper.strict_json import shown
+from siteloom.wrapper.strict_json import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,7 +42,7 @@ def pattern_fault(pattern: str) -> str:
     """Why a pattern cannot be part of a wrapper file, or nothing if it can."""
     if len(pattern) > _LONGEST_PATTERN:
         return f"has a pattern of more than {_LONGEST_PATTERN} characters"
-    fault = f"has the pattern {shown(pattern)}"
+    fault = f"has the pattern {quoted(pattern)}"
     atoms: list[re.Match[str]] = []
     end = 0
     while end < len(pattern):
@@ -59,8 +59,8 @@ def pattern_fault(pattern: str) -> str:
         return f"{fault}, which is wrong ({error.msg})"
     for number, atom in enumerate(atoms, 1):
         if atom["varying"] and not atom["possessive"] and _may_go_on_alike(atom, atoms[number:]):
-            possessive = shown(f"{atom[0]}+")
-            return f"{fault}, where {shown(atom[0])} may give back what it took: write {possessive} instead"
+            possessive = quoted(f"{atom[0]}+")
+            return f"{fault}, where {quoted(atom[0])} may give back what it took: write {possessive} instead"
     return ""
 
 

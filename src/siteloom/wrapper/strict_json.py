@@ -22,7 +22,7 @@ def without_repeats(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     found: dict[str, object] = {}
     for key, value in pairs:
         if key in found:
-            raise unreadable(f"the key {shown(key)}", "stands twice in the same object")
+            raise unreadable(f"the key {quoted(key)}", "stands twice in the same object")
         found[key] = value
     return found
 
@@ -38,7 +38,7 @@ def an_object(value: object, where: str, required: str = "", optional: str = "")
             raise unreadable(where, f"lacks {key!r}")
     for key in value:
         if may and key not in may:
-            raise unreadable(where, f"has the unknown key {shown(key)}")
+            raise unreadable(where, f"has the unknown key {quoted(key)}")
     return value
 
 
@@ -60,7 +60,7 @@ def a_choice(known: dict[str, Any], key: str, choices: Sequence[str], where: str
     """The text of a key, which must be one of some."""
     value: object = known[key]
     if not isinstance(value, str) or value not in choices:
-        raise unreadable(where, f"has the unknown {key} {shown(value)}, for there are {', '.join(choices)}")
+        raise unreadable(where, f"has the unknown {key} {quoted(value)}, for there are {', '.join(choices)}")
     return value
 
 
@@ -105,8 +105,8 @@ def is_integer(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def shown(value: object) -> str:
-    """A value as it can be shown in a sentence."""
+def quoted(value: object) -> str:
+    """A value as a sentence can quote it."""
     told = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
     return told if len(told) <= 80 else f"{told[:77]}..."
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import urlsplit
 
@@ -28,6 +29,7 @@ from siteloom.pages.crawl.source import FORBIDDEN
 from siteloom.urls import site_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -179,9 +181,7 @@ class Redirects(RedirectMiddleware):
 
     def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
         """Follow it, but not for ever."""
-        with ignored_as(_too_many_redirects()), suppress(ValueError):
-            return unconditional(super().process_response(request, response))
-        return response  # it leads to what is no address, like http://[
+        return _followed(response, partial(super().process_response, request, response))
 
 
 class Doors(MetaRefreshMiddleware):
@@ -189,9 +189,13 @@ class Doors(MetaRefreshMiddleware):
 
     def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
         """Follow it, but not for ever."""
-        with ignored_as(_too_many_redirects()), suppress(ValueError):
-            return unconditional(super().process_response(request, response))
-        return response  # it leads to what is no address, like http://[
+        return _followed(response, partial(super().process_response, request, response))
+
+
+def _followed(response: Response, follow: Callable[[], Request | Response]) -> Request | Response:
+    with ignored_as(_too_many_redirects()), suppress(ValueError):
+        return unconditional(follow())
+    return response  # it leads to what is no address, like http://[
 
 
 def unconditional(answer: Request | Response) -> Request | Response:
