@@ -29,11 +29,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 FIRST = (
     "kernels/",
     "bulk/test_engines.py",
-    "test_tutorial.py",
+    "docs/test_tutorial.py",
     "browser/",
     "server/",
     "cli/",
-    "test_docs.py",
+    "docs/",
     "test_upkeep.py",
 )
 

@@ -208,6 +208,11 @@ class PostgresServer:
         """Where a database is."""
         return f"postgresql://{_USER}@127.0.0.1:{self.port}/{database}"
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """What tells the programs of PostgreSQL where it is."""
+        return {"PGHOST": "127.0.0.1", "PGPORT": str(self.port), "PGUSER": _USER}
+
     def answers(self) -> bool:
         """Whether it lets anyone in."""
         try:

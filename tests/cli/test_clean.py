@@ -13,7 +13,6 @@ from pyarrow.parquet import read_table
 
 from siteloom.builtin import guide_site
 
-from ..test_docs import code, run
 from .command import Command, one_sentence, work_inside
 from .test_learn import within
 
@@ -153,10 +152,3 @@ def test_where_nothing_can_be_read_the_reason_is_told(
     within("ingest", str(bad))
     assert one_sentence(within("clean")).startswith("No page could be read: all of them failed")
     assert "\n1 page cleaned." in within("clean", str(one)).stderr
-
-
-def test_the_example_of_the_documents_runs(crawl: Path) -> None:
-    (example,) = code("docs/how-to/clean-text.md")
-    told = run(crawl.parent, example)
-    assert told.returncode == 0, told.stderr
-    assert told.stdout.endswith("12 texts\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -17,7 +16,6 @@ from siteloom.builtin import BuiltinPage
 
 from ..builtin.sites import directory, guide, of_kind
 from ..discovery.pages import page
-from ..test_docs import code, commands, run
 from .changing import Going, copied, done, inside, rows, rows_in, stored, versions
 from .command import Command, one_sentence
 from .test_learn import within, write_lines
@@ -355,27 +353,3 @@ def test_a_workspace_without_clusters(files: Path) -> None:
     done("ingest", "restaurants.jsonl")
     result = within("discover")
     assert "There are no clusters yet" in one_sentence(result)
-
-
-# The document
-
-
-def test_a_table_is_discovered_to_the_letter(files: Path) -> None:
-    write_lines(files / "directory.jsonl", lines(list(directory())))
-    document = "docs/how-to/discover-a-table.md"
-    told = []
-    for command in commands(document):
-        program, *arguments = shlex.split(command)
-        assert program == "siteloom"
-        told.append(flat(done(*arguments)))
-    assert "tableatlas.example/1: 183 pages" in told[0]
-    assert "name 100%, address 100%, phone 100%, kitchen 100%." in " ".join(told)
-    entries = {one.page.url: one.truth for one in of_kind(directory(), "restaurant")}
-    with Path("records.csv").open(encoding="utf-8", newline="") as file:
-        found = {row["url"]: row for row in csv.DictReader(file)}
-    assert len(found) >= 183
-    assert all((row["name"],) == entries[url]["name"] for url, row in found.items())
-    (example,) = code(document)
-    result = run(files, example)
-    assert result.returncode == 0, result.stderr
-    assert "{'address': 1.0, 'phone': 1.0}" in result.stdout

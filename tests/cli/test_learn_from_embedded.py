@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
 
-from ..self_annotating import RESTAURANTS, restaurant, site, truth
+from ..self_annotating import RESTAURANTS, site, truth
 from .command import Command, one_sentence, work_inside
 from .test_learn import within
-
-HOW_TO = Path(__file__).parents[2] / "docs/how-to/learn-from-embedded-data.md"
 
 
 @pytest.fixture
@@ -45,29 +42,6 @@ def test_pages_without_markup_are_extracted_by_what_others_carry(siteloom: Comma
     result = siteloom("extract", "pages", "--wrapper", "w.json", "-o", "records.jsonl")
     assert result.returncode == 0, result.stderr
     check(siteloom.folder / "records.jsonl")
-
-
-def test_the_commands_of_the_how_to_wrap_each_template_of_a_workspace(
-    siteloom: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    work_inside(siteloom.folder, monkeypatch)
-    commands = re.findall(r"^    siteloom (.+)$", HOW_TO.read_text(encoding="utf-8"), re.MULTILINE)
-    assert commands[-1] == "learn --from-embedded"
-    for command in (*commands, commands[-1]):
-        result = within(*command.split())
-        assert result.returncode == 0, result.stderr
-    assert "version 1, for " in result.stderr  # nothing is new the second time
-    result = within("extract", "-o", "records.jsonl")
-    assert result.returncode == 0, result.stderr
-    check(siteloom.folder / "records.jsonl")
-
-    url = RESTAURANTS[0].page.url
-    line = json.dumps({"url": url, "values": {"name": restaurant(RESTAURANTS[0])["name"]}})
-    (siteloom.folder / "examples.jsonl").write_text(line)
-    assert within("learn", "--examples", "examples.jsonl").returncode == 0
-    result = within("learn", "--from-embedded")
-    assert "people have annotated its pages" in " ".join(result.stderr.split())
-    assert "Nothing can be learned from embedded data" in one_sentence(result)
 
 
 def test_mistakes(siteloom: Command, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

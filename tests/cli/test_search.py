@@ -5,15 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import os
-import shlex
 from pathlib import Path
 
 import pytest
+from torture.warm import run_warm
 
 from siteloom.store.lock import write_lock
 
 from ..builtin.sites import guide, of_kind
-from ..test_docs import code, commands, run
 from .changing import COUNT, SITE, copied, done, rows
 from .command import one_sentence, work_inside
 from .test_learn import within, write_lines
@@ -134,12 +133,12 @@ def test_a_workspace_that_may_only_be_read_is_searched_as_it_is(place: Path) -> 
         "import os, sys, siteloom.cli, siteloom.searching, siteloom.store, rich.padding, rich.table;"
         "os.setuid(65534); sys.argv = ['siteloom', *sys.argv[1:]]; siteloom.cli.main()"
     )
-    searched = run(place, script, "search", name)
+    searched = run_warm(["-c", script, "search", name], place, os.environ)
     assert searched.returncode == 0, searched.stderr
     assert RESTAURANTS[0].page.url in searched.stderr
     assert "may only be read" not in searched.stderr
     done("ingest", "mild.jsonl")
-    searched = run(place, script, "search", name)
+    searched = run_warm(["-c", script, "search", name], place, os.environ)
     assert searched.returncode == 0, searched.stderr
     assert RESTAURANTS[0].page.url in searched.stderr
     assert "This workspace may only be read: what is new there is not searched yet." in searched.stderr
@@ -169,16 +168,3 @@ def test_mistakes_are_told_in_a_sentence(arguments: tuple[str, ...], status: int
     result = within("search", *arguments)
     assert message in one_sentence(result)
     assert result.returncode == status
-
-
-@pytest.mark.usefixtures("place")
-def test_the_commands_and_the_code_of_the_how_to_run() -> None:
-    done("cluster")
-    Path("original.jsonl").rename("crawl.jsonl")
-    document = "docs/how-to/search.md"
-    for command in commands(document):
-        done(*shlex.split(command)[1:])
-    (example,) = code(document)
-    result = run(Path(), example)
-    assert result.returncode == 0, result.stderr
-    assert "http" in result.stdout

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import re
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -315,20 +314,6 @@ def test_pandas_polars_and_duckdb_take_the_table(tmp_path: Path) -> None:
 
     dear = duckdb.execute("select name from records where price > 60 order by price desc")
     assert dear.fetchall() == [("Thing 2",), ("Thing 1",)]
-
-
-def test_the_example_of_the_documentation_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    document = (Path(__file__).parents[2] / "docs/reference/python.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```", document, re.MULTILINE | re.DOTALL)
-    (example,) = [block for block in blocks if "read_records" in block]
-    typed = typed_row(
-        "https://shop.example/1", name=["Lamp"], price=[Price(Decimal(49), "EUR")], colours=["red"]
-    )
-    write(tmp_path / "records.jsonl", [typed], ("name", "price", "colours"))
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {}
-    exec(example, names)
-    assert names["frame"]["price"].tolist() == [49.0]
 
 
 def test_without_pyarrow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,12 +59,20 @@ class _Verb(TyperCommand):
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         """The context of the whole verb, which then takes the place of this one."""
-        from siteloom.cli.shell import verb
+        assert self.name is not None
+        return command_of(self.name).make_context(*arguments, **options)
 
-        module = import_module(f"{__name__}.{self.name}")
-        whole = typer.Typer(add_completion=False, rich_markup_mode=None)
-        whole.command(module.NAME)(verb(module.run))
-        return typer.main.get_command(whole).make_context(*arguments, **options)
+
+def command_of(name: str) -> TyperCommand:
+    """A verb with all its arguments and options."""
+    from siteloom.cli.shell import verb
+
+    module = import_module(f"{__name__}.{name}")
+    whole = typer.Typer(add_completion=False, rich_markup_mode=None)
+    whole.command(module.NAME)(verb(module.run))
+    command = typer.main.get_command(whole)
+    assert isinstance(command, TyperCommand)
+    return command
 
 
 class _Verbs(TyperGroup):

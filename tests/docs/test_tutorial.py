@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import shutil
 import subprocess
 from pathlib import Path
 from typing import NamedTuple
@@ -14,11 +13,10 @@ import pytest
 
 from siteloom.builtin import directory_site, guide_site
 
-from .cli.command import Command
-from .cli.test_verbs import status
-from .test_docs import code, commands, follow, run
-
-DEMO = "siteloom demo --keep try-it"
+from ..cli.command import Command
+from ..cli.test_verbs import status
+from .entries import start
+from .following import follow_document
 
 
 class Demo(NamedTuple):
@@ -30,7 +28,7 @@ class Demo(NamedTuple):
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
     """The demo, once for all tests: it takes most of a minute."""
     siteloom = Command(tmp_path_factory.mktemp("demo"))
-    return Demo(siteloom, siteloom.fresh(*shlex.split(DEMO)[1:]))
+    return Demo(siteloom, siteloom.fresh(*shlex.split(start.DEMO)[1:]))
 
 
 def check_what_the_demo_shows_of_known_records(shown: str) -> None:
@@ -95,23 +93,5 @@ def test_the_demo_runs_anywhere_and_shows_what_it_found(demo: Demo) -> None:
     assert {json.loads(record)["url"] for record in records} == with_wrapper
 
 
-def test_the_tutorial_can_be_followed_to_the_letter(demo: Demo, tmp_path: Path) -> None:
-    lines = commands("docs/tutorial.md")
-    assert DEMO in lines
-    mistakes = 0
-    for command in lines:
-        if command == DEMO:
-            shutil.copytree(demo.siteloom.folder / "try-it", tmp_path / "try-it")
-            continue
-        result = follow(tmp_path, command)
-        if "crawl-3" in command:
-            assert "no file or folder try-it/crawl-3.jsonl" in result.stderr
-            mistakes += 1
-        else:
-            assert result.returncode == 0, (command, result.stderr)
-    assert mistakes == 1
-    assert "not valid JSON" in (tmp_path / "failures.csv").read_text(encoding="utf-8")
-    (example,) = code("docs/tutorial.md")
-    told = run(tmp_path, example).stdout
-    assert "larkmoor-guide" in told
-    assert told.count("'phone':") > 100
+def test_the_tutorial_can_be_followed_to_the_letter(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    follow_document(start.TUTORIAL, tmp_path, request)

@@ -1,0 +1,83 @@
+"""What the documents say is true: all that stands in them as code runs, and nothing is left out."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from siteloom.cli import VERBS, command_of
+from siteloom.config import load_settings
+
+from .blocks import DOCUMENTS, ROOT, blocks, read
+from .entries import start
+from .following import TABLE, extras, follow_document
+
+FORMATS = {"wrapper"}  # `siteloom wrapper` is what a file says it is
+# The tutorial, which takes long, has a file of its own: another process can follow it meanwhile.
+FOLLOWED = [document for document in DOCUMENTS if blocks(document) and document != start.TUTORIAL]
+
+
+@pytest.mark.parametrize("document", FOLLOWED)
+def test_a_document_can_be_followed_to_the_letter(
+    document: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if document not in TABLE:
+        pytest.fail(
+            f"{document} has blocks of code that nothing runs: add it to a module of tests/docs/entries, as "
+            "CONTRIBUTING.md says."
+        )
+    follow_document(document, tmp_path, request)
+
+
+def test_all_documents_of_the_table_are_there() -> None:
+    assert not [document for document in TABLE if document not in DOCUMENTS]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_what_is_called_in_a_sentence_is_there(document: str) -> None:
+    """Verbs and their options; what stands in blocks is run."""
+    for call in re.findall(r"`siteloom ([a-z][^`]*)`", read(document)):
+        if call in FORMATS:
+            continue
+        verb, *words = call.split()
+        assert verb in VERBS, call
+        known = {name for one in command_of(verb).params for name in (*one.opts, *one.secondary_opts)}
+        named = {word.partition("=")[0] for word in words if re.match("--?[a-z]", word)}
+        assert named <= known, call
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_the_extras_that_are_named_are_there(document: str) -> None:
+    for named in re.findall(r"(?:\.|siteloom)\[([a-z,-]+)\]", read(document)):
+        assert set(named.split(",")) <= extras(), named
+
+
+def test_every_verb_is_documented() -> None:
+    reference = read("docs/reference/command-line.md")
+    for verb in VERBS:
+        assert f"`{verb}" in reference
+
+
+def test_every_setting_is_documented_with_its_default_and_help() -> None:
+    reference = read("docs/reference/settings.md")
+    _, settings = load_settings(ROOT, {}, {})
+    for setting in settings:
+        (row,) = [line for line in reference.splitlines() if f"`{setting.name}`" in line]
+        assert setting.help in row
+        assert f"| {setting.shown} |".replace("|  |", "| |") in row
+
+
+def test_every_reason_of_failure_is_documented() -> None:
+    reference = read("docs/reference/files.md")
+    sources = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "src").rglob("*.py"))
+    reasons = set(re.findall(r'Failure\(\s*[^,"]*(?:f?"[^"]*")?,\s*"([^"]+)"', sources))
+    assert len(reasons) > 10
+    assert not {reason for reason in reasons if f"`{reason}`" not in reference}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_links_lead_somewhere(document: str) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", read(document)):
+        assert ((ROOT / document).parent / target).exists(), target
