@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import subprocess
 import sys
+import typing
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import siteloom
@@ -55,6 +61,53 @@ def test_a_public_name_is_there_and_documented(name: str) -> None:
     documentation = inspect.getdoc(value) or ""
     assert len(documentation) > 20
     assert not documentation.startswith(f"{name}(")  # what a dataclass writes for itself
+
+
+def public_functions() -> Iterator[tuple[str, Callable[..., object]]]:
+    """The public functions, and what the public classes have to be called, by their names."""
+    for name in siteloom.__all__:
+        value = getattr(siteloom, name)
+        if not inspect.isclass(value):
+            yield name, value
+            continue
+        for member, found in inspect.getmembers_static(value):
+            # Properties, cached ones, and methods of the class hold the function that they call.
+            names = ("fget", "func", "__func__")
+            function = next((getattr(found, one) for one in names if hasattr(found, one)), found)
+            is_public = member == "__init__" or not member.startswith("_")
+            if is_public and inspect.isfunction(function) and function.__module__.startswith("siteloom."):
+                yield f"{name}.{member}", function
+
+
+FUNCTIONS = dict(public_functions())
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_is_public_is_typed(name: str) -> None:
+    function = FUNCTIONS[name]
+    hints = hints_of(function)
+    parameters = [one for one in inspect.signature(function).parameters if one not in ("self", "cls")]
+    assert set(parameters) <= hints.keys()
+    assert "return" in hints
+
+
+@pytest.mark.parametrize("name", [name for name in siteloom.__all__ if name[0].isupper()])
+def test_the_fields_of_what_is_public_are_typed(name: str) -> None:
+    value = getattr(siteloom, name)
+    hints = hints_of(value)
+    assert set(getattr(value, "__match_args__", ())) <= hints.keys()
+
+
+def hints_of(value: Any) -> dict[str, Any]:
+    """What the parameters or fields of something public are, as anyone can ask."""
+    optional = {"pa": pa}  # which read_records gives, but imports only when it is called
+    return typing.get_type_hints(value, localns=optional)
+
+
+def test_each_public_name_is_in_the_reference() -> None:
+    text = (Path(__file__).parents[1] / "docs/reference/python.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^### (\w+)$", text, re.MULTILINE)
+    assert sorted(headings) == sorted(siteloom.__all__)
 
 
 def test_the_public_names_are_listed() -> None:

@@ -92,7 +92,7 @@ class PagesSettings:
 class CrawlSettings:
     """How pages are fetched from the web."""
 
-    delay: float = _setting(1.0, "least seconds between two requests to a site", at_least=0)
+    delay: float = _setting(1.0, "least seconds between two requests to a site, such as 0.5", at_least=0)
     timeout: int = _setting(30, "most seconds that a page may take", at_least=1)
     most_pages: int = _setting(
         200, "most pages fetched from a start page on, if not told otherwise", at_least=1

@@ -37,7 +37,10 @@ from typing import Any, Literal
 
 
 class SiteloomError(Exception):
-    """The root of all errors that Siteloom raises on purpose."""
+    """The root of all errors that Siteloom raises on purpose.
+
+    `siteloom.errors` draws the whole tree.
+    """
 
     exit_status = 1
 
@@ -79,7 +82,10 @@ class ExampleError(SiteloomError):
 
 
 class ExampleNotFound(ExampleError):
-    """An example's value does not stand on its page, or not at the node that was named."""
+    """An example's value does not stand on its page, or not at the node that was named.
+
+    `url`, `attribute` and `value` say which, `nearest` is the most similar text of the page.
+    """
 
     def __init__(
         self, url: str, attribute: str, value: str, nearest: str | None, node: str | None = None

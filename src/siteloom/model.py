@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
+from datetime import datetime
+from typing import Literal, NamedTuple
 
 ValueType = Literal["text", "number", "price", "date", "url", "image", "rating"]
 
@@ -25,8 +22,9 @@ class Page:
     """One HTML document as it was fetched.
 
     `charset` is what the HTTP header said, if it said anything; what the
-    document itself says is found out when it is parsed. `validators` are not
-    a part of what the page is: two that differ in nothing else are equal.
+    document itself says is found out when it is parsed. `validators` are its
+    `ETag` and `Last-Modified`, and not a part of what the page is: two that
+    differ in nothing else are equal.
     """
 
     url: str
@@ -143,8 +141,9 @@ class Cluster:
 class Clustering:
     """The clusters of some pages, those of a site together, the largest first.
 
-    `plain_coverage` is the share of pages that the method as published puts
-    into clusters, `coverage` the share after leftovers have joined.
+    `unclustered` are the indices of pages in none of them. `plain_coverage` is the
+    share of pages that the method as published puts into clusters, `coverage` the
+    share after leftovers have joined.
     """
 
     clusters: tuple[Cluster, ...]

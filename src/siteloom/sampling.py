@@ -9,21 +9,19 @@ greed, which covers at least 1 - 1/e of the best there is (Gulhane et al., ICDE
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from siteloom.config import ParseSettings
 from siteloom.errors import UsageError
-from siteloom.model import Failure, SampledPage
+from siteloom.model import Failure, Page, SampledPage
 from siteloom.template import informativeness, paths_of_page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
-
     from numpy.typing import NDArray
 
-    from siteloom.model import Page
     from siteloom.template import PathSet
 
 # Sums of the same weights in another order differ by less than this share, and yet are equal.
@@ -50,8 +48,8 @@ class Sample(NamedTuple):
 def sample(pages: Sequence[Page], k: int = 10, annotated: Collection[int] = ()) -> list[int]:
     """The indices of up to `k` pages of one template to annotate, the most useful first.
 
-    `annotated` pages are taken as seen already; a page that does not parse is
-    never chosen.
+    There are `k` if so many can be parsed. `annotated` are the indices of pages
+    that are taken as seen already.
     """
     check_count(k)
     path_sets = [paths_of_page(page, ParseSettings()) for page in pages]

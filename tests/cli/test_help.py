@@ -20,9 +20,10 @@ from .command import Command
 def test_help_lists_every_verb_with_what_it_does(siteloom: Command) -> None:
     result = siteloom.fresh("--help")
     assert result.returncode == 0
+    listed = result.stdout.partition("Commands:\n")[2].splitlines()
     for verb in VERBS:
-        (line,) = [line for line in result.stdout.splitlines() if line.strip().startswith(verb + " ")]
-        assert len(line.split()) > 3
+        (line,) = [line for line in listed if line.strip().startswith(verb + " ")]
+        assert line.endswith(VERBS[verb])  # whole, as wide as a terminal is
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -30,6 +31,8 @@ def test_every_verb_explains_itself(siteloom: Command, verb: str) -> None:
     result = siteloom.fresh(verb, "--help")
     assert result.returncode == 0
     assert "--workspace" in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert "list[str]" not in result.stdout
 
 
 def test_without_arguments_there_is_help(siteloom: Command) -> None:

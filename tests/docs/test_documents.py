@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from typer.core import TyperArgument, TyperOption
 
 from siteloom.cli import VERBS, command_of
 from siteloom.config import load_settings
@@ -13,6 +14,7 @@ from siteloom.config import load_settings
 from .blocks import DOCUMENTS, ROOT, blocks, read
 from .entries import start
 from .following import TABLE, extras, follow_document
+from .reference import COMMAND, WRITTEN, headings_of, page
 
 FORMATS = {"wrapper"}  # `siteloom wrapper` is what a file says it is
 # The tutorial, which takes long, has a file of its own: another process can follow it meanwhile.
@@ -79,5 +81,20 @@ def test_every_reason_of_failure_is_documented() -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_links_lead_somewhere(document: str) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)\)", read(document)):
-        assert ((ROOT / document).parent / target).exists(), target
+    for target, part in re.findall(r"\]\(([^)#:]*)(?:#([^)]+))?\)", read(document)):
+        file = (ROOT / document).parent / target if target else ROOT / document
+        assert file.exists(), target
+        if part:
+            assert part in headings_of(file.resolve().relative_to(ROOT).as_posix()), f"{target}#{part}"
+
+
+@pytest.mark.parametrize("document", WRITTEN)
+def test_the_reference_says_what_the_code_says(document: str) -> None:
+    assert read(document) == page(document), f"{document} is out of date: {COMMAND} writes it anew."
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_each_argument_and_option_is_explained(verb: str) -> None:
+    for one in command_of(verb).params:
+        assert isinstance(one, TyperArgument | TyperOption)
+        assert one.help, (verb, one.name)

@@ -23,7 +23,7 @@ def run(
     shell: Shell,
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where to: a folder that is new or empty.")],
 ) -> None:
-    """Copy the whole workspace to a folder, while others go on working with it.
+    """Copy the whole workspace while others go on working with it.
 
     The copy is as the workspace was at one moment; it is there when all of it was written and read back, and
     not before. Tables that are in PostgreSQL are copied by pg_dump. It holds the hashes of passwords, so only

@@ -140,11 +140,17 @@ def run(
     master: MasterOption = None,
     spark_conf: SparkConfOption = None,
 ) -> None:
-    """Wrap sites from records that are known from elsewhere, without any annotation.
+    """Wrap sites from known records, without any annotation.
 
-    A SOURCE is one site, whose wrapper goes to -o. Without, the sites of the workspace are tried in rounds:
-    the records of those that can be wrapped join the seeds, and help to wrap others. Stopped or killed, the
-    same command goes on. With --engine, sources are whole crawls, and each of their sites is tried once.
+    A SOURCE is one site, whose wrapper goes to -o. The evidence for each attribute is shown; if it is too
+    poor for a wrapper, that is told with numbers, and the exit status is 1.
+
+    Without a SOURCE, the sites of the workspace are tried in rounds: the records of those that can be wrapped
+    join the seeds, and help to wrap others; a site whose evidence was poor is tried again once more is known.
+    Sites that have a wrapper already, were withdrawn, or whose records are among the seeds are left as they
+    are, unless --site names them. Stopped or killed, the same command goes on.
+
+    With --engine, sources are whole crawls, and each of their sites is tried once.
     """
     choice = EngineChoice(engine, master, spark_conf)
     if withdraw is not None:

@@ -27,8 +27,9 @@ EngineOption = Annotated[
     typer.Option(
         "--engine",
         metavar="NAME",
-        help="For whole crawls: local (processes of this machine, see --jobs) or spark. -o is then a folder "
-        "of Parquet files by site, and the same command goes on with what was stopped or killed.",
+        help="For whole crawls: local (processes of this machine, see --jobs) or spark (needs the extra "
+        "spark, and Java 17 or newer). SOURCE is needed then, -o is a folder of Parquet files by site, and "
+        "the same command goes on with what was stopped or killed.",
     ),
 ]
 MasterOption = Annotated[

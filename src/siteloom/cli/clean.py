@@ -36,7 +36,8 @@ def run(
             "--format",
             metavar="NAME",
             help="blocks: the text, and all blocks, each marked as template or not; text alone; html without "
-            "template; or main, the main text as trafilatura finds it once the template is gone.",
+            "template; or main, the main text as trafilatura finds it once the template is gone, which needs "
+            "the extra text.",
         ),
     ] = "blocks",
     rule: Annotated[
@@ -55,11 +56,11 @@ def run(
     master: MasterOption = None,
     spark_conf: SparkConfOption = None,
 ) -> None:
-    """Clean pages of their template: the text that is on them because of their site.
+    """Take the text of their template out of pages.
 
     Each site has a table of its texts, which counts pages as they come, each version once, and is kept in the
     workspace: the more pages it has seen, the better it knows. All pages are counted before the first one is
-    cleaned. Without -o it shows what was found.
+    cleaned. Without -o it shows how much is template; with it, a line is written for each page.
     """
     from siteloom.cleaning import check_extractor
     from siteloom.cleaning_runs import CLEANED_COLUMNS, CleanedForm, SiteTally, clean_store

@@ -31,9 +31,10 @@ def run(
     master: MasterOption = None,
     spark_conf: SparkConfOption = None,
 ) -> None:
-    """Find the templates of pages: which were made alike, and what they share.
+    """Find which pages were made from one template.
 
-    Without a SOURCE it works on the workspace and keeps the result there; siteloom template shows it.
+    Pages that were made alike are a cluster, and what they share is its template. Without a SOURCE it works
+    on the workspace and keeps the result there; siteloom template shows it.
     """
     choice = EngineChoice(engine, master, spark_conf)
     if choice.is_bulk:

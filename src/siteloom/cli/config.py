@@ -25,7 +25,7 @@ def run(
     ] = False,
     output: OutputOption = None,
 ) -> None:
-    """Show each setting, its value, and where the value comes from.
+    """Show each setting, its value, and where it comes from.
 
     A setting is given in siteloom.toml (`[parse]`, then `max_bytes = 1000000`), in the environment
     (`SITELOOM_PARSE_MAX_BYTES=1000000`) or, for some, by a flag. The later of these wins.

@@ -92,7 +92,10 @@ def run(
     ] = False,
     render: Annotated[
         bool,
-        typer.Option("--render", help="Open each page in Chromium, and take what its scripts make of it."),
+        typer.Option(
+            "--render",
+            help="Open each page in Chromium, and take what its scripts make of it; needs the extra render.",
+        ),
     ] = False,
     requisites: Annotated[
         bool,
@@ -125,7 +128,8 @@ def run(
     with the whole URL.
 
     The workspace is made if it is not there. It is safe to stop this at any time: the same command goes on
-    where it was, and once it is finished, begins anew.
+    where it was, and once it is finished, begins anew. Other verbs may write to the workspace meanwhile.
+    Needs the extra crawl.
     """
     if failures:
         check_destination(failures)

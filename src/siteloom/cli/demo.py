@@ -35,7 +35,11 @@ def run(
         typer.Option("--keep", metavar="DIR", help="Keep the demo's pages and workspace in this folder."),
     ] = None,
 ) -> None:
-    """Show on built-in web sites what Siteloom does, step by step."""
+    """Show on built-in web sites what Siteloom does, step by step.
+
+    It makes two web sites, takes their pages in, learns wrappers, extracts records, lets the sites change and
+    mends what broke. Nothing is left behind unless --keep names a folder.
+    """
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="siteloom-demo-") as folder:
             _demo(shell, Path(folder))

@@ -63,13 +63,16 @@ def run(
         ),
     ] = None,
 ) -> None:
-    """Show what varies between the pages of a cluster as a table, with no examples.
+    """Show what varies between pages as a table, with no examples.
 
-    Columns are named by what stands beside their values. Pages that list things give a row for each. The
-    clusters are ranked by how many telling values a row of them has, those with few pages behind the
-    others; the first is shown unless --cluster names another. With --accept, columns become the attributes
-    of a wrapper: with a SOURCE it is written to -o, without it is kept in the workspace, and so are the
-    values that it is learned from, as annotations beside those that there are.
+    Columns are named by what stands beside their values. Pages that list things give a row for each. A
+    SOURCE is clustered first; without, the clusters of the workspace are taken as they were found last. They
+    are ranked by how many telling values a row of them has, those with few pages behind the others; the first
+    is shown unless --cluster names another.
+
+    With --accept, columns become the attributes of a wrapper: with a SOURCE it is written to -o, without it
+    is kept in the workspace as siteloom learn keeps one, and so are the values that it is learned from, as
+    annotations beside those that there are.
     """
     _check(sources, accept, output)
     with stored_pages(shell, sources) as store:

@@ -38,7 +38,10 @@ class _Finding(NamedTuple):
 
 
 def run(shell: Shell, output: OutputOption = None) -> None:
-    """Check the installation and, if there is a workspace, every page in it."""
+    """Check the installation and every page of the workspace.
+
+    Each page is read back and compared with what was stored. What is missing of the extras is told, too.
+    """
     from siteloom.store import workspace_exists
 
     findings = [*_installation(), *_settings(shell)]

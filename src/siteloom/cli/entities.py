@@ -29,7 +29,7 @@ def run(
     sources: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SOURCE]",
+            metavar="SOURCE",
             help="Records as extract writes them, or seeds: .jsonl, .csv, .parquet, or a table such as "
             "sqlite:///file.db#table; without, the seeds of the workspace.",
             show_default=False,
@@ -49,7 +49,7 @@ def run(
     ] = False,
     output: OutputOption = None,
 ) -> None:
-    """Find which records of several sources are about the same thing, and where they differ.
+    """Find records of the same thing, and where sources differ.
 
     Records are taken for one thing if enough of their values agree, and the more so the rarer these are. Its
     value is the one that most sources state; others are conflicts, listed with their sources.

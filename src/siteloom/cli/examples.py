@@ -42,7 +42,12 @@ def run(
     k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="At most so many pages of a kind.")] = 20,
     kind: Annotated[
         int | None,
-        typer.Option("--kind", metavar="N", min=1, help="Only pages of this kind, of those that are told."),
+        typer.Option(
+            "--kind",
+            metavar="N",
+            min=1,
+            help="Only pages of this kind, of those that are told; learn SOURCE takes one kind.",
+        ),
     ] = None,
     pages: Annotated[
         str | None,
@@ -53,11 +58,14 @@ def run(
         typer.Option("--output", "-o", metavar="FILE", help="Write the examples here, as JSON Lines."),
     ] = None,
 ) -> None:
-    """Make examples of what another scraper was taught, for siteloom learn.
+    """Make examples of what another scraper was taught.
 
-    The rules of MODEL are followed on the pages of SOURCE, or of the workspace, and what they find there is
-    written as examples: read them before you learn from them. Samples of Portia bring their pages with them,
-    which --pages writes. What cannot be taken over is told.
+    They are for siteloom learn --examples. The rules of MODEL are followed on the pages of SOURCE, or of the
+    workspace, and what they find there is written: read it before you learn from it. A page with less than
+    half of what the rules look for gives no example, and a value that siteloom learn would not find on its
+    page is left out and counted. Samples of Portia bring their pages with them, which --pages writes. What
+    cannot be taken over is told. CSS selectors, those of Web Scraper and of later samples of Portia, need
+    the extra crawl.
     """
     from siteloom.peer_files import read_peer_file
 

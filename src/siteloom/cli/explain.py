@@ -44,9 +44,10 @@ def run(
     ] = None,
     output: OutputOption = None,
 ) -> None:
-    """Show which wrapper a page is for and why, and where each value came from.
+    """Show which wrapper a page is for, and where values came from.
 
-    Every wrapper that was considered is shown with what spoke for it and why it won or lost.
+    Every wrapper that was considered is shown with what spoke for it and why it won or lost, then each value
+    with its confidence, its rule in plain words, and its node. -o writes the wrappers that were considered.
     """
     from siteloom.cli.extraction_summary import load_wrappers
     from siteloom.extraction import Extractor

@@ -40,7 +40,7 @@ def run(
     sources: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SOURCE]",
+            metavar="SOURCE",
             help=f"Pages for the tests of web-poet: {SOURCE_HELP}; without, those of the workspace.",
             show_default=False,
         ),
@@ -68,9 +68,10 @@ def run(
         ),
     ] = STANDARD_OUTPUT,
 ) -> None:
-    """Write a wrapper as XSLT, as XPath in JSON, as a Scrapy spider or as a web-poet page object.
+    """Write a wrapper as XSLT, XPath in JSON, spider or page object.
 
-    These give the records that siteloom extracts and need nothing of it.
+    What is written gives the records that siteloom extract gives, and needs nothing of Siteloom. web-poet
+    needs the extra web-poet, and a folder that is empty, new or an earlier export.
     """
     if format not in _FORMATS:
         wrong = "Say as what" if format is None else f"There is no format {format}"

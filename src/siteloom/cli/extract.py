@@ -79,14 +79,17 @@ def run(
     master: MasterOption = None,
     spark_conf: SparkConfOption = None,
 ) -> None:
-    """Extract the records of pages, each by the wrapper that it is for.
+    """Extract the records of pages, each by its wrapper.
 
     A page finds its wrapper by its URL and its signature; one that is for no wrapper is a failure with a
     reason, and so is one that gives no record. If this is stopped or killed, the same command goes on where
     it was; what goes from a SOURCE to standard output, PostgreSQL or a file elsewhere begins anew. Without
-    a SOURCE the pages are those of the workspace, which keeps records and failures, too. In the end all is
-    held against what is usual: that far fewer records have a value, or that values are odd, is told as a
-    change.
+    a SOURCE the pages are those of the workspace, which keeps records and failures, too; with one, --wrapper
+    is needed. -j N works with so many processes, and gives the same.
+
+    In the end all is held against the last good run, or what the wrappers were learned from: that far fewer
+    records have a value, that values are odd, or that pages give no record is told as a change, kept for
+    siteloom relearn, and alarmed about as siteloom monitor does.
     """
     from siteloom.record_rows import check_destination, parse_key
 

@@ -23,7 +23,7 @@ def run(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SITE_OR_URL]...",
+            metavar="SITE_OR_URL",
             help="A site as siteloom status shows it, or the URL of a page.",
             show_default=False,
         ),
@@ -37,11 +37,12 @@ def run(
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether it is meant.")] = False,
 ) -> None:
-    """Remove sites or pages from the workspace, with all that came from them.
+    """Remove sites or pages, with all that came from them.
 
     Gone are all versions of the pages, their records in every run, annotations, what is watched, known
-    records and what search knows of them; of a site, its wrappers, too. What was written to files with -o
-    and backups are not touched. This cannot be undone. It is safe to stop it at any time and start again.
+    records, entities and what search knows of them; of a site, its wrappers, too. What was written to files
+    with -o and backups are not touched. This cannot be undone. It is safe to stop it at any time and start
+    again.
     """
     if bool(names) == expired:
         raise UsageError("Name the sites or URLs to forget, or give --expired, and not both.")

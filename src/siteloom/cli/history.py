@@ -44,14 +44,15 @@ def run(
     wrapper: Annotated[
         str | None,
         typer.Argument(
-            metavar="[WRAPPER]", help="All versions of the wrapper of this name.", show_default=False
+            metavar="WRAPPER", help="All versions of the wrapper of this name.", show_default=False
         ),
     ] = None,
     output: OutputOption = None,
 ) -> None:
-    """Show the versions of wrappers, why each was made, and what checks found.
+    """Show the versions of wrappers, and why each was made.
 
-    With the name of a wrapper, each version is shown with what differs from the one before.
+    All wrappers are listed with what the last check found and what waits for a person. With the name of a
+    wrapper, each version is shown with what differs from the one before.
     """
     if output is not None:
         check_destination(output)

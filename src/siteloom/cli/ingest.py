@@ -32,8 +32,9 @@ def run(
 ) -> None:
     """Read pages into the workspace.
 
-    The workspace is made if it is not there. Reading the same pages again changes nothing; a page
-    whose content has changed gets a new version. It is safe to stop this at any time and start again.
+    The workspace is made if it is not there. Reading the same pages again changes nothing; a page whose
+    content has changed gets a new version. It is safe to stop this at any time and start again.
+    -j N compresses so many blocks of pages at once.
     """
     from siteloom.filesystems import shown
     from siteloom.model import Page

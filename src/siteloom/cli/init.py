@@ -8,7 +8,11 @@ NAME = "init"
 
 
 def run(shell: Shell) -> None:
-    """Make a workspace: the folder in which Siteloom keeps pages and what it learns about them."""
+    """Make a workspace, the folder that keeps pages and wrappers.
+
+    Verbs that take pages in make it, too, if it is not there. --workspace names another folder than
+    .siteloom, --store a PostgreSQL database for its tables.
+    """
     from siteloom.store import workspace_exists
 
     existed = workspace_exists(shell.settings.store)

@@ -41,7 +41,8 @@ def run(
         bool,
         typer.Option(
             "--from-embedded",
-            help="Learn from what pages carry as JSON-LD, microdata, RDFa or Open Graph.",
+            help="Learn from what pages carry as JSON-LD, microdata, RDFa or Open Graph; needs the extra "
+            "embedded.",
         ),
     ] = False,
     schema: SchemaOption = None,
@@ -54,14 +55,19 @@ def run(
         typer.Option("--method", metavar="NAME", help="united, or vertex for the paper's one XPath a rule."),
     ] = "united",
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the wrapper here, as JSON.")
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write the wrapper here, as JSON; - for standard output."
+        ),
     ] = None,
 ) -> None:
     """Learn wrappers from pages whose values are known.
 
-    With a SOURCE, one wrapper is learned from --examples and written to -o. Without, the examples are
-    kept in the workspace as annotations beside those it has, and a wrapper is learned for each template.
-    With --from-embedded, pages that carry their data as markup are the examples.
+    With a SOURCE, one wrapper is learned from --examples or --from-embedded and written to -o, and nothing is
+    kept. Without, the examples are kept in the workspace as annotations beside those it has, and a wrapper is
+    learned for each template; one that changed is kept as a new version, and its pages to watch are chosen
+    anew if it is watched. A wrapper that was repaired stays in force as long as no example is of its new
+    layout.
     """
     if from_embedded and examples is not None:
         raise UsageError("Give --examples or --from-embedded, but not both.")

@@ -54,19 +54,27 @@ def run(
         bool, typer.Option("--fetch", help="Fetch the watched pages again from the web, instead of a SOURCE.")
     ] = False,
     render: Annotated[
-        bool, typer.Option("--render", help="Open what is fetched in Chromium, for pages that scripts make.")
+        bool,
+        typer.Option(
+            "--render",
+            help="Open what is fetched in Chromium, for pages that scripts make; needs the extra render.",
+        ),
     ] = False,
     private: Annotated[
         bool, typer.Option("--private", help="Fetch from addresses within private networks, too, this time.")
     ] = False,
     output: OutputOption = None,
 ) -> None:
-    """Compare pages with how they were when they were chosen to be watched, and tell what changed.
+    """Compare watched pages with what they were; tell what changed.
 
     Without a SOURCE the newest versions in the workspace are compared, and what came of it is kept there;
-    with --fetch, they are fetched first. With a SOURCE its pages are compared, and nothing is kept. A change
-    is no failure: the exit status is 0. With --fetch, a site of which no page can be fetched is one, and so
-    are pages of a wrapper of which most are gone.
+    others take the place of pages that are gone. With --fetch, they are fetched first: only what has changed
+    since (needs the extra crawl). With a SOURCE its pages are compared with what the workspace watches, or
+    with what --watch has, and nothing is kept. Changes also go where the settings alarm.webhook and
+    alarm.command say.
+
+    A change is no failure: the exit status is 0. With --fetch, a site of which no page can be fetched is one,
+    and so are pages of a wrapper of which most are gone.
     """
     share = _share(shell, threshold)
     if output is not None:

@@ -31,7 +31,13 @@ class CommonOptions:
         ),
     ] = None
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", metavar="N", help="How many things to do at once [1].")
+        int | None,
+        typer.Option(
+            "--jobs",
+            "-j",
+            metavar="N",
+            help="How many things to do at once [1].",
+        ),
     ] = None
     verbose: Annotated[
         int,

@@ -88,11 +88,14 @@ def run(
     ] = None,
     output: OutputOption = None,
 ) -> None:
-    """Reuse or repair wrappers after a change, from the records that are known.
+    """Reuse or repair wrappers after a change, from known records.
 
     What a change was noticed of, by siteloom monitor or in the output of siteloom extract, is tested on the
     pages as they are now. What does not work any more is learned anew from the last good records, and put
-    in force if that is sure enough; else it waits for your yes, or for examples.
+    in force if its confidence is at least the setting change.accept; else it waits for your yes (--accept,
+    --reject), or for examples. What was rejected is not proposed again.
+
+    With a SOURCE, one --wrapper FILE and --records are needed, and nothing is kept.
     """
     if (accept or reject) and (
         sources or wrapper or records or dry_run or save_wrapper or examples or output

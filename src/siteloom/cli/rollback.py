@@ -19,7 +19,7 @@ def run(
     version: Annotated[
         int | None,
         typer.Argument(
-            metavar="[VERSION]", help="The one before the newest, if none is named.", show_default=False
+            metavar="VERSION", help="The one before the newest, if none is named.", show_default=False
         ),
     ] = None,
 ) -> None:

@@ -42,11 +42,14 @@ def run(
     ] = None,
     output: OutputOption = None,
 ) -> None:
-    """Choose the pages to annotate first: those that together show most of what differs.
+    """Choose the pages that are worth annotating first.
 
-    A SOURCE is taken as one cluster, and all its pages are looked at. Without, it chooses pages of each
-    cluster that siteloom cluster found in the workspace, of which up to a hundred are looked at; those
-    that were annotated there count as seen.
+    They are those that together show most of what differs, each with what it adds (gain) and what is covered
+    by then. When all is covered, pages follow that show more of the same.
+
+    A SOURCE is taken as one cluster, and all its pages are looked at. Without, pages are chosen of each
+    cluster that siteloom cluster found in the workspace, of which up to a hundred are looked at; those that
+    were annotated there count as seen.
     """
     from siteloom.sampling import check_count
 

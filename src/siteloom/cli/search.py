@@ -70,7 +70,8 @@ def run(
     """Search pages and records for words; the best hits come first.
 
     Pages are searched without the template text of their site, and records as siteloom extract found them
-    last. Case and accents do not matter. What is new in the workspace is indexed first.
+    last. If nothing has all words, what has some of them is shown. Case and accents do not matter. What is
+    new in the workspace is indexed first; with a SOURCE, only that is searched.
     """
     from siteloom.search import parse_query
     from siteloom.searching import Search, check_search, search_store

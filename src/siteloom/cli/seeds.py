@@ -33,7 +33,7 @@ def run(
     locations: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[FILE_OR_URL]",
+            metavar="FILE_OR_URL",
             help="Known records: a .csv, .jsonl or .parquet file, or a table as sqlite:///FILE#TABLE.",
             show_default=False,
         ),
@@ -41,7 +41,9 @@ def run(
     source: Annotated[
         str | None,
         typer.Option(
-            "--source", metavar="NAME", help="What to call where they are from [the name of the file]."
+            "--source",
+            metavar="NAME",
+            help="What to call where they are from [the column _source, or the name of the file or table].",
         ),
     ] = None,
     several: SeveralOption = None,
@@ -65,10 +67,11 @@ def run(
     ] = None,
     output: OutputOption = None,
 ) -> None:
-    """Keep known records in the workspace, by which new sites are wrapped, or show which there are.
+    """Keep known records, by which new sites are wrapped.
 
-    What is read again takes the place of what the same source had before. It is safe to stop this at any
-    time and start again.
+    What is read again takes the place of what the same source had before, once all of it was read. It is safe
+    to stop this at any time and start again. Without arguments the sources are shown; -o writes the records,
+    with --source those of one.
     """
     if output is not None:
         check_destination(output)

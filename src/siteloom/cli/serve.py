@@ -52,11 +52,16 @@ def run(
     ] = "127.0.0.1,::1",
     open_browser: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
-    """Show the workspace in a browser: sites, templates, pages to annotate, jobs and records.
+    """Show the workspace in a browser, and work on it there.
 
     Only this machine can reach it unless --host says otherwise. As long as there are no accounts, whoever
     sits at this machine may do everything; others are not served before siteloom user add has made one.
-    Ctrl-C stops it, with the job that runs.
+    Without --certificate, a proxy that speaks https should stand before a server that others reach. A
+    workspace is served by one server at a time.
+
+    Long work is done as jobs, one after the other. Ctrl-C stops the server, with the job that runs. -v shows
+    each request. /health says whether it is well, /metrics what it does, for Prometheus. Needs the extra
+    server.
     """
     import asyncio
     import webbrowser

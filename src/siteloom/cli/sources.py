@@ -28,7 +28,7 @@ SOURCE_HELP = (
 SourcesArgument = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[SOURCE]",
+        metavar="SOURCE",
         help=f"{SOURCE_HELP}; without, the workspace.",
         show_default=False,
     ),

@@ -52,10 +52,11 @@ def run(
     tags: Annotated[bool, typer.Option("--tags", help="Tag counts of each cluster and page.")] = False,
     output: OutputOption = None,
 ) -> None:
-    """Show the template of each cluster: its essential paths as a tree, and the text that its pages share.
+    """Show the template of each cluster: what its pages share.
 
-    Without a SOURCE it shows what siteloom cluster found last in the workspace; --method is for a SOURCE.
-    Up to a hundred pages of a cluster are looked at.
+    Shown are its essential paths as a tree, and the text that its pages share. Without a SOURCE it shows what
+    siteloom cluster found last in the workspace; --method is for a SOURCE. Up to a hundred pages of a cluster
+    are looked at.
     """
     from siteloom.clustering import checked_method
     from siteloom.pipeline import cluster_pages, cluster_store

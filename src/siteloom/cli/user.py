@@ -25,16 +25,16 @@ def run(
     action: Annotated[
         str,
         typer.Argument(
-            metavar="[ACTION]", help="add, list, password, role, remove or key.", show_default=False
+            metavar="ACTION", help="add, list, password, role, remove or key.", show_default=False
         ),
     ] = "list",
     name: Annotated[
-        str, typer.Argument(metavar="[NAME]", help="The name of the account.", show_default=False)
+        str, typer.Argument(metavar="NAME", help="The name of the account.", show_default=False)
     ] = "",
     value: Annotated[
         str,
         typer.Argument(
-            metavar="[ROLE_OR_LABEL]",
+            metavar="ROLE_OR_LABEL",
             help="For role, what it is to be; for key, what it is for.",
             show_default=False,
         ),
@@ -50,11 +50,16 @@ def run(
     ] = None,
     output: OutputOption = None,
 ) -> None:
-    """Show and change who may sign in to the server, and what they may do.
+    """Show and change who may sign in to the server.
 
-    add NAME makes an account, password NAME gives it another password, role NAME ROLE another role. remove
-    NAME lets it sign in no more; its name stays with what was done under it. key NAME LABEL prints a key
-    with which a program acts as this account. A password is asked for, or read as a line of standard input.
+    add NAME makes an account, password NAME gives it another password and signs it out everywhere, role NAME
+    ROLE another role. remove NAME lets it sign in no more and ends its keys; its name stays with what was
+    done under it. key NAME LABEL prints, once, a key with which a program acts as this account, sent as
+    Authorization: Bearer KEY.
+
+    A viewer looks, an editor also annotates and starts jobs, an admin also manages accounts. The last admin
+    can neither be removed nor made less. A password has 10 characters at least; it is asked for, or read as a
+    line of standard input. Needs the extra server.
     """
     if action not in _ACTIONS:
         raise UsageError(f"{action} is nothing to do with accounts: it is one of {', '.join(_ACTIONS)}.")

@@ -48,10 +48,11 @@ def run(
         ),
     ] = None,
 ) -> None:
-    """Choose the pages of each wrapper by which changes of its site are noticed.
+    """Choose the pages by which changes of a site are noticed.
 
     They are kept as they are now, with the values found on them; siteloom monitor compares them with what
-    comes later. Without a SOURCE they are chosen among the pages of the workspace and kept there.
+    comes later. Without a SOURCE they are chosen among the pages of the workspace and kept there. With one,
+    --wrapper FILE and -o are needed, and nothing else is written.
     """
     from siteloom.monitoring import MOST_BELLWETHERS
 

@@ -7,6 +7,7 @@ kept; the few that describe a cluster are asked for again.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -15,9 +16,9 @@ from siteloom.clustering.text import TextMethod, text_clusters
 from siteloom.clustering.url_patterns import url_patterns
 from siteloom.clustering.vertex import SignatureCluster, SignatureClustering, cluster_signatures
 from siteloom.config import ParseSettings
-from siteloom.dom import parse
+from siteloom.dom import Element, parse
 from siteloom.errors import UsageError
-from siteloom.model import Cluster, Clustering, Failure
+from siteloom.model import Cluster, Clustering, Failure, Page, Template
 from siteloom.signature import Mask, path_signature, signature
 from siteloom.spacing import evenly_spaced
 from siteloom.template import (
@@ -31,13 +32,9 @@ from siteloom.time_limit import within
 from siteloom.urls import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 
-    from siteloom.dom import Element
-    from siteloom.model import Page, Template
     from siteloom.template import PathSet
 
 SiteMethod: TypeAlias = Literal["vertex", "paths"]

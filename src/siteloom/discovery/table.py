@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,16 +14,14 @@ from siteloom.discovery.naming import unique
 from siteloom.discovery.units import units_of
 from siteloom.discovery.xpaths import record_xpath
 from siteloom.errors import UsageError
+from siteloom.model import Failure, Page, ValueType
 from siteloom.spacing import evenly_spaced
 from siteloom.typed import infer_type
 from siteloom.urls import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from siteloom.discovery.columns import Found
     from siteloom.discovery.units import Units
-    from siteloom.model import Failure, Page, ValueType
     from siteloom.template.page_texts import PageTexts
 
 _MOST_COLUMNS = 40  # as many as a person can look through
@@ -68,7 +67,13 @@ class DiscoveredTable:
     """All that varies between the pages of a cluster, the most telling columns first.
 
     Rows are pages in their order, or the records of list pages; these are the
-    elements that `record_xpath` finds, which is empty if rows are pages.
+    elements that `record_xpath` finds, which is empty if rows are pages. A column has a
+    `label`, an `xpath` (from the page, or from a record), `informativeness`, `filled` (the share
+    of rows that have a value) and a `type`. A row has its `url`, its `values` (tuples of texts
+    by label; what is absent is left out, and `row[label]` is empty then) and `nodes`, the path
+    of each value's node. `record_likeness` is how many telling values a row has, `failures` are
+    the pages that could not be read. `siteloom.discovery.accept_columns` makes examples for
+    `learn` of columns.
     """
 
     columns: tuple[DiscoveredColumn, ...]

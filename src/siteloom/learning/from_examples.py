@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from siteloom.config import ParseSettings
 from siteloom.learning.labelling import label
-from siteloom.learning.session import LearningSession
+from siteloom.learning.session import LearningSession, Method, Schema
 from siteloom.learning.trees import Trees
+from siteloom.model import Example, Page
+from siteloom.wrapper.wrapper import Wrapper
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from siteloom.learning.finishing import Learned
-    from siteloom.learning.session import Method, Schema
-    from siteloom.model import Example, Page
-    from siteloom.wrapper.wrapper import Wrapper
 
 _KEPT_TREES = 10_000_000  # bytes of their pages; in memory a tree is about ten times as large
 
@@ -28,8 +26,9 @@ def learn(
 ) -> Wrapper:
     """Learn a wrapper from pages with known values, helped by pages of the same template without.
 
-    The schema says what is known of the attributes; the rest is inferred. The method
-    is `united`, or `vertex` for one XPath an attribute as in the paper on Vertex.
+    The schema says what is known of the attributes, such as `{"cuisine": {"multi": True}}`; the rest is
+    inferred. The method is `united`, or `vertex` for one XPath an attribute as in the paper on Vertex.
+    Raises `ExampleNotFound` if a value is not on its page.
     """
     return learn_wrapper(examples, unlabelled, schema, method).wrapper
 

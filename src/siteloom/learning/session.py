@@ -11,6 +11,7 @@ rules are tried on. Of the rest that is made again of which the examples say som
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -37,7 +38,7 @@ from siteloom.wrapper.language import AttributeRules, possible_shapes
 from siteloom.wrapper.wrapper import Wrapper
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from siteloom.dom import Element
     from siteloom.learning.attribute import RuleSet
@@ -57,7 +58,7 @@ Method = Literal["united", "vertex"]
 METHODS: tuple[Method, ...] = get_args(Method)
 _COVER: dict[Method, Callable[[Problem], Covering]] = {"united": search.cover, "vertex": vertex.cover}
 
-Schema: TypeAlias = "Mapping[str, Attribute | Mapping[str, object]] | None"
+Schema: TypeAlias = Mapping[str, Attribute | Mapping[str, object]] | None
 """What is known of attributes before learning: {"cuisine": {"multi": True}}."""
 
 # A text on fewer units belongs to records, not to the template.

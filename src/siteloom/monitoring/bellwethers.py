@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.dom import parse
 from siteloom.errors import UsageError
-from siteloom.model import Failure, Page
+from siteloom.model import Failure, Page, Record
 from siteloom.monitoring.comparing import FreshPage, pairs
 from siteloom.sampling import check_count, sample_order
 from siteloom.signature import signature
 from siteloom.spacing import evenly_spaced
 from siteloom.template import page_paths
+from siteloom.wrapper import Wrapper
 from siteloom.wrapper.contract import Contract, learned_contract
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from siteloom.model import Record
     from siteloom.monitoring.comparing import Pair, Values
     from siteloom.template import PathSet
-    from siteloom.wrapper import Wrapper
 
 MOST_BELLWETHERS = 20
 """As many as the paper on Vertex watches for a cluster at most (Gulhane et al., ICDE 2011)."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from siteloom.dom import parse
 from siteloom.matching import Matcher, NamedWrapper
-from siteloom.model import Change, Evidence, Failure, Page
+from siteloom.model import Change, ChangeTest, Evidence, Failure, Page
 from siteloom.monitoring.bellwethers import (
+    Bellwether,
     Past,
     Watch,
     bellwether,
@@ -20,14 +22,7 @@ from siteloom.monitoring.bellwethers import (
 )
 from siteloom.monitoring.comparing import FreshPage, Pair, newest_pages, pairs
 from siteloom.monitoring.gone import Visit, gone_pages
-from siteloom.wrapper.contract import breach
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
-    from siteloom.model import ChangeTest
-    from siteloom.monitoring.bellwethers import Bellwether
-    from siteloom.wrapper.contract import Contract
+from siteloom.wrapper.contract import Contract, breach
 
 THRESHOLD = 0.3
 """The share of pages above which something is a change, where nothing is known of earlier visits.
@@ -75,7 +70,9 @@ class Checkup:
 def monitor(watch: Watch, fresh_pages: Iterable[Page], threshold: float = THRESHOLD) -> list[Change]:
     """The changes that pages fetched again show; none if all is well.
 
-    What stands on more than the share `threshold` of the pages is a change.
+    What stands on more than the share `threshold` of the pages is a change. Pages of other URLs than those
+    that are watched are passed by. `siteloom.monitoring.check` gives also what is gone or drifted, and the
+    watch for the next time.
     """
     return list(check(watch, fresh_pages, threshold).changes)
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from siteloom.model import Failure, Page
 from siteloom.pages.locations import open_sources
 from siteloom.pages.source import PageSource, SourceItem, open_source, read_sources
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 __all__ = ["PageSource", "SourceItem", "open_source", "open_sources", "read_pages", "read_sources"]
 

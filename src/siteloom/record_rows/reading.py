@@ -10,6 +10,7 @@ import glob
 import json
 import os
 from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
 from itertools import chain, islice
@@ -22,6 +23,7 @@ from siteloom.arrow import load_pyarrow
 from siteloom.config import StoreSettings, load_settings
 from siteloom.errors import SiteloomError, SourceError, UsageError
 from siteloom.filesystems import failure_of, fetch_needed, filesystem_of, local_path, shown, source_error
+from siteloom.model import ValueType
 from siteloom.output import LIST_SEPARATOR, suffix_of
 from siteloom.record_rows.columns import column_names, lowest_confidence
 from siteloom.record_rows.formats import is_database
@@ -29,11 +31,8 @@ from siteloom.record_rows.rows import flag_duplicates
 from siteloom.spacing import some_names
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
     import pyarrow as pa
 
-    from siteloom.model import ValueType
     from siteloom.record_rows.rows import Row
 
 _ROWS_AT_A_TIME = 10_000  # as Python has them they take some ten times as much memory as in Arrow

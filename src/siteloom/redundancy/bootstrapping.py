@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 from siteloom.config import ParseSettings
 from siteloom.dom import parse
 from siteloom.errors import UsageError
-from siteloom.model import Failure, Seed
+from siteloom.learning import Schema
+from siteloom.model import Failure, Page, Seed
 from siteloom.redundancy.findattrpos import find_attribute_positions
 from siteloom.redundancy.known_pages import NoOverlap, known_pages, known_records
 from siteloom.redundancy.outcome import AttributeEvidence, Bootstrapped, SeedMatch
@@ -18,10 +20,6 @@ from siteloom.seed_files import seed_of
 from siteloom.template.page_texts import TextCollector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from siteloom.learning import Schema
-    from siteloom.model import Page
     from siteloom.redundancy.known_pages import KnownRecords
     from siteloom.template.page_texts import PageTexts
 
@@ -44,10 +42,10 @@ def bootstrap(
 ) -> Bootstrapped:
     """Learn a wrapper for the pages of a site from records that are known from elsewhere.
 
-    A seed maps attributes to a text or several, and `_source`, if it likes, to where
-    it is known from. The wrapper must find the `core` attributes, else there is none.
-    Methods are `bits`, and `findattrpos` and `findattrposw` as in the paper on content
-    redundancy.
+    A seed is a `Seed`, or maps attributes to a text or several, and `_source`, if it likes,
+    to where it is known from. The wrapper must find the `core` attributes, else there is none.
+    The `schema` is that of `learn`. Methods are `bits`, and `findattrpos` and `findattrposw`
+    as in the paper on content redundancy.
     """
     return SiteBootstrap(seeds, core, schema, method, limits)(pages)
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from siteloom.model import Example, Failure
-    from siteloom.wrapper import Wrapper
+from siteloom.model import Example, Failure
+from siteloom.wrapper import Wrapper
 
 Verdict = Literal["accepted", "suggested", "refused"]
 
@@ -65,6 +63,12 @@ class Bootstrapped:
     pages with values that are likely right, for a person to check and complete: with them, attributes
     that are only suggested can be learned. `pages` counts those that could be read; `failures` are the
     others. `disagreements` are the values that a wrapper finds, but the seeds do not say.
+
+    `attributes` has the evidence for each: its `verdict` (`accepted`, `suggested`, `refused`), on how many
+    `pairs` of a record and its page it was tried, the share that agrees (`agreement`) and the share that
+    chance alone gives (`shuffled`), the share of pages with a value (`filled`), and a `reason`. `evidence`
+    has each known value that was found: the number of its `seed`, `url`, `attribute`, `position`, `value`,
+    `text` and `similarity`. `urls` are the pages that are made like those of known records.
     """
 
     wrapper: Wrapper | None

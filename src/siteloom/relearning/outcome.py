@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from siteloom.model import Example
-    from siteloom.wrapper import Wrapper
+from siteloom.model import Example
+from siteloom.wrapper import Wrapper
 
 Outcome = Literal["reused", "repaired", "needs-annotation"]
 State = Literal["kept", "changing", "repaired", "unrepaired", "vanished"]
@@ -49,7 +47,8 @@ class Relearned:
     broken has new ones. Else it `needs-annotation`: what could not be repaired is as it was, and `annotate`
     has the pages to look at first, with what is known of them filled in. `confidence` is the estimated
     probability that a value of the least certain repaired attribute is right. `pages` are the URLs that
-    were tested: those on which something known still stands.
+    were tested: those on which something known still stands. `attributes` says what became of each,
+    `values` shows what is found on some pages before and after, and `reason` why something was not repaired.
     """
 
     outcome: Outcome

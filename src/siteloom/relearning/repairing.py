@@ -11,6 +11,7 @@ a site may serve both for some time.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,7 +20,7 @@ from siteloom.clustering import extended, footprint
 from siteloom.dom import parse
 from siteloom.errors import ExampleError
 from siteloom.learning import learn_wrapper
-from siteloom.model import Example, Failure
+from siteloom.model import Attribute, Example, Failure, Footprint, Page, Record
 from siteloom.monitoring.bellwethers import constant_attributes, contracts
 from siteloom.monitoring.comparing import newest_pages
 from siteloom.relearning.common_places import in_common_places
@@ -31,15 +32,12 @@ from siteloom.sampling import sample_order
 from siteloom.signature import SIGNATURE_BYTES, Signatures, signature
 from siteloom.spacing import evenly_spaced
 from siteloom.template import page_paths
+from siteloom.wrapper import Wrapper
 from siteloom.wrapper.layouts import MOST_EARLIER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-
-    from siteloom.model import Attribute, Footprint, Page, Record
     from siteloom.monitoring.comparing import Pair, Values
     from siteloom.template import PathSet
-    from siteloom.wrapper import Wrapper
 
 MOST_PAGES = 300
 """More pages than these would tell no more, and each is parsed and searched."""

@@ -9,25 +9,20 @@ Cheng, Guo and Xu, WWW 2008). Time is counted in pages.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from math import floor
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from siteloom.dom import parse
+from siteloom.dom import Element, parse
 from siteloom.errors import UnreadablePage, UsageError
-from siteloom.model import Failure
-from siteloom.template.blocks import Block, Segmenter, marked_blocks
+from siteloom.model import Failure, Page
+from siteloom.template.blocks import Block, PageSegments, Segmenter, marked_blocks
 from siteloom.template.segment_counts import LivingTime, SegmentCounts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from numpy.typing import NDArray
-
-    from siteloom.dom import Element
-    from siteloom.model import Page
-    from siteloom.template.blocks import PageSegments
 
 SegmentRule: TypeAlias = Literal["share", "paper"]
 """When a segment is template: "paper", if it stood on five pages or more; "share", if also on nine in ten of
@@ -66,7 +61,10 @@ class _Entry:
 class SegmentTable:
     """The text segments of one site; pages are added one by one, each told apart into blocks at once.
 
-    With `living=None` nothing is ever forgotten.
+    By the rule `paper`, all that stands on five pages is template. With `living=None` nothing is ever
+    forgotten. `siteloom.cleaning` has `clean_text(page, table)`, `without_template(page, table)` (HTML) and
+    `main_text(page, table)`, which needs the extra `text`. A page that cannot be read raises
+    `UnreadablePage`.
     """
 
     def __init__(self, rule: SegmentRule = "share", *, living: LivingTime | None = LivingTime()) -> None:

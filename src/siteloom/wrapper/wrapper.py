@@ -2,39 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from siteloom.config import ParseSettings
-from siteloom.dom import PARSER, NodePaths, parse
+from siteloom.dom import PARSER, Element, NodePaths, parse
 from siteloom.errors import MissingExtra, UnreadablePage
-from siteloom.model import Failure, Footprint, Provenance, Record, Withheld
+from siteloom.model import Failure, Footprint, Page, Provenance, Record, Withheld
 from siteloom.signature import Signatures, signature
 from siteloom.time_limit import within
 from siteloom.typed import typed_value
 from siteloom.wrapper.confidence import confidence, signs
 from siteloom.wrapper.explain import explain
 from siteloom.wrapper.format import from_json, to_json
-from siteloom.wrapper.language import shape
+from siteloom.wrapper.language import AttributeRules, RecordRule, Rule, shape
 from siteloom.wrapper.layouts import likely_layouts, most_alike
 from siteloom.wrapper.parts import part_values
 from siteloom.wrapper.scoring import chosen
-from siteloom.wrapper.selection import records, select, select_in
+from siteloom.wrapper.selection import Node, Scope, records, select, select_in
 from siteloom.wrapper.triggers import occurrences, triggers
 from siteloom.wrapper.xpath import rule_xpath
 from siteloom.wrapper.xslt import to_xslt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
-    from siteloom.dom import Element
-    from siteloom.model import Page
-    from siteloom.wrapper.language import AttributeRules, RecordRule, Rule
-    from siteloom.wrapper.selection import Node, Scope
     from siteloom.wrapper.triggers import Search, Triggers
 
-    KnownNodes = Callable[[Rule, Element, Scope | None], list[Node] | None]
+KnownNodes: TypeAlias = Callable[[Rule, Element, Scope | None], list[Node] | None]
 
 
 class _Prepared(NamedTuple):
@@ -72,7 +67,7 @@ class Wrapper:
     With `record_rule` the pages are lists, and each record is searched by itself. The
     `footprint` tells which pages it is for. `earlier` are wrappers of layouts that the template had
     before, the newest first: as long as a site still serves some pages in one of them, these come out
-    right as well.
+    right as well. A page that cannot be read raises `UnreadablePage`.
     """
 
     attributes: Mapping[str, AttributeRules]
@@ -203,7 +198,11 @@ class Wrapper:
         return Wrapper(**newest, earlier=tuple(Wrapper(**layout) for layout in earlier))
 
     def to_xslt(self) -> str:
-        """An XSLT 1.0 stylesheet that gives the same values."""
+        """An XSLT 1.0 stylesheet that gives the same values from the tree that `siteloom.dom.parse` makes.
+
+        Raises `UsageError` if a value needs a classifier, if records of a list run on, or if there are
+        several layouts.
+        """
         return to_xslt(self)
 
     @cached_property

@@ -7,6 +7,7 @@ import re
 import warnings
 
 from pydantic import TypeAdapter
+from torture.warm import run_warm
 
 from siteloom import Change, Wrapper
 from siteloom.cli.records_file import read_records
@@ -103,6 +104,13 @@ def wrapper_exports(place: Place) -> None:
     for name, file in (("xslt", "wrapper.xslt"), ("xpath-json", "xpath.json")):
         place.siteloom("export", "--format", name, "--wrapper", "wrapper.json", "-o", file)
     place.follow()
+    # What a stylesheet of someone else includes is not read.
+    include = '<xsl:include href="secret.xslt"/><xsl:template'
+    hostile = (place.folder / "wrapper.xslt").read_text(encoding="utf-8").replace("<xsl:template", include, 1)
+    place.write("wrapper.xslt", hostile)
+    place.write("secret.xslt", hostile.replace(include, "<xsl:template"))
+    refused = run_warm(["-c", place.text_of("from pathlib import Path")], place.folder, place.environment)
+    assert "secret.xslt is not read" in refused.stderr
     shown = json.loads(place.text_of("{"))
     assert list(shown) == list(json.loads((place.folder / "xpath.json").read_text(encoding="utf-8")))
 
