@@ -15,7 +15,7 @@ DOCUMENTS = [
     for file in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
 ]
 
-Kind = Literal["shell", "crontab", "python", "json", "toml", "yaml", "sql", "text"]
+Kind = Literal["shell", "crontab", "python", "json", "toml", "yaml", "sql", "output", "text"]
 
 _LANGUAGES: dict[str, Kind] = {
     **dict.fromkeys(("sh", "bash", "shell", "console"), "shell"),
@@ -24,6 +24,7 @@ _LANGUAGES: dict[str, Kind] = {
     **dict.fromkeys(("yaml", "yml"), "yaml"),
     "toml": "toml",
     "sql": "sql",
+    "text": "output",
 }
 # The programs that the documents call. A block that begins with none of them is no shell, and one that is
 # nothing else either is text, which must be listed: so what is forgotten here is noticed.

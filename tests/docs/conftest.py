@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ..builtin.sites import directory, guide, of_kind
 from ..cli.changing import watched_place
 from ..cli.command import Command
 from ..pages.test_crawl_hosts import certificate
@@ -15,7 +16,7 @@ from . import shop
 
 pytest.register_assert_rewrite("tests.docs.entries", "tests.docs.following")  # so that failures tell why
 
-__all__ = ["certificate", "shop_folder", "watched_place"]
+__all__ = ["certificate", "shop_folder", "try_it", "watched_place"]
 
 
 @pytest.fixture(scope="session")
@@ -43,4 +44,26 @@ def shop_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert done.returncode == 0, done.stderr
     shutil.copytree(folder / ".siteloom", folder / "workspace")
     shutil.rmtree(folder / ".siteloom")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def try_it(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the demo leaves: three crawls, and a workspace. That of the demo has the guide, too."""
+    folder = tmp_path_factory.mktemp("try-it")
+    crawls = {
+        "crawl-1": [*guide(), *directory()],
+        "crawl-2": guide("redesign"),
+        "mild-change": guide("mild-change"),
+    }
+    for name, pages in crawls.items():
+        (folder / f"{name}.jsonl").write_text(shop.lines([one.page for one in pages]), encoding="utf-8")
+    restaurants = of_kind(directory(), "restaurant")
+    rows = [{"url": one.page.url, "values": one.truth} for one in restaurants[::40]]
+    (folder / "examples.jsonl").write_text("".join(map(shop.line_of, rows)), encoding="utf-8")
+    (folder / "directory.jsonl").write_text(shop.lines([one.page for one in restaurants]), encoding="utf-8")
+    siteloom = Command(folder)
+    for command in ("ingest directory.jsonl", "cluster", "learn --examples examples.jsonl"):
+        done = siteloom(*command.split(), "--workspace", "workspace")
+        assert done.returncode == 0, done.stderr
     return folder

@@ -100,7 +100,8 @@ class Place:
         plain = {name: value for name, value in os.environ.items() if name not in names}
         scripts = Path(sys.executable).parent
         state = str(self.folder / ".state")  # whom a person trusts is no affair of tests
-        self.environment = {**plain, "PATH": f"{scripts}:{plain['PATH']}", "XDG_STATE_HOME": state}
+        path = f"{scripts}:{plain['PATH']}"
+        self.environment = {**plain, "PATH": path, "XDG_STATE_HOME": state, "COLUMNS": "120"}
 
     def __getitem__(self, beginning: str) -> Result:
         """What came of the one step that begins so."""
@@ -143,6 +144,10 @@ class Place:
                 shutil.copytree(shop / name, self.folder / name.replace("workspace", ".siteloom"))
             else:
                 shutil.copy(shop / name, self.folder / name)
+
+    def take_try_it(self) -> None:
+        """Put here what `siteloom demo --keep try-it` leaves."""
+        shutil.copytree(self.request.getfixturevalue("try_it"), self.folder / "try-it")
 
     def rows(self, name: str) -> list[dict[str, object]]:
         """The rows of a file of JSON Lines."""
@@ -193,6 +198,8 @@ class Place:
                 assert self.database, f"Say where this is run: {step}"
                 with psycopg.connect(self.database) as connection:
                     connection.execute(text.encode())
+            case "output":
+                self._check_output(step)
             case _:
                 pytest.fail(
                     f"{self.document}, line {block.line}: no one knows how to run this. If it is nothing "
@@ -209,6 +216,12 @@ class Place:
             assert self.fails[step] in result.stderr
         else:
             assert result.returncode == 0, f"{self.document}: {step}\n{result.stdout}\n{result.stderr}"
+
+    def _check_output(self, shown: str) -> None:
+        """What a document shows as output was said by a step before, line by line; "..." stands for more."""
+        said = flat(" ".join(result.stdout + result.stderr for result in self.results.values()))
+        for line in shown.split("\n"):
+            assert flat(line.removesuffix("...")) in said, f"{self.document} shows what nothing says: {line}"
 
     def _shell(self, step: str, line: str) -> Result | None:
         """What comes of a line that is typed into a shell; None if it is not run, but checked."""

@@ -112,3 +112,12 @@ def test_what_the_document_does_not_say_any_more_is_noticed(place: Place) -> Non
     place.follow()
     with pytest.raises(AssertionError, match=r"does not say this any more: \{'echo two'\}"):
         place.check_that_all_is_done()
+
+
+def test_output_that_nothing_gives_is_noticed(
+    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "    echo '│ one │ 2 │'\n\n```text\n│ one │ ...\n```\n\n```text\n│ one │ 3 │\n```\n"
+    monkeypatch.setattr("tests.docs.following.blocks", lambda _: blocks_of(text))
+    with pytest.raises(AssertionError, match="a document shows what nothing says: │ one │ 3 │"):
+        Place(tmp_path, "a document", {}, request).follow()
