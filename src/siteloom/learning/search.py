@@ -253,11 +253,14 @@ class Covering(NamedTuple):
 
 
 def cover(problem: Problem) -> Covering:
-    """Rules that together find the instances, the one that finds most first."""
+    """Rules that together find the instances.
+
+    The one that finds most comes first, on examples and then on other units: a rule that was found for what
+    is special of one example must not speak before the one for most pages.
+    """
     uncovered = set(range(len(problem.instances)))
-    rules: list[Found] = []
-    voters: list[Found] = []
-    while uncovered and len(rules) < _MOST_RULES:
+    found: list[tuple[Found, list[Found]]] = []
+    while uncovered and len(found) < _MOST_RULES:
         ranked = _ranked_rules(problem, uncovered)
         if not ranked:
             break
@@ -266,11 +269,12 @@ def cover(problem: Problem) -> Covering:
         # What is united must be nearly pure; a rule that stands alone may be the best there is.
         if not gained or best.wrong * (4 if problem.is_multi else 2) > len(gained):
             break
-        rules.append(best)
-        if len(rules) == 1:
-            voters = _independent(ranked)
+        found.append((best, ranked))
         uncovered -= gained
-    return Covering(rules, voters)
+    if not found:
+        return Covering([], [])
+    found.sort(key=lambda one: (one[0].wrong, -len(one[0].covered), -one[0].filled))
+    return Covering([rule for rule, _ in found], _independent(found[0][1]))
 
 
 def _ranked_rules(problem: Problem, uncovered: set[int]) -> list[Found]:
