@@ -11,6 +11,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Unsatisfiable
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from hypothesis.strategies import SearchStrategy
     from schemathesis.schemas import APIOperation
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import Message, Receive, Scope, Send
 
     from siteloom.store import Role, Store
 
@@ -82,6 +83,7 @@ REQUESTS = 400
 _ROLES: Sequence[Role] = ("admin", "viewer")
 _KINDS = ((GenerationMode.POSITIVE, "as described"), (GenerationMode.NEGATIVE, "not as described"))
 _CHEAP = Passwords(rounds=1, kibibytes=8, lanes=1)
+_SECONDS_TO_LISTEN = 0.2  # to a stream, of which the first event comes at once
 _PAGES = 30
 _EXAMPLES = 4
 
@@ -176,18 +178,35 @@ def _parts(operation: APIOperation[Any, Any, Any, Any], known: Mapping[str, obje
 
 
 def _without_jobs(app: FastAPI) -> Any:
-    """The application without what runs jobs."""
+    """The application without what runs jobs, and with streams that come to an end: no one listens for long."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "lifespan":
             with suppress(Exception):  # it was answered with 500 before it came here
-                await app(scope, receive, send)
+                if scope["path"].endswith("/events"):
+                    await _beginning_of_stream(app, scope, receive, send)
+                else:
+                    await app(scope, receive, send)
             return
         while (await receive())["type"] == "lifespan.startup":
             await send({"type": "lifespan.startup.complete"})
         await send({"type": "lifespan.shutdown.complete"})
 
     return answer
+
+
+async def _beginning_of_stream(app: FastAPI, scope: Scope, receive: Receive, send: Send) -> None:
+    is_unfinished = True
+
+    async def passed_on(message: Message) -> None:
+        nonlocal is_unfinished
+        is_unfinished = message["type"] == "http.response.start" or message.get("more_body", False)
+        await send(message)
+
+    with anyio.move_on_after(_SECONDS_TO_LISTEN):
+        await app(scope, receive, passed_on)
+    if is_unfinished:
+        await send({"type": "http.response.body", "body": b""})
 
 
 def _told(statuses: Counter[int]) -> str:
