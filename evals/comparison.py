@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import siteloom
 from evals import (
     clustering,
     css_selectors,
@@ -20,23 +19,20 @@ from evals import (
     text_words,
     titles,
 )
-from evals.comparison_page import Contestant, Measure, Part, keep
+from evals.comparison_page import OWN, Measure, Part, contestants_of, keep, left_out
 from evals.learners import ABSOLUTE_PATHS
 from evals.learning_scores import total
 from evals.mutations_outcome import OURS, PEER_WAYS, mean
 from evals.swde import swde_sites
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from evals.comparison_sections import Name
     from evals.learning_runs import Failed
     from evals.learning_scores import Row
     from evals.mixes import Outcome
-    from evals.peers import Peer
-
-OWN = "Siteloom"
-_VERSION = f"{OWN} {siteloom.__version__}"
 
 _SITES = slice(0, None, 2)  # every second site: two of each vertical
 _COUNTS = (1, 3, 5)
@@ -58,14 +54,17 @@ _CLUSTERINGS = {
 
 
 def figures(data: Path) -> dict[str, float]:
-    parts = {
-        "learning": _learning(data),
-        "text": _text(data),
-        "clustering": _clustering(data),
-        "titles": _titles(data),
-        "healing": _healing(),
+    measured: dict[Name, Callable[[Path], Part]] = {
+        "titles": _titles,
+        "text": _text,
+        "clustering": _clustering,
+        "healing": _healing,
+        "learning": _learning,
     }
-    print(keep(parts))
+    parts: dict[Name, Part] = {}
+    for name, measure in measured.items():
+        parts[name] = measure(data)
+        print(keep(name, parts[name]))
     return {
         "compared_learning_k1_ahead": _ahead(parts["learning"], "strict, K = 1"),
         "compared_learning_k3_ahead": _ahead(parts["learning"], "strict, K = 3"),
@@ -100,7 +99,7 @@ def _learning(data: Path) -> Part:
         )
 
     return Part(
-        _contestants({_LEARNERS[method]: learning_runs.PEERS.get(method) for method in methods}),
+        contestants_of({_LEARNERS[method]: learning_runs.PEERS.get(method) for method in methods}),
         (
             *(
                 Measure(f"{name}, K = {count}", each(count, lambda rows, score=score: total(rows, score)))
@@ -116,7 +115,7 @@ def _learning(data: Path) -> Part:
             "tests": str(len(rows[0].answers)),
             "seconds": str(mlscraper_peer.LEARNING_SECONDS),
         },
-        (*_left_out({_LEARNERS[name]: reason for name, reason in missing.items()}), *_failures(failed)),
+        (*left_out({_LEARNERS[name]: reason for name, reason in missing.items()}), *_failures(failed)),
     )
 
 
@@ -151,7 +150,7 @@ def _text(data: Path) -> Part:
     methods = [*own, *(method for method in words.by_site if method.partition(",")[0] in peers)]
     scores = [words.total(method) for method in methods]
     return Part(
-        _contestants({own.get(method, method): peers.get(method.partition(",")[0]) for method in methods}),
+        contestants_of({own.get(method, method): peers.get(method.partition(",")[0]) for method in methods}),
         (
             Measure("F1", tuple(score.f1 for score in scores)),
             Measure("precision", tuple(score.precision for score in scores)),
@@ -164,7 +163,7 @@ def _text(data: Path) -> Part:
             "pages": str(text_words.PAGES_OF_A_SITE * len(words.by_site[text_words.DEFAULT])),
             "seen": str(text_words.PAGES_OF_A_SITE),
         },
-        _left_out(words.missing),
+        left_out(words.missing),
     )
 
 
@@ -193,7 +192,7 @@ def _clustering(data: Path) -> Part:
         )
     ]
     return Part(
-        _contestants(
+        contestants_of(
             {
                 _CLUSTERINGS[name]: mixes.PEER if name in ("dbscan", "agglomerative") else None
                 for name in methods
@@ -205,7 +204,7 @@ def _clustering(data: Path) -> Part:
             "few": str(mixes.FEW_PAGES),
             "many": str(mixes.MANY_PAGES),
         },
-        _left_out({name: reason for mix in mixed.values() for name, reason in mix.failed.items()}),
+        left_out({name: reason for mix in mixed.values() for name, reason in mix.failed.items()}),
     )
 
 
@@ -213,7 +212,7 @@ def _titles(data: Path) -> Part:
     found = titles.measure(data)
     named = found.by_program
     return Part(
-        _contestants({program: titles.PEERS.get(program) for program in named}),
+        contestants_of({program: titles.PEERS.get(program) for program in named}),
         (
             Measure("right", tuple(one.right / found.titles for one in named.values())),
             Measure(
@@ -223,11 +222,11 @@ def _titles(data: Path) -> Part:
             Measure("right, of those named", tuple(one.right / max(1, one.named) for one in named.values())),
         ),
         {"titles": str(found.titles), "different": str(found.different)},
-        _left_out(found.failed),
+        left_out(found.failed),
     )
 
 
-def _healing() -> Part:
+def _healing(data: Path) -> Part:  # noqa: ARG001 - the pages are built in
     outcomes, missing = mutations.mutated_outcomes()
     unrepaired, repaired = OURS
     ways = {repaired: OWN, unrepaired: f"{OWN}, {unrepaired}"}
@@ -248,22 +247,13 @@ def _healing() -> Part:
 
     kinds = dict.fromkeys(outcome.kind for outcome in outcomes if outcome.compared[repaired])
     return Part(
-        _contestants({name: scrapling_peer.PEER if way in PEER_WAYS else None for way, name in ways.items()}),
+        contestants_of(
+            {name: scrapling_peer.PEER if way in PEER_WAYS else None for way, name in ways.items()}
+        ),
         (Measure("all values", right(None)), *(Measure(kind, right(kind)) for kind in kinds)),
         {
             "changes": str(len(outcomes)),
             "values": str(sum(len(outcome.compared[repaired]) for outcome in outcomes)),
         },
-        _left_out({"Scrapling": missing}),
+        left_out({"Scrapling": missing}),
     )
-
-
-def _contestants(peers: Mapping[str, Peer | None]) -> tuple[Contestant, ...]:
-    return tuple(
-        Contestant(name, peer.version if peer else _VERSION if name.startswith(OWN) else "")
-        for name, peer in peers.items()
-    )
-
-
-def _left_out(reasons: Mapping[str, str | None]) -> tuple[str, ...]:
-    return tuple(f"{name} is left out: {reason}." for name, reason in reasons.items() if reason)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import siteloom
 from evals.comparison_sections import DOCUMENT, PART, SECTIONS
 from evals.tables import table
 
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from evals.comparison_sections import Name
+    from evals.peers import Peer
 
+OWN = "Siteloom"
 DOCS = Path(__file__).parents[1] / "docs"
 
 Better = Literal["more", "less", "neither"]
@@ -31,7 +34,7 @@ class Contestant:
     @property
     def is_ours(self) -> bool:
         """Whether it is Siteloom, by default or otherwise."""
-        return self.name.startswith("Siteloom")
+        return self.name.startswith(OWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,21 +77,33 @@ class Part:
     measured: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
 
 
-def keep(parts: Mapping[Name, Part], docs: Path = DOCS) -> str:
-    """Keep the figures of some parts, and make the page and its charts anew, of all that are kept."""
+def contestants_of(peers: Mapping[str, Peer | None]) -> tuple[Contestant, ...]:
+    """Columns by their names, with the versions of the programs."""
+    own = f"{OWN} {siteloom.__version__}"
+    return tuple(
+        Contestant(name, peer.version if peer else own if name.startswith(OWN) else "")
+        for name, peer in peers.items()
+    )
+
+
+def left_out(reasons: Mapping[str, str | None]) -> tuple[str, ...]:
+    """Notes about programs that have no column."""
+    return tuple(f"{name} is left out: {reason}." for name, reason in reasons.items() if reason)
+
+
+def keep(name: Name, part: Part, docs: Path = DOCS) -> str:
+    """Keep the figures of a part, and make its chart and the whole page anew. Returns its section."""
     from evals.plots import plot_compared  # noqa: PLC0415 - loads matplotlib
 
     file = docs / "evaluation" / "comparison.json"
     kept = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    kept |= {name: asdict(part) for name, part in parts.items()}
+    kept[name] = asdict(part)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-    every = {name: _part(kept[name]) for name in SECTIONS if name in kept}
-    for name in parts:
-        plot_compared(every[name], _charted(name, every[name]), file.with_name(f"compared-{name}.svg"))
-    document = page(every)
+    plot_compared(part, _charted(name, part), file.with_name(f"compared-{name}.svg"))
+    document = page({one: part_of(kept[one]) for one in SECTIONS if one in kept})
     (docs / "evaluation.md").write_text(document, encoding="utf-8")
-    return document
+    return _section(name, part)
 
 
 def page(parts: Mapping[Name, Part]) -> str:
@@ -99,7 +114,8 @@ def page(parts: Mapping[Name, Part]) -> str:
     )
 
 
-def _part(kept: Mapping[str, Any]) -> Part:
+def part_of(kept: Mapping[str, Any]) -> Part:
+    """A part as it was kept."""
     return Part(
         tuple(Contestant(**one) for one in kept["contestants"]),
         tuple(Measure(**{**one, "values": tuple(one["values"])}) for one in kept["measures"]),

@@ -96,8 +96,8 @@ template, which is another task. [More of it](evaluation/text.md).""",
     "text-speed": Section(
         "Main text: time",
         """\
-The {pages} pages of the section above. Siteloom's times are with a table that has seen the site. Its main
-text runs trafilatura on a smaller page, and makes the page smaller first.""",
+The {pages} pages of the section above. Siteloom counts what all pages of a site have in common, and then
+cleans them; both are in its times. For main texts it runs trafilatura on pages without template.""",
         ("milliseconds a page",),
         _BENCH,
     ),

@@ -57,17 +57,19 @@ class SiteResult(NamedTuple):
     failed: list[Failed]
 
 
-class _Task(NamedTuple):
+class Task(NamedTuple):
+    """A site, and what is to be learned on it."""
+
     site: SwdeSite
     plan: Plan
 
 
 def run(sites: Sequence[SwdeSite], plan: Plan) -> Iterator[SiteResult]:
     """Every method of the plan on every site, in the order of sites, in two processes."""
-    tasks = [_Task(site, plan) for site in sites]
+    tasks = [Task(site, plan) for site in sites]
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(PROCESSES, len(tasks)), context) as pool:
-        yield from pool.map(_run_site, tasks)
+        yield from pool.map(run_site, tasks)
 
 
 def attributes_of(site: SwdeSite) -> list[str]:
@@ -77,7 +79,8 @@ def attributes_of(site: SwdeSite) -> list[str]:
     )
 
 
-def _run_site(task: _Task) -> SiteResult:
+def run_site(task: Task) -> SiteResult:
+    """Every method of the plan on one site."""
     site = LoadedSite(task.site, max(count for counts in task.plan.values() for count in counts))
     rows: list[Row] = []
     notes: list[str] = []

@@ -8,8 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+WORKERS = Path(__file__).parent
+ENVIRONMENTS = WORKERS.parent / "build"
+
 _INSTALL_SECONDS = 300
-_WORK_SECONDS = 900
+_WORK_SECONDS = 3_600  # far more than any work takes, even on a busy machine: only what hangs is ended
 
 
 class PeerFailed(Exception):
@@ -60,7 +63,7 @@ class Peer(NamedTuple):
             raise PeerFailed(f"it could not be installed: {missing}")
         try:
             done = subprocess.run(
-                (self._python, str(Path(__file__).with_name(f"{self.worker}_worker.py"))),
+                (self._python, str(WORKERS / f"{self.worker}_worker.py")),
                 input=json.dumps(work),
                 check=True,
                 capture_output=True,
@@ -73,7 +76,7 @@ class Peer(NamedTuple):
 
     @property
     def _environment(self) -> Path:
-        return Path(__file__).parents[1] / "build" / f"venv-{self.name}"
+        return ENVIRONMENTS / f"venv-{self.name}"
 
     @property
     def _python(self) -> str:

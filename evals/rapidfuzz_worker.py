@@ -1,9 +1,9 @@
 """Runs inside RapidFuzz's own environment: texts and values come in as JSON, pairs go out.
 
-To name the best value of each text: {"job": "best", "scorer": name, "texts": [...], "values": [...]} comes in,
-[number of the value, or null] goes out. To time a join: {"job": "join", "cutoff": least score} and the like
-come in, {"pairs": [number of the text * number of all values + number of the value], "seconds": CPU seconds}
-goes out.
+To name the best value of each text: {"job": "best", "scorer": name, "texts": [...], "values": [...]} comes
+in, [number of the value, or null] goes out. To time a join: {"job": "join", "cutoff": least score} and the
+like come in, {"pairs": [number of the text * number of all values + number of the value], "seconds": CPU
+seconds} goes out.
 """
 
 from __future__ import annotations

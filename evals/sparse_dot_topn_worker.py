@@ -1,10 +1,10 @@
 """Runs inside the environment of sparse_dot_topn: texts and values come in as JSON, pairs go out.
 
 To name the best value of each text: {"job": "best", "texts": [...], "values": [...]} comes in, [number of the
-value, or null] goes out. To time a join: {"job": "join", "threshold": least cosine, "most": [how many values a
-text may have]} and the like come in, {"pairs": {most: PAIRS}, "exact": PAIRS of a plain product, "vectors": CPU
-seconds, "seconds": {most: CPU seconds}} goes out. PAIRS are [number of the text * number of all values + number
-of the value].
+value, or null] goes out. To time a join: {"job": "join", "threshold": least cosine, "most": how many values a
+text may have} and the like come in, {"pairs": PAIRS, "vectors": CPU seconds, "seconds": CPU seconds} goes
+out. For what is to be found: {"job": "exact"} and the like come in, PAIRS go out, of a plain product of
+matrices. PAIRS are [number of the text * number of all values + number of the value].
 """
 
 from __future__ import annotations
@@ -12,19 +12,23 @@ from __future__ import annotations
 import json
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sparse  # type: ignore[import-untyped]
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
-from sparse_dot_topn import sp_matmul, sp_matmul_topn  # type: ignore[import-not-found]
+from sparse_dot_topn import sp_matmul_topn  # type: ignore[import-not-found]
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _GRAM = 3
+_TEXTS_AT_ONCE = 500  # a product of all would not fit into memory
 
 
 def main() -> None:
     work = json.load(sys.stdin)
-    json.dump(_best(work) if work["job"] == "best" else _join(work), sys.stdout)
+    json.dump(_JOBS[work["job"]](work), sys.stdout)
 
 
 def _best(work: dict[str, Any]) -> list[int | None]:
@@ -44,14 +48,21 @@ def _join(work: dict[str, Any]) -> dict[str, Any]:
     start = time.process_time()
     texts, values = _vectors(work["texts"], work["values"])
     vectors = time.process_time() - start
-    answer: dict[str, Any] = {"vectors": vectors, "pairs": {}, "seconds": {}}
-    for most in work["most"]:
-        start = time.process_time()
-        found = sp_matmul_topn(texts, values.T, top_n=most, threshold=work["threshold"], n_threads=1)
-        answer["seconds"][most] = time.process_time() - start
-        answer["pairs"][most] = _pairs(found)
-    answer["exact"] = _pairs(sp_matmul(texts, values.T, threshold=work["threshold"]))
-    return answer
+    start = time.process_time()
+    found = sp_matmul_topn(texts, values.T, top_n=work["most"], threshold=work["threshold"], n_threads=1)
+    seconds = time.process_time() - start
+    return {"pairs": _pairs(found), "vectors": vectors, "seconds": seconds}
+
+
+def _exact(work: dict[str, Any]) -> list[int]:
+    texts, values = _vectors(work["texts"], work["values"])
+    pairs: list[int] = []
+    for first in range(0, texts.shape[0], _TEXTS_AT_ONCE):
+        product = (texts[first : first + _TEXTS_AT_ONCE] @ values.T).tocsr()
+        product.data[product.data < work["threshold"]] = 0
+        product.eliminate_zeros()
+        pairs += (pair + first * product.shape[1] for pair in _pairs(product))
+    return pairs
 
 
 def _vectors(texts: list[str], values: list[str]) -> tuple[Any, Any]:
@@ -73,9 +84,13 @@ def _grams(text: str) -> list[str]:
     return [word[place : place + _GRAM] for word in padded for place in range(len(word) - _GRAM + 1)]
 
 
-def _pairs(found: Any) -> Any:
+def _pairs(found: Any) -> list[int]:
     matrix = found.tocoo()
-    return (matrix.row.astype(np.int64) * matrix.shape[1] + matrix.col).tolist()
+    pairs: list[int] = (matrix.row.astype(np.int64) * matrix.shape[1] + matrix.col).tolist()
+    return pairs
+
+
+_JOBS: dict[str, Callable[[dict[str, Any]], object]] = {"best": _best, "join": _join, "exact": _exact}
 
 
 if __name__ == "__main__":
