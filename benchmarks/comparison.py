@@ -136,15 +136,15 @@ def _markup(data: Path) -> Part:
             [_first_values(wrapper, page) for page in site.pages]
             for site, wrapper in zip(sites, wrappers, strict=True)
         ]
+
+        def extract() -> None:
+            for extractor, site in zip(extractors, sites, strict=True):
+                extract_rows(extractor, site.pages)
+
         return lambda: _Run(
             {
                 "parse": cpu_time(lambda: [None for page in pages if parse(page) is None]),
-                "extract": cpu_time(
-                    lambda: [
-                        extract_rows(extractor, site.pages)
-                        for extractor, site in zip(extractors, sites, strict=True)
-                    ]
-                ),
+                "extract": cpu_time(extract),
             },
             values,
         )

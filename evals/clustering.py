@@ -47,8 +47,8 @@ templates: the cluster's against those of all pages of the site in the mix. Cove
 pages that are in a cluster.
 
 `vertex` and `paths` are told the site of each page; the others are not. `agglomerative` (average linkage,
-distance .6) and `dbscan` (distance .5) are scikit-learn's, on Jaccard distances of path sets. `rtdm` and
-`agglomerative` ran on {few_pages} pages a site only.{failed}
+distance .6) and `dbscan` (distance .5) are scikit-learn's, on Jaccard distances of path sets. `rtdm`
+ran on {few_pages} pages a site only.{failed}
 
 ![Precision, recall and number of clusters of each method](methods.svg)
 

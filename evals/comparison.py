@@ -6,6 +6,7 @@ What other evaluations measure with the same contestants is taken from them, and
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 from evals import (
@@ -31,11 +32,12 @@ if TYPE_CHECKING:
 
     from evals.comparison_sections import Name
     from evals.learning_runs import Failed
-    from evals.learning_scores import Row
+    from evals.learning_scores import Row, Score
     from evals.mixes import Outcome
 
 _SITES = slice(0, None, 2)  # every second site: two of each vertical
 _COUNTS = (1, 3, 5)
+_SCORES: dict[str, Score] = {"strict": "strict", "first value": "top1"}
 _LEARNERS = {
     "united": OWN,
     "autoscraper": "AutoScraper",
@@ -102,8 +104,8 @@ def _learning(data: Path) -> Part:
         contestants_of({_LEARNERS[method]: learning_runs.PEERS.get(method) for method in methods}),
         (
             *(
-                Measure(f"{name}, K = {count}", each(count, lambda rows, score=score: total(rows, score)))
-                for name, score in (("strict", "strict"), ("first value", "top1"))
+                Measure(f"{name}, K = {count}", each(count, partial(total, score=score)))
+                for name, score in _SCORES.items()
                 for count in _COUNTS
             ),
             *(Measure(f"nothing found, K = {count}", each(count, _empty), "less", "d") for count in _COUNTS),

@@ -108,8 +108,8 @@ Pages of {sites} sites, mixed. Each found cluster is compared with the site that
 precision and recall are means over clusters. `vertex`, the default, and `paths` are told the site of each
 page; the others are not. Scikit-learn's methods cluster the path sets that Siteloom's `text-max` clusters,
 by Jaccard distance; the thresholds are those at which they do well here. RTDM (Reis et al., WWW 2004) is
-Siteloom's own implementation; there is none to install. Where there is no figure, a method was not run, as
-it takes too long. Seconds are those of features and clustering. [More of it](evaluation/clustering.md).""",
+Siteloom's own implementation; there is none to install. Where there is no figure, it was not run, as it
+takes too long. Seconds are those of features and clustering. [More of it](evaluation/clustering.md).""",
         ("recall, {few} pages a site", "recall, {many} pages a site", "seconds, {many} pages a site"),
         _EVAL,
     ),

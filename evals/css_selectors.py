@@ -136,7 +136,7 @@ def css_of(element: Element) -> str:
         own = "".join(f".{_escaped(name)}" for name in above.get("class", "").split())
         if identity := above.get("id", "").strip():
             own = f"#{_escaped(identity)}"
-        steps.append(f"{above.tag}{own}")
+        steps.append(str(above.tag) + own)
         if own:
             break
         above = above.getparent()

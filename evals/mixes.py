@@ -211,7 +211,7 @@ _CONTESTANTS: dict[str, _Contestant] = {
     "text-hash": _Contestant("text-max", _timed(_text("text-hash"))),
     "text-max": _Contestant("text-max", _timed(_text("text-max"))),
     "rtdm": _Contestant("rtdm", _timed(_rtdm), few_pages_only=True),
-    "agglomerative": _Contestant("text-max", _peer("agglomerative"), few_pages_only=True),
+    "agglomerative": _Contestant("text-max", _peer("agglomerative")),
     "dbscan": _Contestant("text-max", _peer("dbscan")),
 }
 

@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sparse  # type: ignore[import-untyped]
+import scipy.sparse as sparse
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sparse_dot_topn import sp_matmul_topn  # type: ignore[import-not-found]
 
