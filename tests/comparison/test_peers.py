@@ -6,10 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from evals import css_selectors, learning_runs, mlscraper_peer, peers
 from evals.peers import Peer, PeerFailed
 from evals.swde import SwdeSite
-
-from evals import css_selectors, learning_runs, mlscraper_peer, peers
 
 PEER = Peer("fake", ("fake==1.0", "other==2"), "fake", "fake")
 

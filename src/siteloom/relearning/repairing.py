@@ -275,7 +275,7 @@ def _with_old_rules(
 ) -> _Repair:
     """The old rules beside the new ones, where these alone fail and both together pass the field test.
 
-    A site may have pages that look alike but are of two layouts, of which a change touched but one.
+    A change may touch one attribute everywhere, and another on some pages only. Then no one layout is right.
     """
     for are_new_first in (True, False):
         if not repair.failed:
