@@ -109,7 +109,8 @@ precision and recall are means over clusters. `vertex`, the default, and `paths`
 page; the others are not. Scikit-learn's methods cluster the path sets that Siteloom's `text-max` clusters,
 by Jaccard distance; the thresholds are those at which they do well here. RTDM (Reis et al., WWW 2004) is
 Siteloom's own implementation; there is none to install. Where there is no figure, it was not run, as it
-takes too long. Seconds are those of features and clustering. [More of it](evaluation/clustering.md).""",
+takes too long. Seconds are those of features and clustering. `vertex` looks at eight bytes of a page, and
+makes several clusters of a site whose pages differ. [More of it](evaluation/clustering.md).""",
         ("recall, {few} pages a site", "recall, {many} pages a site", "seconds, {many} pages a site"),
         _EVAL,
     ),
@@ -147,9 +148,9 @@ each attribute, with votes and confidence; it also finds out which wrapper a pag
 with the origin of each value. *Right* are values that are true ones.
 
 selectolax parses with Lexbor, which is faster than libxml2, the parser of lxml. It has no XPath, and its
-trees differ from lxml's on most pages, so that rules belong to one of them; Siteloom stays with the one
-that has XPath and XSLT, in which its wrappers can be exported.""",
-        ("pages a second, parsed", "pages a second, extracted", "right"),
+trees are those of HTML5, where the rows of a table, for one, stand in another element; so rules belong to
+one of the two. Siteloom stays with the one that has XPath and XSLT, in which wrappers can be exported.""",
+        ("milliseconds a page, parsed", "milliseconds a page, extracted", "right"),
         _BENCH,
     ),
 }
