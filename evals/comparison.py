@@ -139,7 +139,7 @@ def _failures(failed: Sequence[Failed]) -> list[str]:
         )
         notes.append(
             f"{_LEARNERS[method]}, K = {count}: nothing learned for {reasons.total()} attributes: "
-            + ", ".join(f"{times} times {reason}" for reason, times in reasons.most_common())
+            + ", ".join(f"{reason} ({times})" for reason, times in reasons.most_common())
             + "."
         )
     return notes

@@ -65,8 +65,9 @@ wrappers are learned](evaluation/wrappers.md), where all sites and Siteloom's ot
 found*: attributes of sites for which no value was found on any page.
 
 AutoScraper gives its exact results. mlscraper learns each attribute by itself, and has {seconds} CPU
-seconds for it. *Absolute XPath*: the paths that at least half of the examples agree on. *CSS by id and
-class*: the one selector from the nearest id or class that does best on the examples, as people write them.
+seconds for it; it takes values for regular expressions, and so does not find those with a `$` or
+brackets. *Absolute XPath*: the paths that at least half of the examples agree on. *CSS by id and class*:
+the one selector from the nearest id or class that does best on the examples, as people write them.
 Siteloom also looks at the pages of the learner that are no examples; the others have no use for them.""",
         ("strict, K = 1", "strict, K = 3", "strict, K = 5"),
         _EVAL,

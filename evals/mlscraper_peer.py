@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NAME = "mlscraper"
 PEER = Peer(NAME, ("mlscraper==1.0.0rc3",), "mlscraper.training", "mlscraper")
 
-LEARNING_SECONDS = 5
+LEARNING_SECONDS = 10
 """CPU seconds for one attribute of one site. Where it learns something at all, it mostly takes fewer."""
 
 
