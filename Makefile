@@ -70,7 +70,7 @@ wheel-check: $(DEV)/.installed
 	cd / && $(CURDIR)/build/venv-wheel/bin/python -c '$(LEARN)'
 	cd / && $(CURDIR)/build/venv-wheel/bin/python $(CURDIR)/scripts/check-server $(CURDIR)/build/wheel-workspace
 
-bench: $(DEV)/.installed data
+bench: $(DEV)/.eval-installed data
 	$(DEV)/bin/python -m benchmarks $(DATA)
 
 eval: $(DEV)/.eval-installed data

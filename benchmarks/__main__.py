@@ -14,6 +14,7 @@ from benchmarks import (
     bulk,
     cleaning,
     clustering,
+    comparison,
     discovering,
     extraction,
     learning,
@@ -40,6 +41,7 @@ BENCHMARKS = {
     "discovering": discovering,
     "records_table": records_table,
     "bulk": bulk,
+    "comparison": comparison,
 }
 
 

@@ -51,7 +51,7 @@ _EXAMPLES = 5
 _FEW_PAGES, _MANY_PAGES = 1_000, 100_000
 
 
-class _Site(NamedTuple):
+class WrappedSite(NamedTuple):
     """A site: its wrapper as learned, one by ids and paths, that as XPaths, and pages to extract from."""
 
     name: str
@@ -74,7 +74,7 @@ class _Costs(NamedTuple):
 
 def figures(data: Path) -> list[Figure]:
     scan_tags(b"<p>")  # compiles, or loads what was compiled
-    sites = [_site(site) for site in swde_sites(data)]
+    sites = [wrapped_site(site) for site in swde_sites(data)]
     others = [*sites[1:], sites[0]]
     costs = [_costs(site, other) for site, other in zip(sites, others, strict=True)]
     what = "match, parse, extract and make the row"
@@ -120,11 +120,12 @@ def _shares(costs: Sequence[_Costs], what: str, of: str = "bare") -> str:
     )
 
 
-def _site(site: SwdeSite) -> _Site:
+def wrapped_site(site: SwdeSite) -> WrappedSite:
+    """A site with the wrappers that are measured."""
     examples, unlabelled = site_task(site, _UNLABELLED, _ATTRIBUTES)
     wrapper = siteloom.learn(examples, unlabelled)
     by_path, xpaths = _path_wrapper(wrapper, unlabelled[0])
-    return _Site(
+    return WrappedSite(
         site.full_name,
         NamedWrapper("learned", None, wrapper),
         NamedWrapper("by path", None, by_path),
@@ -169,7 +170,7 @@ def _way(element: Element) -> tuple[tuple[Feature, ...], str]:
     return tuple(features), "/" + "/".join(reversed(steps))
 
 
-def _costs(site: _Site, other: _Site) -> _Costs:
+def _costs(site: WrappedSite, other: WrappedSite) -> _Costs:
     learned, by_path = Extractor([site.learned]), Extractor([site.by_path])
     strangers = [
         Page(page.url, stranger.html, charset=stranger.charset)
@@ -179,8 +180,8 @@ def _costs(site: _Site, other: _Site) -> _Costs:
     seconds = cpu_seconds(
         {
             "P": partial(parse_bare, site.pages),
-            "labels": partial(_extract, learned, site.pages),
-            "paths": partial(_extract, by_path, site.pages),
+            "labels": partial(extract_rows, learned, site.pages),
+            "paths": partial(extract_rows, by_path, site.pages),
             "parsel": partial(_parsel, site.xpaths, site.pages),
             "P of strangers": partial(parse_bare, strangers),
             "unmatched": lambda: [None for page in strangers if matcher.match(page).chosen],
@@ -196,7 +197,8 @@ def _costs(site: _Site, other: _Site) -> _Costs:
     )
 
 
-def _extract(extractor: Extractor, pages: Sequence[Page]) -> None:
+def extract_rows(extractor: Extractor, pages: Sequence[Page]) -> None:
+    """Records of pages, and the rows that they become."""
     for page in pages:
         found = extractor.extract(page)
         for record in found.records:
@@ -212,7 +214,7 @@ def _parsel(xpaths: Sequence[str], pages: Sequence[Page]) -> None:
             record[str(number)] = " ".join(" ".join(selector.xpath(f"{xpath}//text()").getall()).split())
 
 
-def _matching_costs(sites: Sequence[_Site]) -> tuple[float, float]:
+def _matching_costs(sites: Sequence[WrappedSite]) -> tuple[float, float]:
     """CPU seconds of matching the pages of a site with its wrapper alone, and with a thousand."""
     site = sites[0]
     alone = Matcher([site.learned])
@@ -226,7 +228,7 @@ def _matching_costs(sites: Sequence[_Site]) -> tuple[float, float]:
     return seconds["alone"], seconds["among many"]
 
 
-def _wrappers_of_many_sites(sites: Sequence[_Site]) -> Iterator[NamedWrapper]:
+def _wrappers_of_many_sites(sites: Sequence[WrappedSite]) -> Iterator[NamedWrapper]:
     """Wrappers as they were learned, each for a site of its own name."""
     for number, site in enumerate(cycle(sites)):
         wrapper = site.learned.wrapper

@@ -11,6 +11,7 @@ from evals import (
     change,
     changed_sites,
     clustering,
+    comparison,
     discovery,
     exports,
     floors,
@@ -39,6 +40,7 @@ _EVALUATIONS = {
     "search": search.figures,
     "exports": exports.figures,
     "text": text.figures,
+    "comparison": comparison.figures,
 }
 
 

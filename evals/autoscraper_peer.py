@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from siteloom.model import Example, Page
 
 NAME = "autoscraper"
-PEER = Peer(NAME, ("autoscraper==1.1.14", "beautifulsoup4==4.12.3"), "autoscraper")
+PEER = Peer(NAME, ("autoscraper==1.1.14", "beautifulsoup4==4.12.3"), "autoscraper", "autoscraper")
 
 
 class AutoScraper:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from evals.by_site import BySite
     from evals.false_alarms import FalseAlarms
-    from evals.mixes import Outcome, TextTimes
+    from evals.mixes import Mixed, Outcome, TextTimes
 
 DOCS = Path(__file__).parents[1] / "docs" / "evaluation"
 
@@ -46,8 +47,8 @@ templates: the cluster's against those of all pages of the site in the mix. Cove
 pages that are in a cluster.
 
 `vertex` and `paths` are told the site of each page; the others are not. `agglomerative` (average linkage,
-distance .6) and `dbscan` (distance .5) are scikit-learn's, on Jaccard distances of path sets. `rtdm` and
-`agglomerative` ran on {few_pages} pages a site only.
+distance .6) and `dbscan` (distance .5) are scikit-learn's, on Jaccard distances of path sets. `rtdm`
+ran on {few_pages} pages a site only.{failed}
 
 ![Precision, recall and number of clusters of each method](methods.svg)
 
@@ -104,9 +105,17 @@ class _Goal(NamedTuple):
         return self.what, f"{self.value:.4f}", goal, "yes" if is_reached else "**no**"
 
 
+@cache
+def mixed(data: Path) -> dict[int, Mixed]:
+    """All methods on mixes of few and of many pages a site; made once in a process."""
+    sites = list(swde_sites(data))
+    return {pages: mixes.measure(sites, pages) for pages in (mixes.FEW_PAGES, mixes.MANY_PAGES)}
+
+
 def figures(data: Path) -> dict[str, float]:
     sites = list(swde_sites(data))
-    outcomes = {pages: mixes.measure(sites, pages) for pages in (mixes.FEW_PAGES, mixes.MANY_PAGES)}
+    outcomes = {pages: mix.outcomes for pages, mix in mixed(data).items()}
+    failed = {name: reason for mix in mixed(data).values() for name, reason in mix.failed.items()}
     times = [mixes.text_times(sites, pages) for pages in _PAGES_FOR_TIMES]
     of_sites = list(by_site.measure(sites))
     alarms = list(false_alarms.measure(data))
@@ -114,7 +123,7 @@ def figures(data: Path) -> dict[str, float]:
     DOCS.mkdir(parents=True, exist_ok=True)
     plot_methods(outcomes, len(sites), DOCS / "methods.svg")
     plot_times(times, DOCS / "times.svg")
-    document = _document(len(sites), outcomes, times, of_sites, alarms)
+    document = _document(len(sites), outcomes, failed, times, of_sites, alarms)
     (DOCS / "clustering.md").write_text(document, encoding="utf-8")
     print(document)
     return _figures(outcomes, of_sites, alarms)
@@ -178,6 +187,7 @@ def _goals(outcomes: Mapping[int, Sequence[Outcome]], of_sites: Sequence[BySite]
 def _document(
     site_count: int,
     outcomes: Mapping[int, Sequence[Outcome]],
+    failed: Mapping[str, str],
     times: Sequence[TextTimes],
     of_sites: Sequence[BySite],
     alarms: Sequence[FalseAlarms],
@@ -194,6 +204,7 @@ def _document(
         sites=site_count,
         few_pages=mixes.FEW_PAGES,
         many_pages=mixes.MANY_PAGES,
+        failed="".join(f" `{name}` is left out: {reason}." for name, reason in failed.items()),
         goals=table(
             ("what", "measured", "goal", "reached"), [goal.row for goal in _goals(outcomes, of_sites)]
         ),

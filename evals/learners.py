@@ -33,10 +33,11 @@ class Found(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """What was found on each page, and the values of examples that could not be used."""
+    """What was found on each page, which values of examples were of no use, and why nothing was learned."""
 
     found: list[Found]
     left_out: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
 
 
 class Learner(Protocol):

@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evals import autoscraper_peer, learning_page, learning_runs
+from evals import css_selectors, learning_page, learning_runs
 from evals.learners import ABSOLUTE_PATHS, METHODS
 from evals.learning_scores import CONFIDENT, confident, mean_annotated, total
 from evals.swde import swde_sites
@@ -36,8 +36,6 @@ def figures(data: Path) -> dict[str, float]:
     from evals.plots import plot_learning  # noqa: PLC0415 - the command below is quicker without it
 
     plan: learning_runs.Plan = dict.fromkeys((*METHODS, ABSOLUTE_PATHS), learning_page.COUNTS)
-    if (missing := autoscraper_peer.PEER.why_missing()) is None:
-        plan[autoscraper_peer.NAME] = learning_page.COMPARED_COUNTS
     results = list(learning_runs.run(list(swde_sites(data)), plan))
     rows: Rows = {
         method: {
@@ -60,7 +58,7 @@ def figures(data: Path) -> dict[str, float]:
         },
         DOCS / "learning.svg",
     )
-    document = learning_page.document(rows, missing)
+    document = learning_page.document(rows)
     (DOCS / "wrappers.md").write_text(document, encoding="utf-8")
     print(document)
     print(f"One wrong page for each cause, {learning_page.MAIN_COUNT} examples\n")
@@ -144,12 +142,15 @@ if __name__ == "__main__":
     parser.add_argument("--k", default="1,3,5", help="numbers of examples, separated by commas")
     parser.add_argument("--sites", default="", help="sites or verticals, separated by commas (all)")
     parser.add_argument(
-        "--method", default="united", choices=[*METHODS, ABSOLUTE_PATHS, autoscraper_peer.NAME]
+        "--method",
+        default="united",
+        choices=[*METHODS, ABSOLUTE_PATHS, css_selectors.NAME, *learning_runs.PEERS],
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="all attributes, more wrong pages")
     arguments = parser.parse_args()
-    if arguments.method == autoscraper_peer.NAME and (reason := autoscraper_peer.PEER.why_missing()):
-        parser.exit(1, f"AutoScraper cannot be installed: {reason}\n")
+    peer = learning_runs.PEERS.get(arguments.method)
+    if peer is not None and (reason := peer.why_missing()):
+        parser.exit(1, f"{peer.name} cannot be installed: {reason}\n")
     develop(
         arguments.data,
         sorted({int(count) for count in arguments.k.split(",")}),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from evals import autoscraper_peer
 from evals.learners import ABSOLUTE_PATHS
 from evals.learning_runs import PAGES_OF_A_SITE
 from evals.learning_scores import (
@@ -29,14 +28,12 @@ if TYPE_CHECKING:
 
 OWN = "united"
 COUNTS = (1, 3, 5, 10)
-COMPARED_COUNTS = (3, 5)
 MAIN_COUNT = 5
 
 _WHAT = {
     OWN: "Siteloom, by default",
     "vertex": 'Siteloom, `method="vertex"`: one XPath for each attribute (Gulhane et al., ICDE 2011)',
     ABSOLUTE_PATHS: "absolute paths that at least half of the examples with a value agree on",
-    autoscraper_peer.NAME: f"exact results of {' with '.join(autoscraper_peer.PEER.requirements)}",
 }
 
 _DOCUMENT = """\
@@ -63,16 +60,16 @@ All K pages are annotated by their true values.
 
 {totals}
 
-## Against other learners
+## Against other methods
 
-All are given the same pages.
+All are given the same pages. How other programs do is in [the comparison](../evaluation.md).
 
 ![Strict F1 of each method over the number of pages to annotate](learning.svg)
 
 {compared}
 
 {what}
-{missing}
+
 ## Verticals, {main} examples
 
 {verticals}
@@ -96,8 +93,8 @@ Of values with confidence >= {confident:g}, **{confident_share:.2f} %** are righ
 """
 
 
-def document(rows: Rows, missing: str | None) -> str:
-    """The page; `missing` says why AutoScraper is not on it, if it is not."""
+def document(rows: Rows) -> str:
+    """The page."""
     own = rows[OWN][MAIN_COUNT]
     sure = confident(own)
     return _DOCUMENT.format(
@@ -107,7 +104,6 @@ def document(rows: Rows, missing: str | None) -> str:
         totals=_totals(rows[OWN]),
         compared=_compared(rows),
         what="\n".join(f"- `{method}`: {_WHAT[method]}" for method in rows),
-        missing=f"\nAutoScraper is left out, as it could not be installed: {missing}\n" if missing else "",
         verticals=_verticals(own),
         wrong=f"{sum(len(row.wrong) for row in own):,}",
         answers=f"{sum(len(row.answers) for row in own):,}",
@@ -150,13 +146,13 @@ def _totals(of_count: Mapping[int, Sequence[Row]]) -> str:
 
 def _compared(rows: Rows) -> str:
     return table(
-        ("method", *(f"K = {count}, {score}" for count in COMPARED_COUNTS for score in ("strict", "top-1"))),
+        ("method", *(f"K = {count}, {score}" for count in COUNTS for score in ("strict", "top-1"))),
         [
             (
                 f"`{method}`",
                 *(
                     f"{value:.4f}"
-                    for count in COMPARED_COUNTS
+                    for count in COUNTS
                     for value in (total(of_count[count], "strict"), total(of_count[count], "top1"))
                 ),
             )

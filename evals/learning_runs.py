@@ -13,9 +13,10 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
 import siteloom
-from evals import autoscraper_peer
+from evals import autoscraper_peer, css_selectors, mlscraper_peer
 from evals.learners import ABSOLUTE_PATHS, METHODS, AbsolutePathVote, Answers, Found, Siteloom
 from evals.learning_scores import Answer, Row
+from evals.peers import PeerFailed
 from evals.reachable import page_texts
 from siteloom.dom import normalize
 from siteloom.errors import SiteloomError
@@ -25,34 +26,50 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from evals.learners import Learner
+    from evals.peers import Peer
     from evals.swde import SwdeSite
     from siteloom.model import Page
 
 PAGES_OF_A_SITE = 120
 PROCESSES = 2
+PEERS: dict[str, Peer] = {
+    autoscraper_peer.NAME: autoscraper_peer.PEER,
+    mlscraper_peer.NAME: mlscraper_peer.PEER,
+}
 
 # Which methods learn from how many examples.
 Plan = dict[str, tuple[int, ...]]
 
 
+class Failed(NamedTuple):
+    """Why a peer learned nothing from so many examples, for a site or for an attribute of one."""
+
+    method: str
+    examples: int
+    reason: str
+
+
 class SiteResult(NamedTuple):
-    """The rows of a site, and what a reader should know besides."""
+    """The rows of a site, what a reader should know besides, and what peers could not do."""
 
     rows: list[Row]
     notes: list[str]
+    failed: list[Failed]
 
 
-class _Task(NamedTuple):
+class Task(NamedTuple):
+    """A site, and what is to be learned on it."""
+
     site: SwdeSite
     plan: Plan
 
 
 def run(sites: Sequence[SwdeSite], plan: Plan) -> Iterator[SiteResult]:
     """Every method of the plan on every site, in the order of sites, in two processes."""
-    tasks = [_Task(site, plan) for site in sites]
+    tasks = [Task(site, plan) for site in sites]
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(PROCESSES, len(tasks)), context) as pool:
-        yield from pool.map(_run_site, tasks)
+        yield from pool.map(run_site, tasks)
 
 
 def attributes_of(site: SwdeSite) -> list[str]:
@@ -62,10 +79,12 @@ def attributes_of(site: SwdeSite) -> list[str]:
     )
 
 
-def _run_site(task: _Task) -> SiteResult:
+def run_site(task: Task) -> SiteResult:
+    """Every method of the plan on one site."""
     site = LoadedSite(task.site, max(count for counts in task.plan.values() for count in counts))
     rows: list[Row] = []
     notes: list[str] = []
+    failed: list[Failed] = []
     for method, counts in task.plan.items():
         learner = _learner(method)
         for count in counts:
@@ -75,19 +94,26 @@ def _run_site(task: _Task) -> SiteResult:
             except SiteloomError as error:
                 notes.append(f"{task.site.full_name}, {method}, {count} examples: nothing learned: {error}")
                 answers = Answers([Found({}, {})] * len(site.tests))
+            except PeerFailed as error:
+                answers = Answers([Found({}, {})] * len(site.tests), failed=(str(error),))
             rows += site.rows(method, count, len(examples), answers.found)
             notes += [
                 f"{task.site.full_name}, {method}, {count} examples: left out: {reason}"
                 for reason in answers.left_out
             ]
-    return SiteResult(rows, notes)
+            failed += [Failed(method, count, reason) for reason in answers.failed]
+    return SiteResult(rows, notes, failed)
 
 
 def _learner(method: str) -> Learner:
     if method == ABSOLUTE_PATHS:
         return AbsolutePathVote()
+    if method == css_selectors.NAME:
+        return css_selectors.CssSelectors()
     if method == autoscraper_peer.NAME:
         return autoscraper_peer.AutoScraper()
+    if method == mlscraper_peer.NAME:
+        return mlscraper_peer.MLScraper()
     (own,) = (name for name in METHODS if name == method)
     return Siteloom(own)
 

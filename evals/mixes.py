@@ -13,9 +13,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix
-from sklearn.cluster import DBSCAN, AgglomerativeClustering
 
+from evals.peers import Peer, PeerFailed
 from siteloom.clustering import cluster_signatures, page_features
 from siteloom.clustering.rtdm import rtdm_clusters
 from siteloom.clustering.text import text_clusters
@@ -23,7 +22,7 @@ from siteloom.clustering.text.essential import equal_documents, essential_paths
 from siteloom.template import shared_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -37,8 +36,9 @@ FEW_PAGES = 10
 MANY_PAGES = 100
 TEXT_METHODS: tuple[TextMethod, ...] = ("text-mdl", "text-hash", "text-max")
 
-_AGGLOMERATIVE_DISTANCE = 0.6
-_DBSCAN_DISTANCE = 0.5
+PEER = Peer("scikit-learn", ("scikit-learn==1.9.1",), "sklearn.cluster", "sklearn")
+
+_DISTANCES = {"agglomerative": 0.6, "dbscan": 0.5}
 _ROUNDS = 3
 
 
@@ -69,6 +69,13 @@ class Outcome(NamedTuple):
     cluster_seconds: float
 
 
+class Mixed(NamedTuple):
+    """The outcome of each method on one mix, and why methods of peers have none."""
+
+    outcomes: list[Outcome]
+    failed: Mapping[str, str]
+
+
 class TextTimes(NamedTuple):
     """CPU seconds of clustering. Only pages that differ in their essential paths are clustered."""
 
@@ -77,9 +84,16 @@ class TextTimes(NamedTuple):
     seconds: dict[str, float]
 
 
+class _Run(NamedTuple):
+    """What a method found, and the CPU seconds that it took."""
+
+    clusters: Clusters
+    seconds: float
+
+
 class _Contestant(NamedTuple):
     looks_at: Method
-    run: Callable[[Mix], Clusters]
+    run: Callable[[Mix], _Run]
     few_pages_only: bool = False
 
 
@@ -100,7 +114,7 @@ def read_mix(sites: Sequence[SwdeSite], pages_of_a_site: int, methods: Sequence[
     return mix
 
 
-def measure(sites: Sequence[SwdeSite], pages_of_a_site: int) -> list[Outcome]:
+def measure(sites: Sequence[SwdeSite], pages_of_a_site: int) -> Mixed:
     """All methods that are quick enough, on one mix."""
     contestants = {
         name: contestant
@@ -108,16 +122,21 @@ def measure(sites: Sequence[SwdeSite], pages_of_a_site: int) -> list[Outcome]:
         if pages_of_a_site <= FEW_PAGES or not contestant.few_pages_only
     }
     looked_at: list[Method] = list(dict.fromkeys(contestant.looks_at for contestant in contestants.values()))
-    for contestant in contestants.values():  # compiles, or loads what was compiled
-        contestant.run(read_mix(sites[:3], FEW_PAGES, looked_at))
-    mix = read_mix(sites, pages_of_a_site, looked_at)
-    outcomes = []
+    few = read_mix(sites[:3], FEW_PAGES, looked_at)
     for name, contestant in contestants.items():
-        start = time.process_time()
-        clusters = contestant.run(mix)
-        seconds = time.process_time() - start
+        if name not in _DISTANCES:
+            contestant.run(few)  # compiles, or loads what was compiled
+    mix = read_mix(sites, pages_of_a_site, looked_at)
+    outcomes: list[Outcome] = []
+    failed: dict[str, str] = {}
+    for name, contestant in contestants.items():
+        try:
+            clusters, seconds = contestant.run(mix)
+        except PeerFailed as error:
+            failed[name] = str(error)
+            continue
         outcomes.append(_outcome(name, clusters, mix, mix.seconds[contestant.looks_at], seconds))
-    return outcomes
+    return Mixed(outcomes, failed)
 
 
 def text_times(sites: Sequence[SwdeSite], pages_of_a_site: int) -> TextTimes:
@@ -135,15 +154,13 @@ def text_times(sites: Sequence[SwdeSite], pages_of_a_site: int) -> TextTimes:
     return TextTimes(len(paths), different, seconds)
 
 
-def jaccard_distances(path_sets: Sequence[NDArray[np.uint64]]) -> NDArray[np.float64]:
-    """How little every two path sets have in common."""
-    numbers = np.unique(np.concatenate(path_sets), return_inverse=True)[1]
-    sizes = np.array([paths.size for paths in path_sets])
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    matrix = csr_matrix((np.ones(numbers.size, np.float32), numbers, starts))
-    common = (matrix @ matrix.T).toarray()
-    distances: NDArray[np.float64] = 1 - common / np.maximum(1, np.add.outer(sizes, sizes) - common)
-    return distances
+def _timed(cluster: Callable[[Mix], Clusters]) -> Callable[[Mix], _Run]:
+    def run(mix: Mix) -> _Run:
+        start = time.process_time()
+        clusters = cluster(mix)
+        return _Run(clusters, time.process_time() - start)
+
+    return run
 
 
 def _by_site(method: Method) -> Callable[[Mix], Clusters]:
@@ -173,35 +190,29 @@ def _rtdm(mix: Mix) -> Clusters:
     return [[pages[place] for place in places] for places in rtdm_clusters(list(trees.values()))]
 
 
-def _agglomerative(mix: Mix) -> Clusters:
-    model = AgglomerativeClustering(
-        n_clusters=None, metric="precomputed", linkage="average", distance_threshold=_AGGLOMERATIVE_DISTANCE
-    )
-    return _labelled(model.fit_predict(jaccard_distances(mix.paths())).tolist())
+def _peer(method: str) -> Callable[[Mix], _Run]:
+    """Scikit-learn on path sets; it times itself, as what it is given takes time to be read."""
 
+    def run(mix: Mix) -> _Run:
+        path_sets = mix.paths()
+        numbers = np.unique(np.concatenate(path_sets), return_inverse=True)[1]
+        ends = np.cumsum([paths.size for paths in path_sets])
+        numbered = [part.tolist() for part in np.split(numbers, ends[:-1])]
+        answer = PEER.answer({"method": method, "distance": _DISTANCES[method], "paths": numbered})
+        return _Run(answer["clusters"], answer["seconds"])
 
-def _dbscan(mix: Mix) -> Clusters:
-    model = DBSCAN(eps=_DBSCAN_DISTANCE, metric="precomputed")
-    return _labelled(model.fit_predict(jaccard_distances(mix.paths())).tolist())
-
-
-def _labelled(labels: Iterable[int]) -> Clusters:
-    clusters: dict[int, list[int]] = defaultdict(list)
-    for page, label in enumerate(labels):
-        if label >= 0:  # scikit-learn's mark for pages in no cluster is -1
-            clusters[label].append(page)
-    return list(clusters.values())
+    return run
 
 
 _CONTESTANTS: dict[str, _Contestant] = {
-    "vertex": _Contestant("vertex", _by_site("vertex")),
-    "paths": _Contestant("paths", _by_site("paths")),
-    "text-mdl": _Contestant("text-max", _text("text-mdl")),
-    "text-hash": _Contestant("text-max", _text("text-hash")),
-    "text-max": _Contestant("text-max", _text("text-max")),
-    "rtdm": _Contestant("rtdm", _rtdm, few_pages_only=True),
-    "agglomerative": _Contestant("text-max", _agglomerative, few_pages_only=True),
-    "dbscan": _Contestant("text-max", _dbscan),
+    "vertex": _Contestant("vertex", _timed(_by_site("vertex"))),
+    "paths": _Contestant("paths", _timed(_by_site("paths"))),
+    "text-mdl": _Contestant("text-max", _timed(_text("text-mdl"))),
+    "text-hash": _Contestant("text-max", _timed(_text("text-hash"))),
+    "text-max": _Contestant("text-max", _timed(_text("text-max"))),
+    "rtdm": _Contestant("rtdm", _timed(_rtdm), few_pages_only=True),
+    "agglomerative": _Contestant("text-max", _peer("agglomerative")),
+    "dbscan": _Contestant("text-max", _peer("dbscan")),
 }
 
 

@@ -59,10 +59,16 @@ class Base(NamedTuple):
     unseen: Sequence[BuiltinPage]
 
 
-def figures(data: Path) -> dict[str, float]:  # noqa: ARG001 - the pages are built in
+@cache
+def mutated_outcomes() -> tuple[list[Outcome], str | None]:
+    """What came of each mutation, and why Scrapling is missing, if it is; made once in a process."""
     missing = scrapling_peer.PEER.why_missing()
     with ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn")) as pool:
-        outcomes = list(pool.map(_outcome, mutations(), [missing is None] * len(mutations())))
+        return list(pool.map(_outcome, mutations(), [missing is None] * len(mutations()))), missing
+
+
+def figures(data: Path) -> dict[str, float]:  # noqa: ARG001 - the pages are built in
+    outcomes, missing = mutated_outcomes()
     section = mutations_page.section(outcomes, missing)
     write_section(Section.MUTATIONS, section)
     print(mutations_page.all_outcomes(outcomes), "\n")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from evals.comparison_page import Part
     from evals.mixes import Outcome, TextTimes
     from evals.redundancy_runs import Point
 
@@ -228,6 +229,35 @@ def plot_seeds(coverage: Mapping[str, Mapping[int, float]], file: Path) -> None:
                 label=method,
             )
         _save_shares(figure, axis, "known records", "core coverage", file)
+
+
+def plot_compared(part: Part, charted: Sequence[str], file: Path) -> None:
+    """Bars of some measures, a panel for each and a bar for each contestant; Siteloom's are of one colour."""
+    names = [contestant.name.replace("`", "") for contestant in part.contestants]
+    colours = [_COLOURS[0] if contestant.is_ours else "#999999" for contestant in part.contestants]
+    measures = {measure.what: measure for measure in part.measures}
+    with plt.rc_context({**_STYLE, "axes.grid": False}):
+        figure, axes = plt.subplots(
+            1,
+            len(charted),
+            figsize=(max(6.0, 3.2 * len(charted)), 0.6 + 0.34 * len(names)),
+            sharey=True,
+            squeeze=False,
+            layout="constrained",
+        )
+        for axis, what in zip(axes[0], charted, strict=True):
+            measure = measures[what]
+            known = [0.0 if value is None else value for value in measure.values]
+            bars = axis.barh(range(len(names)), known, color=colours, height=0.7)
+            texts = ["" if value is None else format(value, measure.form) for value in measure.values]
+            axis.bar_label(bars, texts, padding=3, fontsize=9)
+            axis.set_title(what, fontsize=10)
+            axis.set_xlim(0, 1.25 * max(known, default=1.0) or 1.0)
+            axis.set_xticks([])
+            axis.spines["bottom"].set_visible(False)
+        axes[0][0].set_yticks(range(len(names)), names)
+        axes[0][0].set_ylim(len(names) - 0.4, -0.6)
+        _save(figure, file)
 
 
 def _save_shares(figure: Figure, axis: Axes, over: str, share: str, file: Path) -> None:

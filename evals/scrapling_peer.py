@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from siteloom.model import Page, Provenance
 
-PEER = Peer("scrapling", ("scrapling==0.5",), "scrapling.parser")
+PEER = Peer("scrapling", ("scrapling==0.5",), "scrapling.parser", "scrapling")
 
 _LAST_STEP = re.compile(r"/(?:text\(\)(?:\[\d+\])?|@(?P<attribute>[\w:-]+))$")
 

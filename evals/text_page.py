@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evals.tables import table
-from evals.text_words import COMBINED, PAGES_OF_A_SITE
+from evals.text_words import COMBINED, PAGES_OF_A_SITE, PEERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from evals.text_storage import Storage
     from evals.text_values import Lost, Swallowed
@@ -33,7 +33,8 @@ figures are means over pages.
 - *{combined}* is `siteloom.cleaning.main_text`, with a table by the
   default rule: template and repeated blocks are hidden from trafilatura, and the headline is put back.
 - trafilatura is `extract(html, include_comments=False)`; justext has its English stop words; resiliparse is
-  `extract_plain_text(html, main_content=True)`. All are given decoded text.
+  `extract_plain_text(html, main_content=True)`. All are given decoded text, each in an environment of its
+  own: {versions}.
 {missing}
 ## As pages arrive
 
@@ -93,6 +94,7 @@ def document(words: WordResults, values: Sequence[Swallowed], storage: Sequence[
         pages=PAGES_OF_A_SITE,
         combined=COMBINED,
         methods=table(["method", "F1", "precision", "recall"], by_method),
+        versions=", ".join(peer.version for peer in PEERS),
         missing=_missing(words.missing),
         by_pages=table(
             ["pages seen", *words.by_pages],
@@ -168,5 +170,5 @@ def _totals(lost: Iterable[Lost]) -> list[str]:
     return [f"{sum(column):,}" for column in zip(*lost, strict=True)]
 
 
-def _missing(names: Sequence[str]) -> str:
-    return f"- Not installed, so not measured: {', '.join(names)}.\n" if names else ""
+def _missing(reasons: Mapping[str, str]) -> str:
+    return "".join(f"- Not measured: {name}, {reason}.\n" for name, reason in reasons.items())

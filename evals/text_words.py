@@ -12,18 +12,17 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
+from evals.peers import Peer, PeerFailed
 from siteloom.cleaning import main_text
 from siteloom.cleaning.text import clean_text
 from siteloom.model import Page
 from siteloom.template import SegmentTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from siteloom.template import SegmentRule
-
-    Extractor = Callable[[str], str]
 
 PAGES_OF_A_SITE = 10
 
@@ -37,6 +36,11 @@ DEFAULT = "segment table"
 TABLES: dict[str, SegmentRule] = {DEFAULT: "share", 'segment table, `rule="paper"`': "paper"}
 COMBINED = "segment table and trafilatura"
 ALONE = "trafilatura"
+PEERS = (
+    Peer(ALONE, ("trafilatura==2.3.1", "lxml-html-clean==0.4.6"), "trafilatura", "text"),
+    Peer("justext", ("justext==3.0.2", "lxml-html-clean==0.4.6"), "justext", "text"),
+    Peer("resiliparse", ("resiliparse==1.1.0",), "resiliparse.extract.html2text", "text"),
+)
 
 
 class Article(NamedTuple):
@@ -58,11 +62,13 @@ class WordResults(NamedTuple):
     """The scores of each method on each site and era; tables have seen all ten pages.
 
     `by_pages` has the F1 over all pages for each method that learns from pages, by how many were seen.
+    `missing` says why peers are, `failed` on how many pages each way to use them failed.
     """
 
     by_site: Mapping[str, Mapping[str, Scores]]
     by_pages: Mapping[str, Sequence[float]]
-    missing: tuple[str, ...]
+    missing: Mapping[str, str]
+    failed: Mapping[str, int]
 
     def total(self, method: str) -> Scores:
         """The mean over all sites."""
@@ -82,12 +88,15 @@ def articles(data: Path) -> dict[str, list[Article]]:
     return dict(sites)
 
 
+@cache
 def words_kept(data: Path) -> WordResults:
-    """All methods on all pages."""
+    """All methods on all pages; made once in a process."""
     by_site: defaultdict[str, dict[str, Scores]] = defaultdict(dict)
     by_pages: defaultdict[str, list[list[float]]] = defaultdict(lambda: [[] for _ in range(PAGES_OF_A_SITE)])
-    extractors, missing = _extractors()
-    for site, pages in articles(data).items():
+    sites = articles(data)
+    extracted, missing = _extracted([decoded(one.page) for pages in sites.values() for one in pages])
+    texts_of_pages = {method: iter(texts) for method, texts in extracted.items()}
+    for site, pages in sites.items():
         final: defaultdict[str, list[Scores]] = defaultdict(list)
         for place, article in enumerate(pages):
             # The page itself first, as it is when it arrives, and then those before it in the circle.
@@ -97,16 +106,21 @@ def words_kept(data: Path) -> WordResults:
                 final[method].append(scores[-1])
                 for seen, of_page in zip(by_pages[method], scores, strict=True):
                     seen.append(of_page.f1)
-            text = article.page.html.decode("utf-8", "replace")
-            for method, extract in extractors.items():
-                final[method].append(score(extract(text), article.gold))
-        for method, of_pages in final.items():
-            by_site[method][site] = _mean(of_pages)
+            for method, of_pages in texts_of_pages.items():
+                final[method].append(score(next(of_pages) or "", article.gold))
+        for method, of_site in final.items():
+            by_site[method][site] = _mean(of_site)
     return WordResults(
         by_site,
         {method: [_average(of_pages) for of_pages in seen] for method, seen in by_pages.items()},
         missing,
+        {method: texts.count(None) for method, texts in extracted.items()},
     )
+
+
+def decoded(page: Page) -> str:
+    """A page as the extractors are given it."""
+    return page.html.decode("utf-8", "replace")
 
 
 def score(text: str, gold: str) -> Scores:
@@ -139,50 +153,16 @@ def _as_pages_arrive(order: Sequence[Page]) -> dict[str, list[str]]:
     return texts
 
 
-def _extractors() -> tuple[dict[str, Extractor], tuple[str, ...]]:
-    """What reads one page at a time, and the names of those that are not installed."""
-    found: dict[str, Extractor] = {}
-    missing = []
-    makers = {ALONE: _trafilatura, "justext": _justext, "resiliparse": _resiliparse}
-    for name, make in makers.items():
-        if find_spec(name) is None:
-            missing.append(name)
-        else:
-            found |= dict(make())
-    return found, tuple(missing)
-
-
-def _trafilatura() -> Iterator[tuple[str, Extractor]]:
-    import trafilatura  # noqa: PLC0415 - may not be installed
-
-    yield ALONE, lambda html: trafilatura.extract(html, include_comments=False) or ""
-    yield (
-        "trafilatura, `favor_precision`",
-        lambda html: trafilatura.extract(html, include_comments=False, favor_precision=True) or "",
-    )
-
-
-def _justext() -> Iterator[tuple[str, Extractor]]:
-    import justext  # noqa: PLC0415 - may not be installed
-
-    @cache
-    def stop_words() -> frozenset[str]:
-        return frozenset(justext.get_stoplist("English"))
-
-    yield (
-        "justext",
-        lambda html: "\n".join(
-            paragraph.text
-            for paragraph in justext.justext(html, stop_words())
-            if not paragraph.is_boilerplate
-        ),
-    )
-
-
-def _resiliparse() -> Iterator[tuple[str, Extractor]]:
-    from resiliparse.extract.html2text import extract_plain_text  # noqa: PLC0415 - as the others
-
-    yield "resiliparse", lambda html: str(extract_plain_text(html, main_content=True))
+def _extracted(pages: Sequence[str]) -> tuple[dict[str, list[str | None]], dict[str, str]]:
+    """What each way to use a peer makes of pages, and why some peers are missing."""
+    texts: dict[str, list[str | None]] = {}
+    missing: dict[str, str] = {}
+    for peer in PEERS:
+        try:
+            texts |= peer.answer({"extractor": peer.name, "pages": pages})["texts"]
+        except PeerFailed as error:
+            missing[peer.name] = str(error)
+    return texts, missing
 
 
 def _mean(scores: Sequence[Scores]) -> Scores:

@@ -178,7 +178,7 @@ def _parts(operation: APIOperation[Any, Any, Any, Any], known: Mapping[str, obje
 
 
 def _without_jobs(app: FastAPI) -> Any:
-    """The application without what runs jobs, and with streams that come to an end: no one listens for long."""
+    """The application without what runs jobs; its streams come to an end, as no one listens for long."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "lifespan":

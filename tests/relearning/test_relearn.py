@@ -120,6 +120,36 @@ def test_a_day_on_which_both_layouts_are_served_comes_out_right() -> None:
         assert mistakes(found.wrapper, day) == []
 
 
+def test_old_rules_are_kept_beside_new_ones_for_pages_that_look_alike() -> None:
+    """The names are renamed everywhere, the makers on four pages of five: both are found by no one layout."""
+
+    def maker(number: int) -> str:
+        return f"Maker {number * 7919 % 997}"
+
+    def shop(number: int, classes: tuple[str, str]) -> Page:
+        of_name, of_maker = classes
+        lines = [f"<p class={of_maker}>{maker(number)}</p>", f"<p class=note>{number * 104729 % 991}</p>"]
+        if number % 5 == 0:
+            lines = [f"<p class=rare>{maker(number)}</p>", *lines[1:]][::-1]
+        return Page.from_text(
+            f"http://x/{number}", f"<p class={of_name}>Thing {number}</p>{''.join(lines)}<p>Bye</p>"
+        )
+
+    before, after = (
+        [shop(number, classes) for number in range(40)] for classes in (("name", "maker"), ("title", "brand"))
+    )
+    examples = [
+        Example(page, {"name": [f"Thing {number}"], "maker": [maker(number)]})
+        for number, page in enumerate(before[:11])
+    ]
+    old = learn(examples, unlabelled=before)
+    found = relearn(old, [old.extract(page) for page in before], after)
+    assert states(found) == {"name": "repaired", "maker": "repaired"}
+    assert set(old.attributes["maker"].rules) < set(found.wrapper.attributes["maker"].rules)
+    for number, page in enumerate(after):
+        assert found.wrapper.extract(page).values == {"name": (f"Thing {number}",), "maker": (maker(number),)}
+
+
 def test_the_difference_is_shown_by_values() -> None:
     found = relearned("mild-change")
     assert len(found.values) == 5

@@ -262,8 +262,33 @@ def _attempt(
     candidate = replace(
         _joined(wrapper, learned, broken, before), footprint=extended(wrapper.footprint, _footprint_of(seen))
     )
-    found = field_test(candidate, [page for page in pages if page.page.url not in taught])
-    return _Repair(candidate, found, _failures(found, broken))
+    held_back = [page for page in pages if page.page.url not in taught]
+    found = field_test(candidate, held_back)
+    repair = _Repair(candidate, found, _failures(found, broken))
+    return repair if wrapper.record_rule is not None else _with_old_rules(wrapper, repair, broken, held_back)
+
+
+def _with_old_rules(
+    wrapper: Wrapper, repair: _Repair, broken: Sequence[str], held_back: Sequence[KnownPage]
+) -> _Repair:
+    """The old rules beside the new ones, where these alone fail and both together pass the field test.
+
+    A change may touch one attribute everywhere, and another on some pages only. Then no one layout is right.
+    """
+    for are_new_first in (True, False):
+        if not repair.failed:
+            break
+        attributes = dict(repair.wrapper.attributes)
+        for name in repair.failed:
+            old, new = wrapper.attributes[name].rules, attributes[name].rules
+            both = (*new, *old) if are_new_first else (*old, *new)
+            attributes[name] = replace(attributes[name], rules=tuple(dict.fromkeys(both)))
+        candidate = replace(repair.wrapper, attributes=attributes)
+        found = field_test(candidate, held_back)
+        failed = _failures(found, broken)
+        if len(failed) < len(repair.failed):
+            repair = _Repair(candidate, found, failed)
+    return repair
 
 
 class _Usable(NamedTuple):
