@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from siteloom.learning.places import PlaceIndex, fold
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from siteloom.dom import Element
@@ -29,19 +29,17 @@ _MOST_OTHERS = 3
 class FreshPage:
     """A page as it is now: what a wrapper finds on it, and where any text stands on it."""
 
-    def __init__(
-        self, page: Page, root: Element, wrapper: Wrapper, places: Callable[[], PlaceIndex] | None = None
-    ) -> None:
-        """`places` gives the index of the tree's texts, where it is shared with others."""
+    def __init__(self, page: Page, root: Element, wrapper: Wrapper, places: PlaceIndex | None = None) -> None:
+        """`places` is the index of the tree's texts, where there is one already."""
         self.page = page
         self.root = root
         self.records = wrapper.records_of(page, root)
-        self._index = places or (lambda: PlaceIndex(root))
+        self._places = places
 
     @cached_property
     def places(self) -> PlaceIndex:
         """Where texts stand."""
-        return self._index()
+        return PlaceIndex(self.root) if self._places is None else self._places
 
     def has(self, text: str) -> bool:
         """Whether a text stands anywhere on the page."""

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.learning.places import PlaceIndex
 from siteloom.monitoring.bellwethers import constant_attributes
 from siteloom.monitoring.checking import THRESHOLD
 from siteloom.monitoring.comparing import FreshPage, pairs
@@ -17,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from siteloom.dom import Element
+    from siteloom.learning.places import PlaceIndex
     from siteloom.model import Page
     from siteloom.monitoring.comparing import Pair, Values
     from siteloom.wrapper import Wrapper
@@ -31,18 +29,13 @@ _LEAST_KNOWN = 1 / 3
 _LEAST = 2
 
 
-@dataclass(frozen=True)
-class KnownPage:
-    """A page as it is now, and the values of its records as they were."""
+class KnownPage(NamedTuple):
+    """A page as it is now, with where texts stand on it, and the values of its records as they were."""
 
     page: Page
     root: Element
+    places: PlaceIndex
     known: Sequence[Values]
-
-    @cached_property
-    def places(self) -> PlaceIndex:
-        """Where texts stand on it: made once, for several wrappers are tried."""
-        return PlaceIndex(self.root)
 
 
 class Tested(NamedTuple):
@@ -151,16 +144,23 @@ class Tested(NamedTuple):
         return pair.is_lost(name) or (name in self._constant and pair.is_mistaken(name))
 
 
-def field_test(wrapper: Wrapper, pages: Sequence[KnownPage]) -> Tested:
+def searched(wrapper: Wrapper, pages: Sequence[KnownPage]) -> list[FreshPage]:
+    """The pages with what a wrapper finds on them."""
+    return [FreshPage(page.page, page.root, wrapper, page.places) for page in pages]
+
+
+def field_test(
+    wrapper: Wrapper, pages: Sequence[KnownPage], found: Sequence[FreshPage] | None = None
+) -> Tested:
     """Hold what a wrapper finds on pages against what is known of them.
 
     Pages on which little stands that is known are left out: they are gone, or are about something else.
+    `found` is what `searched` gives, for whoever asks again because something else is known of the pages.
     """
     constant = constant_attributes(wrapper, {})
     telling = telling_values([page.known for page in pages])
-    found: list[Pair] = []
-    for page in pages:
-        now = FreshPage(page.page, page.root, wrapper, partial(getattr, page, "places"))
+    tested: list[Pair] = []
+    for page, now in zip(pages, searched(wrapper, pages) if found is None else found, strict=True):
         if known_share(now, page.known, telling) >= _LEAST_KNOWN:
-            found += pairs(page.known, now, constant, is_list=wrapper.record_rule is not None)
-    return Tested(wrapper, found)
+            tested += pairs(page.known, now, constant, is_list=wrapper.record_rule is not None)
+    return Tested(wrapper, tested)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from siteloom.clustering import cluster, cluster_footprint, extended, united
+from siteloom.clustering import cluster, cluster_footprints, extended, united
 from siteloom.errors import Overtaken, StoreError
 from siteloom.relearning import MOST_PAGES, Relearned, relearn, reuse_candidates
 from siteloom.relearning.report import relearned_row, rule_diff
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from siteloom.matching import NamedWrapper
-    from siteloom.model import Cluster, Page, Record
+    from siteloom.model import Page, Record
     from siteloom.store import Store, StoredCheck, StoredRepair, StoredWrapper
 
 ACCEPTED_FROM = 0.9
@@ -205,16 +205,11 @@ def _relearned(
     if not records:
         return Relearned("needs-annotation", named.wrapper, 0.0, {}, reason=_nothing_known(stored))
     found = relearn(named.wrapper, records, fresh)
-    clusters = cluster(fresh, method="vertex").clusters
     if found.outcome != "reused":
         others = [loaded(one) for one in store.wrappers() if one.site == stored.site and one != stored]
-        found = _reused_other(named, others, clusters, records, fresh) or found
-    tested = [page for page in fresh if page.url in found.pages]
-    footprints = [
-        cluster_footprint(one, [tested[member].url for member in one.members])
-        for one in cluster(tested, method="vertex").clusters
-    ]
-    footprint = extended(found.wrapper.footprint, united(footprints))
+        found = _reused_other(named, others, records, fresh) or found
+    tested = cluster_footprints(page for page in fresh if page.url in found.pages)
+    footprint = extended(found.wrapper.footprint, united(tested))
     return replace(found, wrapper=replace(found.wrapper, footprint=footprint))
 
 
@@ -228,13 +223,13 @@ def _nothing_known(stored: StoredWrapper) -> str:
 def _reused_other(
     named: NamedWrapper,
     others: Sequence[NamedWrapper],
-    clusters: Sequence[Cluster],
     records: Sequence[Record],
     fresh: Sequence[Page],
 ) -> Relearned | None:
     """What comes of another wrapper of the site for the pages of one, if it passes all tests."""
     wanted = named.wrapper.attributes.keys()
     able = [other for other in others if other.wrapper.attributes.keys() >= wanted]
+    clusters = cluster(fresh, method="vertex").clusters if able else ()
     candidates = {other.name: other for found in clusters for other in reuse_candidates(found, able)}
     for other in candidates.values():
         rules = {name: other.wrapper.attributes[name] for name in wanted}
