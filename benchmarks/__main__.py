@@ -21,6 +21,7 @@ from benchmarks import (
     records_table,
     starting,
     storing,
+    verbs,
 )
 from benchmarks.corpus import corpus_sites
 from benchmarks.measure import as_table
@@ -40,6 +41,7 @@ BENCHMARKS = {
     "discovering": discovering,
     "records_table": records_table,
     "bulk": bulk,
+    "verbs": verbs,
 }
 
 
