@@ -22,6 +22,7 @@ from benchmarks import (
     records_table,
     starting,
     storing,
+    verbs,
 )
 from benchmarks.corpus import corpus_sites
 from benchmarks.measure import as_table
@@ -42,6 +43,7 @@ BENCHMARKS = {
     "records_table": records_table,
     "bulk": bulk,
     "comparison": comparison,
+    "verbs": verbs,
 }
 
 

@@ -7,7 +7,8 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from siteloom.clustering import cluster_footprint, footprint, matches, united
+from siteloom.builtin import guide_site
+from siteloom.clustering import cluster, cluster_footprint, cluster_footprints, footprint, matches, united
 from siteloom.model import Cluster, Footprint, Template
 from siteloom.signature import Mask
 
@@ -65,6 +66,16 @@ def test_the_footprint_of_a_cluster_is_what_is_known_of_it() -> None:
     assert cluster_footprint(cluster, ["http://www.b.example/1", "http://a.example/2"]) == Footprint(
         ("a.example", "b.example"), ("^x$",), (("01" * 8, 2),), ("01" * 8,)
     )
+
+
+def test_the_footprints_of_clusters_are_those_of_clustering() -> None:
+    pages = [page.page for page in guide_site()]
+    found = cluster_footprints(pages)
+    expected = [
+        cluster_footprint(one, [pages[n].url for n in one.members]) for one in cluster(pages).clusters
+    ]
+    assert len(found) > 1
+    assert sorted(map(repr, found)) == sorted(map(repr, expected))
 
 
 def test_united_footprints_know_the_pages_of_all() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from siteloom import Page
 from siteloom.dom import parse
+from siteloom.learning.places import PlaceIndex
 from siteloom.model import Failure
 from siteloom.monitoring.bellwethers import contracts
 from siteloom.relearning.field_test import KnownPage, field_test
@@ -37,7 +38,7 @@ def held(facts: Callable[[Inn], Facts], inns: Sequence[Inn] = TWENTY) -> Held:
 def known_page(fresh: Page, one: Inn) -> KnownPage:
     root = parse(fresh)
     assert not isinstance(root, Failure)
-    return KnownPage(fresh, root, [known(one)])
+    return KnownPage(fresh, root, PlaceIndex(root), [known(one)])
 
 
 def counts(found: Held, name: str) -> tuple[int, int, int, int]:

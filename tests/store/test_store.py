@@ -16,7 +16,7 @@ from siteloom.builtin import directory_site, guide_site
 from siteloom.config import StoreSettings
 from siteloom.errors import PackError, StoreError
 from siteloom.model import Failure, Page, Resource
-from siteloom.store import Store, open_store
+from siteloom.store import PageAddress, Store, open_store
 from siteloom.store.packs import Pack
 
 from .helpers import StoredPages, assert_sound, day, newest, page, put
@@ -62,6 +62,14 @@ def test_more_pages_than_are_fetched_together_all_come_once(store: Store) -> Non
     assert newest(store) == {
         p.url: b"<p>changed</p>" if number % 7 == 0 else p.html for number, p in enumerate(pages)
     }
+
+
+def test_the_versions_of_many_pages_are_those_of_each(store: Store) -> None:
+    pages = [page(f"http://a.example/{number}", str(number)) for number in range(600)]
+    put(store, *pages, *(page(p.url, "changed", 1) for p in pages[::7]))
+    asked = [PageAddress("a.example", p.url) for p in reversed(pages)]
+    expected = [version for one in asked for version in store.versions(one.url)]
+    assert list(store.versions_at([*asked, PageAddress("a.example", "http://a.example/none")])) == expected
 
 
 def test_a_site_that_is_not_there_has_no_pages(store: Store) -> None:

@@ -140,12 +140,15 @@ def _urls_by_wrapper(shell: Shell, store: Store, wrappers: Sequence[NamedWrapper
 def _watched(store: Store, one: NamedWrapper, urls: Sequence[str], k: int) -> _Chosen:
     from siteloom.monitoring import MOST_LOOKED_AT, watch
     from siteloom.spacing import evenly_spaced
+    from siteloom.store import PageAddress
+    from siteloom.urls import site_of
 
     if not urls:
         return _Chosen(one.name, one.version, None, "no page is for this wrapper")
-    tried = (page for url in evenly_spaced(urls, MOST_LOOKED_AT) for page in store.versions(url))
+    tried = [PageAddress(site_of(url), url) for url in evenly_spaced(urls, MOST_LOOKED_AT)]
     try:
-        return _Chosen(one.name, one.version, watch(one.wrapper, tried, k, name=one.name), "")
+        watching = watch(one.wrapper, store.versions_at(tried), k, name=one.name)
+        return _Chosen(one.name, one.version, watching, "")
     except UsageError as error:
         return _Chosen(one.name, one.version, None, str(error))
 

@@ -18,7 +18,7 @@ from siteloom.clustering.vertex import SignatureCluster, SignatureClustering, cl
 from siteloom.config import ParseSettings
 from siteloom.dom import Element, parse
 from siteloom.errors import UsageError
-from siteloom.model import Cluster, Clustering, Failure, Page, Template
+from siteloom.model import Cluster, Clustering, Failure, Footprint, Page, Template
 from siteloom.signature import Mask, path_signature, signature
 from siteloom.spacing import evenly_spaced
 from siteloom.template import (
@@ -71,6 +71,21 @@ def cluster(pages: Iterable[Page], method: Method = "vertex") -> Clustering:
     kept = list(pages)
     features = [page_features(page, method) for page in kept]
     return cluster_features(features, method, lambda wanted: map(kept.__getitem__, wanted))
+
+
+def cluster_footprints(pages: Iterable[Page]) -> list[Footprint]:
+    """The footprints of the clusters that `vertex` finds; what their pages share is not looked at."""
+    features = [page_features(page, "vertex") for page in pages]
+    groups, _, _ = _by_site(features, "vertex")
+    return [
+        Footprint(
+            (group.site,),
+            url_patterns(features[page].url for page in group.found.members),
+            ((str(group.found.mask), group.found.mask_pages),),
+            tuple(accepted.hex() for accepted in group.found.accepted),
+        )
+        for group in groups
+    ]
 
 
 def page_features(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from lxml import etree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from siteloom.dom.tree import Element
 
@@ -30,6 +30,9 @@ BREAKS = frozenset(
 """Elements at whose edges a line ends, after the rendering section of the HTML standard; table cells
 and options stand apart from their neighbours likewise."""
 
+
+_Text: TypeAlias = "tuple[Element | None, int, str]"
+_LINE_END: _Text = (None, 0, " ")
 
 _ATTRIBUTE_BLANKS = re.compile("[ \t\r\n]+")
 
@@ -54,36 +57,56 @@ def attribute_words(text: str) -> list[str]:
 
 def text_nodes(element: Element) -> Iterator[TextNode]:
     """The shown texts inside an element in document order, blank ones left out."""
-    for parent, number, text in _texts(element):
-        if parent is not None and not text.isspace():
-            yield TextNode(parent, number, text)
+    return _nodes(_texts(element))
 
 
 def visible_text(element: Element) -> str:
     """What a person reads inside an element, in normal form; line ends count as blanks."""
-    return normalize("".join(text for _, _, text in _texts(element)))
+    return _sight(_texts(element))
 
 
-def _texts(element: Element) -> Iterator[tuple[Element | None, int, str]]:
+def nodes_and_visible_text(element: Element) -> tuple[list[TextNode], str]:
+    """What `text_nodes` and `visible_text` give, from one walk."""
+    texts = list(_texts(element))
+    return list(_nodes(texts)), _sight(texts)
+
+
+def _nodes(texts: Iterable[_Text]) -> Iterator[TextNode]:
+    return (
+        TextNode(parent, number, text)
+        for parent, number, text in texts
+        if parent is not None and not text.isspace()
+    )
+
+
+def _sight(texts: Iterable[_Text]) -> str:
+    return normalize("".join([text for _, _, text in texts]))
+
+
+def _texts(element: Element) -> Iterator[_Text]:
     """Every shown text with its place, and a blank of no place wherever a line ends."""
-    numbers = [0]  # of the last text child, for each open element
+    parents: list[Element] = []
+    numbers: list[int] = []  # of the last text child, for each of them
     walk = etree.iterwalk(element, events=("start", "end", "comment", "pi"))
     for event, node in walk:
         if event == "start":
-            numbers.append(0)
-            if node.tag in BREAKS:
-                yield None, 0, " "
-            if node.tag in HIDDEN and node is not element:
+            tag = node.tag
+            if tag in BREAKS:
+                yield _LINE_END
+            text = node.text
+            if tag in HIDDEN and parents:
                 walk.skip_subtree()
-            elif node.text:
-                numbers[-1] = 1
-                yield node, 1, node.text
-            continue
-        if event == "end":
-            numbers.pop()
-            if node.tag in BREAKS:
-                yield None, 0, " "
-        parent = node.getparent()
-        if node is not element and node.tail and parent is not None:
-            numbers[-1] += 1
-            yield parent, numbers[-1], node.tail
+                text = None
+            parents.append(node)
+            numbers.append(bool(text))
+            if text:
+                yield node, 1, text
+        else:
+            if event == "end":
+                parents.pop()
+                numbers.pop()
+                if node.tag in BREAKS:
+                    yield _LINE_END
+            if parents and (text := node.tail):
+                numbers[-1] += 1
+                yield parents[-1], numbers[-1], text

@@ -91,7 +91,8 @@ def parse(
         root: Element | None = etree.fromstring(html, parser)
     except etree.LxmlError as error:
         return Failure(page.url, "not parsed", str(error))
-    if any(entry.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for entry in parser.error_log):
+    last = parser.error_log.last_error  # the parser stops at a limit
+    if last is not None and last.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT:
         return Failure(page.url, "nested too deeply", "at most 2,048 levels are read")
     if root is None:
         return Failure(page.url, "empty page")

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from siteloom.dom import find, node_path, normalize, text_nodes, visible_text
-from siteloom.dom.text import NOT_CONTENT
+from siteloom.dom import find, node_path, normalize, visible_text
+from siteloom.dom.text import NOT_CONTENT, nodes_and_visible_text
 from siteloom.learning.near_texts import COMPARED_CHARACTERS, NearTexts
 from siteloom.learning.seen_texts import (
     UNSEEN,
@@ -109,7 +109,9 @@ class PlaceIndex:
         self._title_texts = _Texts(self._titles.values())
         self._title_elements = list(self._titles)
 
-        nodes = list(text_nodes(root))
+        # Runs are looked for in the text of the whole page. It has all texts
+        # one after another, with blanks between some of them.
+        nodes, self._seen = nodes_and_visible_text(root)
         self._text_elements = [self._numbers[node.parent] for node in nodes]
         self._text_numbers = [node.number for node in nodes]
         self._texts = _Texts(normalize(node.text) for node in nodes)
@@ -118,9 +120,6 @@ class PlaceIndex:
         self._lasts = [-1] * len(self._elements)
         self._read_extents()
 
-        # Runs are looked for in the text of the whole page. It has all texts
-        # one after another, with blanks between some of them.
-        self._seen = visible_text(root)
         self._folded, self._origins = folded_with_origins(self._seen)
         self._starts: list[int] = []
         end = 0

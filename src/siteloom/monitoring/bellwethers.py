@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.errors import UsageError
@@ -88,7 +89,13 @@ def choose(wrapper: Wrapper, pages: Iterable[Page], k: int = MOST_BELLWETHERS, *
     for page in pages:
         versions[page.url].append(page)
     urls = evenly_spaced(list(versions), MOST_LOOKED_AT)
-    looked_at = [one for url in urls if (one := _look(wrapper, versions[url][-1])) is not None]
+    looked_at: list[_LookedAt] = []
+    older: list[Pair] = []
+    for url in urls:
+        working = [now for page in versions[url] if (now := _searched(wrapper, page)) is not None]
+        if working and working[-1].page is versions[url][-1]:
+            looked_at.append(_looked_at(working[-1]))
+        older += _pairs_of_versions(wrapper, working)
     if not looked_at:
         raise UsageError(
             f"None of the {len(versions):,} pages can be watched: the wrapper finds on none of them all that "
@@ -100,7 +107,6 @@ def choose(wrapper: Wrapper, pages: Iterable[Page], k: int = MOST_BELLWETHERS, *
         contracts(wrapper, (record.values for one in looked_at for record in one.records)),
         name=name,
     )
-    older = [pair for url in urls for pair in _pairs_of_versions(wrapper, versions[url])]
     return Choice(replace(started, past=learned_past({}, wrapper, older)), len(urls), len(looked_at))
 
 
@@ -108,7 +114,8 @@ def refilled(watch_: Watch, gone: Collection[str], pages: Iterable[Page]) -> Wat
     """A watch in which others of some pages take the place of bellwethers that are gone."""
     known = {one.page.url for one in watch_.bellwethers}
     others = evenly_spaced([page for page in pages if page.url not in known], MOST_LOOKED_AT)
-    looked_at = [one for page in others if (one := _look(watch_.wrapper, page)) is not None]
+    working = (_searched(watch_.wrapper, page) for page in others)
+    looked_at = [_looked_at(now) for now in working if now is not None]
     leaving = [one for one in watch_.bellwethers if one.page.url in gone]
     if not looked_at or not leaving:
         return watch_
@@ -170,12 +177,16 @@ class _LookedAt(NamedTuple):
     paths: PathSet
 
 
-def _look(wrapper: Wrapper, page: Page) -> _LookedAt | None:
-    """A page if the wrapper works on it."""
+def _searched(wrapper: Wrapper, page: Page) -> FreshPage | None:
+    """A page with what the wrapper finds on it, if it works there."""
     found = wrapper.read(page, limits=LIMITS)
     if isinstance(found, Failure) or not is_complete(wrapper, found.records):
         return None
-    return _LookedAt(bellwether(page, found.records), found.records, page_paths(found.root))
+    return FreshPage(page, *found)
+
+
+def _looked_at(now: FreshPage) -> _LookedAt:
+    return _LookedAt(bellwether(now.page, now.records), now.records, page_paths(now.root))
 
 
 def is_complete(wrapper: Wrapper, records: Sequence[Record]) -> bool:
@@ -222,18 +233,8 @@ def contracts(wrapper: Wrapper, records: Iterable[Values]) -> dict[str, Contract
     return found
 
 
-def _pairs_of_versions(wrapper: Wrapper, versions: Sequence[Page]) -> Iterator[Pair]:
+def _pairs_of_versions(wrapper: Wrapper, versions: Iterable[FreshPage]) -> Iterator[Pair]:
     """What was found on each version of a page, with what was found on the next."""
-    before: Sequence[Record] | None = None
-    if len(versions) < 2:
-        return
-    constant = list(wrapper.attributes)
-    for page in versions:
-        found = wrapper.read(page, limits=LIMITS)
-        if isinstance(found, Failure) or not is_complete(wrapper, found.records):
-            continue
-        now = FreshPage(page, *found)
-        if before is not None:
-            values = [record.values for record in before]
-            yield from pairs(values, now, constant, is_list=wrapper.record_rule is not None)
-        before = now.records
+    for before, now in pairwise(versions):
+        values = [record.values for record in before.records]
+        yield from pairs(values, now, list(wrapper.attributes), is_list=wrapper.record_rule is not None)

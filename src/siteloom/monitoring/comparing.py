@@ -12,7 +12,7 @@ from siteloom.learning.places import PlaceIndex
 from siteloom.learning.seen_texts import fold
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from siteloom.dom import Element
@@ -34,22 +34,18 @@ class FreshPage:
     """A page as it is now: what a wrapper finds on it, and where any text stands on it."""
 
     def __init__(
-        self,
-        page: Page,
-        root: Element,
-        records: Sequence[Record],
-        places: Callable[[], PlaceIndex] | None = None,
+        self, page: Page, root: Element, records: tuple[Record, ...], places: PlaceIndex | None = None
     ) -> None:
-        """`places` gives the index of the tree's texts, where it is shared with others."""
+        """`places` is the index of the tree's texts, where there is one already."""
         self.page = page
         self.root = root
         self.records = records
-        self._index = places or (lambda: PlaceIndex(root))
+        self._places = places
 
     @cached_property
     def places(self) -> PlaceIndex:
         """Where texts stand."""
-        return self._index()
+        return PlaceIndex(self.root) if self._places is None else self._places
 
     def has(self, text: str) -> bool:
         """Whether a text stands anywhere on the page."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.errors import TooMuchFound
-from siteloom.learning.places import PlaceIndex
 from siteloom.model import Failure
 from siteloom.monitoring.bellwethers import constant_attributes
 from siteloom.monitoring.checking import THRESHOLD
@@ -17,9 +15,10 @@ from siteloom.time_limit import within
 from siteloom.wrapper.contract import breach
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from siteloom.dom import Element
+    from siteloom.learning.places import PlaceIndex
     from siteloom.model import Page
     from siteloom.monitoring.comparing import Pair, Values
     from siteloom.wrapper import Wrapper
@@ -34,18 +33,13 @@ _LEAST_KNOWN = 1 / 3
 _LEAST = 2
 
 
-@dataclass(frozen=True)
-class KnownPage:
-    """A page as it is now, and the values of its records as they were."""
+class KnownPage(NamedTuple):
+    """A page as it is now, with where texts stand on it, and the values of its records as they were."""
 
     page: Page
     root: Element
+    places: PlaceIndex
     known: Sequence[Values]
-
-    @cached_property
-    def places(self) -> PlaceIndex:
-        """Where texts stand on it: made once, for several wrappers are tried."""
-        return PlaceIndex(self.root)
 
 
 class Tested(NamedTuple):
@@ -154,24 +148,35 @@ class Tested(NamedTuple):
         return pair.is_lost(name) or (name in self._constant and pair.is_mistaken(name))
 
 
-def field_test(wrapper: Wrapper, pages: Sequence[KnownPage]) -> Tested:
+def searched(wrapper: Wrapper, pages: Iterable[KnownPage]) -> list[FreshPage | None]:
+    """The pages with what a wrapper finds on them; None for those past a limit."""
+    return [_searched(wrapper, page) for page in pages]
+
+
+def _searched(wrapper: Wrapper, page: KnownPage) -> FreshPage | None:
+    try:
+        find = partial(wrapper.records_of, page.page, page.root, LIMITS)
+        records = within(LIMITS.max_seconds, page.page.url, find)
+    except TooMuchFound:
+        return None
+    return None if isinstance(records, Failure) else FreshPage(page.page, page.root, records, page.places)
+
+
+def field_test(
+    wrapper: Wrapper, pages: Sequence[KnownPage], found: Sequence[FreshPage | None] | None = None
+) -> Tested:
     """Hold what a wrapper finds on pages against what is known of them.
 
     Pages on which little stands that is known are left out: they are gone, or are about something else. So
-    are those that give more, or take longer, than any page may.
+    are those that give more, or take longer, than any page may. `found` is what `searched` gives, for whoever
+    asks again because something else is known of the pages.
     """
     constant = constant_attributes(wrapper, {})
     telling = telling_values([page.known for page in pages])
-    found: list[Pair] = []
-    for page in pages:
-        find = partial(wrapper.records_of, page.page, page.root, LIMITS)
-        try:
-            records = within(LIMITS.max_seconds, page.page.url, find)
-        except TooMuchFound:
+    tested: list[Pair] = []
+    for page, now in zip(pages, searched(wrapper, pages) if found is None else found, strict=True):
+        if now is None:
             continue
-        if isinstance(records, Failure):
-            continue
-        now = FreshPage(page.page, page.root, records, partial(getattr, page, "places"))
         if known_share(now, page.known, telling) >= _LEAST_KNOWN:
-            found += pairs(page.known, now, constant, is_list=wrapper.record_rule is not None)
-    return Tested(wrapper, found)
+            tested += pairs(page.known, now, constant, is_list=wrapper.record_rule is not None)
+    return Tested(wrapper, tested)

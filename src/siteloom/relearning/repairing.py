@@ -20,11 +20,12 @@ from siteloom.clustering import extended, footprint
 from siteloom.dom import parse
 from siteloom.errors import ExampleError
 from siteloom.learning import learn_wrapper
+from siteloom.learning.places import PlaceIndex
 from siteloom.model import Attribute, Example, Failure, Footprint, Page, Record
 from siteloom.monitoring.bellwethers import constant_attributes, contracts
 from siteloom.monitoring.comparing import LIMITS, newest_pages
 from siteloom.relearning.common_places import in_common_places
-from siteloom.relearning.field_test import TOLERANCE, KnownPage, Tested, field_test
+from siteloom.relearning.field_test import TOLERANCE, KnownPage, Tested, field_test, searched
 from siteloom.relearning.list_examples import list_example
 from siteloom.relearning.near_values import near_values
 from siteloom.relearning.outcome import AttributeOutcome, Relearned, ValueDiff
@@ -64,15 +65,16 @@ def relearn(wrapper: Wrapper, records: Iterable[Record], fresh_pages: Iterable[P
     """
     pages = _known_pages(records, fresh_pages)
     wrapper = _with_contracts(wrapper, pages)
-    tested = field_test(wrapper, pages)
+    fresh = searched(wrapper, pages)
+    tested = field_test(wrapper, pages, fresh)
     if not tested.pairs:
         reason = "none of the pages fetched again has a record that is known, or anything of it"
         return Relearned("needs-annotation", wrapper, 0.0, {}, reason=reason)
     pages, by_nearness = _with_near_values(wrapper, pages, tested)
     if by_nearness:
-        tested = field_test(wrapper, pages)
+        tested = field_test(wrapper, pages, fresh)
     pages = _without_chance(wrapper, pages, tested)
-    tested = field_test(wrapper, pages)
+    tested = field_test(wrapper, pages, fresh)
     broken = tested.broken()
     vanished = tested.all_vanished()
     changing = [name for name in wrapper.attributes if tested.has_changed(name) or name in by_nearness]
@@ -112,7 +114,11 @@ def _known_pages(records: Iterable[Record], fresh_pages: Iterable[Page]) -> list
         known[record.url].append(record.values)
     fresh = newest_pages(page for page in fresh_pages if page.url in known)
     parsed = ((page, parse(page, LIMITS)) for page in evenly_spaced(list(fresh.values()), MOST_PAGES))
-    return [KnownPage(page, root, known[page.url]) for page, root in parsed if not isinstance(root, Failure)]
+    return [
+        KnownPage(page, root, PlaceIndex(root), known[page.url])
+        for page, root in parsed
+        if not isinstance(root, Failure)
+    ]
 
 
 def _with_contracts(wrapper: Wrapper, pages: Iterable[KnownPage]) -> Wrapper:
@@ -153,8 +159,7 @@ def _without_chance(wrapper: Wrapper, pages: Sequence[KnownPage], tested: Tested
             if id(pair.before) not in meant:
                 by_chance[id(pair.before)].add(name)
     return [
-        replace(
-            page,
+        page._replace(
             known=[
                 {name: texts for name, texts in values.items() if name not in by_chance[id(values)]}
                 for values in page.known
@@ -175,7 +180,7 @@ def _renewed(page: KnownPage, found: Mapping[str, Mapping[str, str | None]]) -> 
         }
         for values in page.known
     ]
-    return replace(page, known=known)
+    return page._replace(known=known)
 
 
 def _with_attributes(

@@ -149,6 +149,20 @@ def newest_places(
                 raise StoreError(f"There is no page {address.url} in the site {address.site}.")
 
 
+def places_of_versions(engine: Engine, addresses: Sequence[PageAddress]) -> Iterator[VersionPlace]:
+    """Where all versions of pages stand, in the order of the addresses, the newest of each last."""
+    versions = schema.versions.c
+    query = select_places().add_columns(schema.urls.c.key).where(versions.media_type == HTML)
+    query = query.order_by(versions.last_seen_at, versions.id)
+    for start in range(0, len(addresses), _DOCUMENTS_AT_A_TIME):
+        keys = [url_key(one.site, one.url) for one in addresses[start : start + _DOCUMENTS_AT_A_TIME]]
+        found: dict[bytes, list[VersionPlace]] = {key: [] for key in keys}
+        with engine.connect() as connection:
+            for *place, key in connection.execute(query.where(schema.urls.c.key.in_(keys))):
+                found[key].append(VersionPlace(*place))
+        yield from (place for key in keys for place in found[key])
+
+
 def page_ids(engine: Engine, addresses: Sequence[PageAddress]) -> list[int]:
     """The numbers of pages in the store, in the order of the addresses."""
     keys = [url_key(address.site, address.url) for address in addresses]

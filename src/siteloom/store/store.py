@@ -39,6 +39,7 @@ from siteloom.store.reading import (
     packed_shards,
     page_address,
     page_ids,
+    places_of_versions,
     select_newest_pages,
     select_places_of,
 )
@@ -364,6 +365,10 @@ class Store(
         """All versions of a page, the newest last; in the site of its URL unless another is named."""
         query = select_places_of(url, site).where(schema.versions.c.media_type == HTML)
         return tuple(map(as_page, self._documents(query)))
+
+    def versions_at(self, addresses: Sequence[PageAddress]) -> Iterator[Page]:
+        """All versions of some pages, in the order of their addresses, the newest of each last."""
+        return map(as_page, documents_at(self.packs_folder, places_of_versions(self.engine, addresses)))
 
     def validators(self, addresses: Iterable[PageAddress]) -> dict[str, Validators]:
         """What to ask by whether pages have changed since their newest versions, by URL."""

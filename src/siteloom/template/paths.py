@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from hashlib import blake2b
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -63,11 +64,11 @@ def page_paths(root: Element) -> PathSet:
     """The paths of a page, without positions."""
     elements: list[int] = []
     parent_of_text: dict[int, int] = {}
-    for _, element_hash, text_hash, _ in _walk(root, _tag_label):
-        if text_hash is None:
-            elements.append(element_hash)
+    for path, text in _walk(root, _tag_label):
+        if text is None:
+            elements.append(path.hash)
         else:
-            parent_of_text[text_hash] = element_hash
+            parent_of_text[_child_hash(path.hash, _text_hash(text))] = path.hash
     texts = np.fromiter(parent_of_text, np.uint64, len(parent_of_text))
     parents = np.fromiter(parent_of_text.values(), np.uint64, len(parent_of_text))
     order = np.argsort(texts)
@@ -86,48 +87,73 @@ def paths_of_page(page: Page, limits: ParseSettings) -> PathSet | Failure:
 
 def class_path_hashes(root: Element) -> NDArray[np.uint64]:
     """The paths of a page's elements, each label a tag with its class names."""
-    hashes = [hash_ for _, hash_, text_hash, _ in _walk(root, _class_label) if text_hash is None]
+    hashes = [path.hash for path, text in _walk(root, _class_label) if text is None]
     return np.unique(np.array(hashes, np.uint64))
 
 
 def path_texts(root: Element, wanted: Collection[int]) -> dict[int, PathText]:
     """The wording of those wanted paths that stand on a page, in the page's order."""
     found: dict[int, PathText] = {}
-    for tags, element_hash, text_hash, text in _walk(root, _tag_label):
-        path = element_hash if text_hash is None else text_hash
-        if path in wanted and path not in found:
-            found[path] = PathText("/".join(tags), text)
+    for path, text in _walk(root, _tag_label):
+        hash_ = path.hash if text is None else _child_hash(path.hash, _text_hash(text))
+        if hash_ in wanted and hash_ not in found:
+            found[hash_] = PathText(path.tags, text)
     return found
 
 
-def _walk(
-    root: Element, label: Callable[[Element], str]
-) -> Iterator[tuple[list[str], int, int | None, str | None]]:
-    """Each element and each text in order: tags so far, the element's hash, the text's hash and the text."""
-    tags: list[str] = []
-    hashes = [0]
-    without_text = 0  # how many of the open elements are such
-    walk = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
-    for event, node in walk:
+class _Path:
+    """A path of elements: from where it goes on, and to which paths and texts it does so."""
+
+    __slots__ = ("above", "below", "has_text", "hash", "tag", "texts")
+
+    def __init__(self, above: _Path | None, tag: str, hash_: int) -> None:
+        self.above = above
+        self.tag = tag
+        self.hash = hash_
+        self.has_text: bool = tag not in _WITHOUT_TEXT and (above is None or above.has_text)
+        self.below: dict[str, _Path] = {}
+        self.texts: set[str] = set()
+
+    @property
+    def tags(self) -> str:
+        """The tags from the root down."""
+        tags: list[str] = []
+        path = self
+        while path.above is not None:
+            tags.append(path.tag)
+            path = path.above
+        return "/".join(reversed(tags))
+
+
+def _walk(root: Element, label: Callable[[Element], str]) -> Iterator[tuple[_Path, str | None]]:
+    """Each path of elements, and each text that one goes on to, in the order in which they first come.
+
+    Most elements of a page have the path of another, for which nothing is to be computed.
+    """
+    here = _Path(None, "", 0)
+    for event, node in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
         if event == "start":
-            tags.append(str(node.tag))
-            hashes.append(_child_hash(hashes[-1], _label_hash(label(node))))
-            yield tags, hashes[-1], None, None
-            without_text += node.tag in _WITHOUT_TEXT
+            name = label(node)
+            path = here.below.get(name)
+            if path is None:
+                path = _Path(here, str(node.tag), _child_hash(here.hash, _label_hash(name)))
+                here.below[name] = path
+                yield path, None
+            here = path
             text = node.text
-        elif event == "end":
-            without_text -= node.tag in _WITHOUT_TEXT
-            tags.pop()
-            hashes.pop()
-            text = node.tail
         else:
+            if event == "end":
+                assert here.above is not None
+                here = here.above
             text = node.tail
-        if text and tags and not without_text and (words := normalize(text)):
-            yield tags, hashes[-1], _child_hash(hashes[-1], _text_hash(words)), words
+        if text and here.has_text and here.above is not None and not text.isspace():
+            words = normalize(text)
+            if words not in here.texts:
+                here.texts.add(words)
+                yield here, words
 
 
-def _tag_label(element: Element) -> str:
-    return str(element.tag)
+_tag_label: Callable[[Element], str] = attrgetter("tag")
 
 
 def _class_label(element: Element) -> str:

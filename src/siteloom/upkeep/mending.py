@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from siteloom.clustering import cluster, cluster_footprint, extended, united
+from siteloom.clustering import cluster, cluster_footprints, extended, united
 from siteloom.errors import Overtaken, StoreError
 from siteloom.relearning import MOST_PAGES, Relearned, relearn, reuse_candidates
 from siteloom.relearning.report import relearned_row, rule_diff
@@ -205,16 +205,12 @@ def _relearned(
     if not records:
         return Relearned("needs-annotation", named.wrapper, 0.0, {}, reason=_nothing_known(stored))
     found = relearn(named.wrapper, records, fresh)
-    clusters = cluster(fresh, method="vertex").clusters
     if found.outcome != "reused":
         others = [loaded(one) for one in store.wrappers() if one.site == stored.site and one != stored]
+        clusters = cluster(fresh, method="vertex").clusters if others else ()
         found = _reused_other(named, others, clusters, records, fresh) or found
-    tested = [page for page in fresh if page.url in found.pages]
-    footprints = [
-        cluster_footprint(one, [tested[member].url for member in one.members])
-        for one in cluster(tested, method="vertex").clusters
-    ]
-    footprint = extended(found.wrapper.footprint, united(footprints))
+    tested = cluster_footprints(page for page in fresh if page.url in found.pages)
+    footprint = extended(found.wrapper.footprint, united(tested))
     return replace(found, wrapper=replace(found.wrapper, footprint=footprint))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -9,6 +10,7 @@ from siteloom.errors import StoreError, UsageError
 from siteloom.monitoring import MOST_BELLWETHERS, THRESHOLD, check, choose, refilled
 from siteloom.monitoring.watch_format import watch_from_json, watch_to_json
 from siteloom.spacing import evenly_spaced
+from siteloom.store import PageAddress
 from siteloom.upkeep.stored import loaded, newest_pages, pages_by_wrapper, stored_wrappers
 
 if TYPE_CHECKING:
@@ -134,12 +136,11 @@ def watch_wrappers(
 def _watched(store: Store, stored: StoredWrapper, of_site: PagesByWrapper, k: int) -> Watched:
     pages, strays = of_site.pages.get(stored.name, []), of_site.strays.get(stored.name, 0)
     known = len(pages) + strays
-    with_history = {page.url for page in evenly_spaced(pages, _PAGES_WITH_HISTORY)}
-    versions = [
-        version
-        for page in pages
-        for version in (store.versions(page.url, stored.site) if page.url in with_history else (page,))
-    ]
+    with_history = [PageAddress(stored.site, page.url) for page in evenly_spaced(pages, _PAGES_WITH_HISTORY)]
+    history: dict[str, list[Page]] = defaultdict(list)
+    for version in store.versions_at(with_history):
+        history[version.url].append(version)
+    versions = [version for page in pages for version in history.get(page.url, (page,))]
     try:
         found, looked_at, working = choose(loaded(stored).wrapper, versions, k, name=stored.name)
     except UsageError as error:
