@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from siteloom.matching import NamedWrapper
-    from siteloom.model import Page, Record
+    from siteloom.model import Cluster, Page, Record
     from siteloom.store import Store, StoredCheck, StoredRepair, StoredWrapper
 
 ACCEPTED_FROM = 0.9
@@ -207,7 +207,8 @@ def _relearned(
     found = relearn(named.wrapper, records, fresh)
     if found.outcome != "reused":
         others = [loaded(one) for one in store.wrappers() if one.site == stored.site and one != stored]
-        found = _reused_other(named, others, records, fresh) or found
+        clusters = cluster(fresh, method="vertex").clusters if others else ()
+        found = _reused_other(named, others, clusters, records, fresh) or found
     tested = cluster_footprints(page for page in fresh if page.url in found.pages)
     footprint = extended(found.wrapper.footprint, united(tested))
     return replace(found, wrapper=replace(found.wrapper, footprint=footprint))
@@ -223,13 +224,13 @@ def _nothing_known(stored: StoredWrapper) -> str:
 def _reused_other(
     named: NamedWrapper,
     others: Sequence[NamedWrapper],
+    clusters: Sequence[Cluster],
     records: Sequence[Record],
     fresh: Sequence[Page],
 ) -> Relearned | None:
     """What comes of another wrapper of the site for the pages of one, if it passes all tests."""
     wanted = named.wrapper.attributes.keys()
     able = [other for other in others if other.wrapper.attributes.keys() >= wanted]
-    clusters = cluster(fresh, method="vertex").clusters if able else ()
     candidates = {other.name: other for found in clusters for other in reuse_candidates(found, able)}
     for other in candidates.values():
         rules = {name: other.wrapper.attributes[name] for name in wanted}
