@@ -49,7 +49,7 @@ def test_extract(siteloom: Command, setting: str, value: str, reason: str, jobs:
 
 
 ITEMS = "<ul><li>Some words of a text<p>and</ul>"
-SLOW = "<body>" + ITEMS * 60_000
+SLOW = "<body>" + ITEMS * 120_000
 SLOW_ARTICLE = "<body>" + ITEMS * 30_000
 DEEP = "<body>" + "<div>" * 1_000 + "<p>x" * 1_000
 

@@ -108,7 +108,7 @@ def forget(place: Place) -> None:
     pages = [replace(shop.page(thing), url=url) for thing, url in zip(shop.THINGS, people, strict=False)]
     place.write("people.jsonl", shop.lines(pages))
     place.siteloom("ingest", "crawl.jsonl", "people.jsonl")
-    place.follow(before="siteloom forget --expired")
+    place.follow(before="siteloom config --trust")
     place.write("siteloom.toml", place.text_of("[retention]"))
     place.follow()
     assert json.loads(place.siteloom("status", "-o", "-").stdout)["pages"] == shop.COUNT

@@ -149,5 +149,5 @@ for document, formulas in FORMULAS.items():
     signs = {"times": "\N{MULTIPLICATION SIGN}", "minus": "\N{MINUS SIGN}"}
     written = [formula.format(**signs) for formula in formulas]
     followed(document, not_run=dict.fromkeys(written, "a formula"))(Place.follow)
-for name in ("change", "clustering", "wrappers"):
-    followed(f"docs/evaluation/{name}.md")(Place.follow)
+for name in ("evaluation", "evaluation/change", "evaluation/clustering", "evaluation/wrappers"):
+    followed(f"docs/{name}.md")(Place.follow)

@@ -135,4 +135,4 @@ def export_a_wrapper(place: Place) -> None:
     items = json.loads((place.folder / "items.json").read_text(encoding="utf-8"))
     assert {item["url"] for item in items} == {f"{site.address}/p/{number}" for number in (3, 4, 5)}
     assert "[normalize-space(@class) = 'price']/text()[{VISIBLE}]" in (place.folder / "shop.py").read_text()
-    assert " passed" in place["pytest"].stdout
+    assert " passed" in place["python -m pytest"].stdout
