@@ -64,11 +64,12 @@ def page_paths(root: Element) -> PathSet:
     """The paths of a page, without positions."""
     elements: list[int] = []
     parent_of_text: dict[int, int] = {}
-    for path, text in _walk(root, _tag_label):
+    for ways, text in _walk(root, _tag_label):
+        path = ways[-1].path
         if text is None:
-            elements.append(path.hash)
+            elements.append(path)
         else:
-            parent_of_text[_child_hash(path.hash, _text_hash(text))] = path.hash
+            parent_of_text[_child_hash(path, _text_hash(text))] = path
     texts = np.fromiter(parent_of_text, np.uint64, len(parent_of_text))
     parents = np.fromiter(parent_of_text.values(), np.uint64, len(parent_of_text))
     order = np.argsort(texts)
@@ -87,70 +88,66 @@ def paths_of_page(page: Page, limits: ParseSettings) -> PathSet | Failure:
 
 def class_path_hashes(root: Element) -> NDArray[np.uint64]:
     """The paths of a page's elements, each label a tag with its class names."""
-    hashes = [path.hash for path, text in _walk(root, _class_label) if text is None]
+    hashes = [ways[-1].path for ways, text in _walk(root, _class_label) if text is None]
     return np.unique(np.array(hashes, np.uint64))
 
 
 def path_texts(root: Element, wanted: Collection[int]) -> dict[int, PathText]:
     """The wording of those wanted paths that stand on a page, in the page's order."""
     found: dict[int, PathText] = {}
-    for path, text in _walk(root, _tag_label):
-        hash_ = path.hash if text is None else _child_hash(path.hash, _text_hash(text))
-        if hash_ in wanted and hash_ not in found:
-            found[hash_] = PathText(path.tags, text)
+    for ways, text in _walk(root, _tag_label):
+        path = ways[-1].path if text is None else _child_hash(ways[-1].path, _text_hash(text))
+        if path in wanted and path not in found:
+            found[path] = PathText("/".join(way.tag for way in ways[1:]), text)
     return found
 
 
-class _Path:
-    """A path of elements: from where it goes on, and to which paths and texts it does so."""
+class _Way:
+    """Where a path of elements ends, and from there on: by which labels it goes on, and to which texts."""
 
-    __slots__ = ("above", "below", "has_text", "hash", "tag", "texts")
+    __slots__ = ("has_text", "path", "tag", "texts", "ways")
 
-    def __init__(self, above: _Path | None, tag: str, hash_: int) -> None:
-        self.above = above
+    def __init__(self, path: int, tag: str, *, has_text: bool) -> None:
+        self.path = path
         self.tag = tag
-        self.hash = hash_
-        self.has_text: bool = tag not in _WITHOUT_TEXT and (above is None or above.has_text)
-        self.below: dict[str, _Path] = {}
+        self.has_text = has_text
+        self.ways: dict[str, _Way] = {}
         self.texts: set[str] = set()
 
-    @property
-    def tags(self) -> str:
-        """The tags from the root down."""
-        tags: list[str] = []
-        path = self
-        while path.above is not None:
-            tags.append(path.tag)
-            path = path.above
-        return "/".join(reversed(tags))
+    def to(self, label: str, tag: str) -> _Way:
+        """The way on by a label that is new."""
+        path = _child_hash(self.path, _label_hash(label))
+        way = self.ways[label] = _Way(path, tag, has_text=self.has_text and tag not in _WITHOUT_TEXT)
+        return way
 
 
-def _walk(root: Element, label: Callable[[Element], str]) -> Iterator[tuple[_Path, str | None]]:
+def _walk(root: Element, label: Callable[[Element], str]) -> Iterator[tuple[list[_Way], str | None]]:
     """Each path of elements, and each text that one goes on to, in the order in which they first come.
 
-    Most elements of a page have the path of another, for which nothing is to be computed.
+    A path is given as its ways, behind where all begin. Most elements of a page have the path of another, for
+    which nothing is to be computed.
     """
-    here = _Path(None, "", 0)
+    here = _Way(0, "", has_text=True)
+    ways = [here]
     for event, node in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
         if event == "start":
             name = label(node)
-            path = here.below.get(name)
-            if path is None:
-                path = _Path(here, str(node.tag), _child_hash(here.hash, _label_hash(name)))
-                here.below[name] = path
-                yield path, None
-            here = path
+            known = here.ways.get(name)
+            here = known or here.to(name, str(node.tag))
+            ways.append(here)
+            if known is None:
+                yield ways, None
             text = node.text
         else:
             if event == "end":
-                assert here.above is not None
-                here = here.above
+                ways.pop()
+                here = ways[-1]
             text = node.tail
-        if text and here.has_text and here.above is not None and not text.isspace():
+        if text and here.has_text and len(ways) > 1 and not text.isspace():
             words = normalize(text)
             if words not in here.texts:
                 here.texts.add(words)
-                yield here, words
+                yield ways, words
 
 
 _tag_label: Callable[[Element], str] = attrgetter("tag")
