@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.dom import attribute_words, elements_with_ids, normalize
 from siteloom.dom.spots import Spot, is_seen, texts_from
-from siteloom.wrapper.tags import elements_with_tag, siblings_with_tag
+from siteloom.wrapper.tags import elements_with_tag
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -83,8 +82,8 @@ class Search(NamedTuple):
 class Triggers(NamedTuple):
     """What to look for on a page, and the search for each rule.
 
-    `attributes` are by the name of the HTML attribute. A position stands with its tag before it: "li 12" are
-    all `li` that are the twelfth of their parent.
+    `attributes` are by the name of the HTML attribute, `positions` by the tag. A position that is a trigger
+    stands with its tag before it: "li 12" are all `li` that are the twelfth of their parent.
     `heads` are how texts begin that may be one of the `texts` or begin with one of the `prefixes`: their
     first two characters, for all others are to be passed by fast.
     """
@@ -92,7 +91,7 @@ class Triggers(NamedTuple):
     searches: dict[Rule, Search]
     ids: tuple[str, ...]
     tags: tuple[str, ...]
-    positions: tuple[tuple[str, int], ...]
+    positions: dict[str, frozenset[int]]
     attributes: dict[str, WantedNames]
     texts: frozenset[str]
     prefixes: tuple[str, ...]
@@ -121,12 +120,15 @@ def triggers(rules: Iterable[Rule]) -> Triggers:
     for kind in ("class", "class-word"):
         for value in values[kind]:
             attributes["class"].add((kind, value))
-    positions = (value.partition(" ") for value in sorted(values["position"]))
+    positions: defaultdict[str, set[int]] = defaultdict(set)
+    for value in values["position"]:
+        tag, _, number = value.partition(" ")
+        positions[tag].add(int(number))
     return Triggers(
         searches,
         tuple(sorted(values["id"])),
         tuple(sorted(values["tag"])),
-        tuple((tag, int(number)) for tag, _, number in positions),
+        {tag: frozenset(numbers) for tag, numbers in positions.items()},
         {name: WantedNames(name, frozenset(wanted)) for name, wanted in attributes.items()},
         frozenset(values["text"]),
         tuple(sorted(values["prefix"])),
@@ -184,10 +186,8 @@ def occurrences(root: Element, wanted: Triggers) -> Occurrences:
         elements["id", value] = with_id
     for tag in wanted.tags:
         elements["tag", tag] = list(elements_with_tag(root, tag))
-    for tag, number in wanted.positions:
-        elements["position", f"{tag} {number}"] = [
-            element for element in elements_with_tag(root, tag) if _has_position(element, number)
-        ]
+    for tag, numbers in wanted.positions.items():
+        _note_positions(root, tag, numbers, elements)
     if wanted.attributes or wanted.heads:
         _walk(root, wanted, elements, texts)
     if wanted.text_numbers:
@@ -224,6 +224,21 @@ def _walk(
                 _note_text(Spot(parent, element), wanted, texts)
 
 
+def _note_positions(
+    root: Element,
+    tag: str,
+    wanted: frozenset[int],
+    elements: dict[tuple[str, str], list[Element]],
+) -> None:
+    """Count the elements of a tag in their parents, which are met in their order."""
+    counts: defaultdict[Element | None, int] = defaultdict(int)
+    for element in elements_with_tag(root, tag):
+        parent = element.getparent()
+        counts[parent] += 1
+        if (number := counts[parent]) in wanted:
+            elements["position", f"{tag} {number}"].append(element)
+
+
 def _note_text(spot: Spot, wanted: Triggers, texts: dict[tuple[str, str], list[Spot]]) -> None:
     words = normalize(spot.text)
     if words in wanted.texts:
@@ -239,9 +254,3 @@ def _note_text_numbers(root: Element, wanted: Triggers, texts: dict[tuple[str, s
         numbers[spot.parent] += 1
         if (number := numbers[spot.parent]) in wanted.text_numbers:
             texts["text-number", str(number)].append(spot)
-
-
-def _has_position(element: Element, number: int) -> bool:
-    """Whether an element is the so manieth of its tag in its parent."""
-    before = siblings_with_tag(element, preceding=True)
-    return sum(1 for _ in islice(before, number)) == number - 1
