@@ -16,6 +16,8 @@ from torture.postgres import NoPostgres, PostgresServer, running_postgres
 from siteloom.config import StoreSettings
 from siteloom.store import Store, open_store
 
+from .cpu_time import CpuTime
+
 # The same tests pass or fail for everyone; `--hypothesis-profile=default` draws examples anew each time.
 settings.register_profile("repeatable", derandomize=True, max_examples=50, deadline=None)
 settings.load_profile("repeatable")
@@ -36,6 +38,11 @@ FIRST = (
     "docs/",
     "test_upkeep.py",
 )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure what tests cost."""
+    config.pluginmanager.register(CpuTime())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
