@@ -1,4 +1,4 @@
-"""Adds up the CPU time of each test file; shows the total and the most expensive files when the tests have run."""
+"""Adds up the CPU time of each test file, and shows the most expensive ones after the tests."""
 
 from __future__ import annotations
 
