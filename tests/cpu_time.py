@@ -1,11 +1,11 @@
-"""Adds up the CPU time of each test file, and shows the most expensive ones after the tests."""
+"""Measures the CPU time of each test file, and shows the most expensive ones after the tests."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Generator
 
+import psutil
 import pytest
 
 # Enough to see which files grow, few enough to read.
@@ -15,27 +15,35 @@ PROPERTY = "cpu_seconds"
 
 
 class CpuTime:
-    """A pytest plugin that measures tests in workers of pytest-xdist, too.
+    """A pytest plugin that measures files in workers of pytest-xdist, too.
 
-    The time of a test includes its fixtures and all processes that it started and waited for. A process that
-    several tests share counts for the test that ends it.
+    The time of a file includes all processes that it started: browsers, servers, commands. A process that
+    several files share counts for each of them with what it did meanwhile.
     """
 
     def __init__(self) -> None:
-        self._last_reading = cpu_seconds()
+        self._last_reading = 0.0
+        self._is_last_of_file = False
         self._seconds_by_file: Counter[str] = Counter()
 
+    def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        """Remember whether the file of a test is complete with it: looking at processes takes a while."""
+        self._is_last_of_file = nextitem is None or nextitem.path != item.path
+
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Attach to a report the CPU time since the report before."""
+    def pytest_runtest_makereport(
+        self, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Attach the CPU time of a file to the last report of its last test."""
         report = yield
-        reading = cpu_seconds()
-        report.user_properties.append((PROPERTY, reading - self._last_reading))
-        self._last_reading = reading
+        if call.when == "teardown" and self._is_last_of_file:
+            reading = cpu_seconds()
+            report.user_properties.append((PROPERTY, reading - self._last_reading))
+            self._last_reading = reading
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add the time of a report to that of its file."""
+        """Add up what workers report."""
         file = report.nodeid.partition("::")[0]
         self._seconds_by_file[file] += sum(
             seconds for name, seconds in report.user_properties if name == PROPERTY
@@ -51,6 +59,13 @@ class CpuTime:
 
 
 def cpu_seconds() -> float:
-    """User and system time of this process and of all processes that it has waited for."""
-    times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
+    """User and system time of this process and of all processes below it, ended ones included."""
+    this = psutil.Process()
+    seconds = 0.0
+    for process in [this, *this.children(recursive=True)]:
+        try:
+            times = process.cpu_times()
+        except psutil.NoSuchProcess:
+            continue  # its parent has counted it meanwhile, or will at the next reading
+        seconds += times.user + times.system + times.children_user + times.children_system
+    return seconds
