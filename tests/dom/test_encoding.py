@@ -6,7 +6,8 @@ import codecs
 import time
 
 import pytest
-from hypothesis import given, settings
+import webencodings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from siteloom.dom import declared_encoding, decode, visible_text
@@ -190,10 +191,24 @@ def test_bytes_that_do_not_fit_become_replacement_characters() -> None:
     assert decode(b"a\xffb", "utf-8") == "a\ufffdb"
 
 
-@given(html_bytes, st.none() | st.text(max_size=12) | st.sampled_from(" ".join(LABELS.values()).split()))
-@settings(max_examples=50, deadline=None)
+KNOWN_LABELS = st.sampled_from(" ".join(LABELS.values()).split())
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=12)
+ANY_LABEL = ANY_TEXT | KNOWN_LABELS | st.builds("{}{}{}".format, ANY_TEXT, KNOWN_LABELS, ANY_TEXT)
+
+
+@given(html_bytes, st.none() | ANY_LABEL)
 def test_any_bytes_under_any_label_give_text(html: bytes, label: str | None) -> None:
     assert isinstance(decode(html, label), str)
+
+
+@given(ANY_LABEL)
+@example("\ud800")
+@example("utf-8\udfff")
+@example("\u00a0utf-8")
+def test_a_header_that_names_no_known_encoding_is_ignored(label: str) -> None:
+    is_known = label.isascii() and webencodings.lookup(label) is not None
+    page = META_SHIFT_JIS + JAPANESE.encode("cp932")
+    assert is_known or decode(page, label) == decode(page)
 
 
 @given(html_bytes, st.text(alphabet=st.characters(codec="ascii"), max_size=12))

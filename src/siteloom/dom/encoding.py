@@ -32,6 +32,9 @@ _WIDER_CODEC = {
     "shift_jis": "cp932",
 }
 
+# The standard trims these around labels, and no others.
+_SPACES = "\t\n\f\r "
+
 # The standard has browsers look at the first 1,024 bytes and start again when
 # a later <meta> disagrees. Heads longer than the second number are rare.
 _FIRST_LOOK_BYTES = 1_024
@@ -128,9 +131,10 @@ def _byte_order_mark(html: bytes) -> tuple[bytes, str | None]:
 
 def _codec(label: str | None) -> str | None:
     """Python's codec for an encoding label of the web, or None for an unknown label."""
-    if not label:
+    # All labels of the encoding standard are ASCII. Resiliparse 2 raises UnicodeEncodeError for half a character.
+    if not label or not label.isascii():
         return None
-    name = map_encoding_to_html5(label.strip(), fallback_utf8=False)
+    name = map_encoding_to_html5(label.strip(_SPACES), fallback_utf8=False)
     return None if name is None else _WIDER_CODEC.get(name, name)
 
 
