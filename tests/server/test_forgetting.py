@@ -57,10 +57,12 @@ def words_of(site: str) -> list[str]:
 def remains(store: Store, *words: str) -> list[str]:
     """Where words stand in a workspace that is served.
 
-    Another process copies it: whoever closes a file that SQLite has open in the same process takes its locks.
+    While the copy is made, a transaction keeps others from writing, and SQLite from removing its log. Another
+    process makes it: whoever closes a file that SQLite has open in the same process takes its locks.
     """
     with TemporaryDirectory() as place:
-        subprocess.run(["cp", "-r", store.folder, place], check=True)
+        with writing(store.engine):
+            subprocess.run(["cp", "-r", store.folder, place], check=True)
         with closing(open_store(StoreSettings(str(Path(place, store.folder.name))))) as copy:
             return where_stands(copy, *words)
 
