@@ -6,11 +6,16 @@
 
 FROM python:3.13-slim AS build
 WORKDIR /siteloom
+# The exact versions that the tests ran with. All extras but spark, which needs Java, render, which needs a browser, and
+# web-poet, which is for spiders.
+COPY requirements/build.txt requirements/server.txt requirements/
+RUN python -m venv /opt/siteloom \
+    && /opt/siteloom/bin/pip install --no-cache-dir --require-hashes --no-deps -r requirements/build.txt \
+    && /opt/siteloom/bin/pip install --no-cache-dir --require-hashes --no-deps --no-build-isolation -r requirements/server.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY src src
-# Not spark, which needs Java, nor render, which needs a browser, nor web-poet, which is for spiders.
-RUN python -m venv /opt/siteloom \
-    && /opt/siteloom/bin/pip install --no-cache-dir '.[server,parquet,postgres,values,embedded,text,crawl]'
+RUN /opt/siteloom/bin/pip install --no-cache-dir --no-deps --no-build-isolation . \
+    && /opt/siteloom/bin/pip check
 
 FROM python:3.13-slim
 COPY --from=build /opt/siteloom /opt/siteloom

@@ -9,19 +9,38 @@ export ARCHIVES
 
 DEMO := build/venv-demo
 DEV := build/venv-dev
+EVERYTHING := build/venv-everything
+NEWEST := build/venv-newest
+WHEEL := build/venv-wheel
 
-.PHONY: help demo examples test pytest check bench eval torture screenshots wheel-check data clean
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+LOCKED := install --quiet --no-deps --require-hashes --no-build-isolation --requirement
+
+# A virtual environment with the exact versions of a lock file, and Siteloom: $(call environment,FOLDER,LOCK)
+define environment
+	@echo "Installing the packages of requirements/$(2).txt into $(1)"
+	@$(PYTHON) -m venv $(1)
+	@$(1)/bin/pip $(LOCKED) requirements/build.txt
+	@$(1)/bin/pip $(LOCKED) requirements/$(2).txt
+	@$(1)/bin/pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $(1)/.installed
+endef
+
+.PHONY: help demo examples test test-newest test-thorough pytest programs check lock bench eval torture screenshots wheel-check data clean
 
 help:
-	@echo "make demo         show what Siteloom does on built-in web sites"
-	@echo "make examples     make workspaces to try things with, see examples/README.md"
-	@echo "make test         run every test, installing what they need"
-	@echo "make check        lint, types, import direction, licences, known vulnerabilities"
-	@echo "make bench        measure speed and memory on real pages"
-	@echo "make eval         measure accuracy on real pages"
-	@echo "make torture      do the worst to it, at length: hostile input, kill -9, full disks, load"
-	@echo "make screenshots  take pictures of every page of the web application"
-	@echo "make clean        remove all that these made"
+	@echo "make demo           show what Siteloom does on built-in web sites"
+	@echo "make examples       make workspaces to try things with, see examples/README.md"
+	@echo "make test           run every test, installing what they need"
+	@echo "make test-thorough  run the property tests with many more examples, as every night"
+	@echo "make test-newest    run every test with the newest versions that pyproject.toml allows"
+	@echo "make check          lint, types, import direction, licences, known vulnerabilities"
+	@echo "make lock           renew the lock files in requirements/"
+	@echo "make bench          measure speed and memory on real pages"
+	@echo "make eval           measure accuracy on real pages"
+	@echo "make torture        run hostile input, kill -9, full disks and load against it, at length"
+	@echo "make screenshots    take pictures of every page of the web application"
+	@echo "make clean          remove everything these targets made"
 
 demo: $(DEMO)/.installed
 	@$(DEMO)/bin/siteloom demo
@@ -30,83 +49,92 @@ examples: $(DEMO)/.installed
 	@$(DEMO)/bin/python examples/make_workspaces.py examples/workspaces
 	@echo; echo "examples/README.md says what can be done with them."
 
-test: $(DEV)/.installed
-	@scripts/install-postgresql
-	@scripts/install-java
-	@scripts/install-xsltproc
-	@scripts/install-documented
-	@scripts/install-chromium
+# The checks run beside the tests. The last line is the CPU time of everything below this target, installation included.
+test:
+	@scripts/cpu-time $(MAKE) --no-print-directory test-all
+
+.PHONY: test-all
+test-all: $(DEV)/.installed programs
 	@$(MAKE) --no-print-directory -j3 -Oline check wheel-check pytest
 
-# What `test` does beside checking, once all is installed.
+# The programs that tests start, such as PostgreSQL and Chromium.
+programs:
+	@scripts/install-programs
+
 pytest: $(DEV)/.installed
-	$(DEV)/bin/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	@echo "Running the tests with $(WORKERS) workers"
+	@$(DEV)/bin/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+test-thorough: $(DEV)/.installed programs
+	@$(DEV)/bin/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --hypothesis-profile=thorough
+
+# Made anew each time, for new versions are what it is about.
+test-newest: programs
+	@echo "Installing the newest versions that pyproject.toml allows into $(NEWEST)"
+	@rm -rf $(NEWEST)
+	@$(PYTHON) -m venv $(NEWEST)
+	@$(NEWEST)/bin/pip install --quiet --upgrade pip
+	@$(NEWEST)/bin/pip install --quiet --editable '.[all]' --group dev
+	@$(NEWEST)/bin/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: $(DEV)/.installed
-	$(DEV)/bin/ruff check .
-	$(DEV)/bin/ruff format --check .
-	$(DEV)/bin/mypy
-	$(DEV)/bin/lint-imports
-	$(DEV)/bin/python scripts/audit-dependencies
+	@$(DEV)/bin/ruff check .
+	@$(DEV)/bin/ruff format --check .
+	@$(DEV)/bin/mypy
+	@$(DEV)/bin/lint-imports
+	@$(DEV)/bin/python scripts/audit-dependencies
 
-# Sdist and wheel as they are released: the wheel is built from the sdist, and is the same, byte for byte, as the one that is
-# built from here. Then the wheel as a user gets it: in an empty environment, run from another folder. What it must bring
-# besides code are the migrations of workspaces, the weights of confidence, the templates and files of web pages, and how
-# Spark is to log.
+# Sdist and wheel as they are released. The wheel built from the sdist is the same, byte for byte, as the one built here. It is
+# tried as users get it: in an environment of its own, away from the source.
 LEARN := import siteloom as s; pages = [s.Page(f"http://x/{n}", f"<h1>{n}</h1>".encode()) for n in "ab"]; \
-	print(s.learn([s.Example(p, {"name": [p.url[-1]]}) for p in pages]).extract(pages[0]).values)
+	assert s.learn([s.Example(p, {"name": [p.url[-1]]}) for p in pages]).extract(pages[0]).values == {"name": ("a",)}
 wheel-check: $(DEV)/.installed
-	@rm -rf build/packages build/wheel-from-here build/venv-wheel build/wheel-workspace
-	$(DEV)/bin/python -m build --outdir build/packages .
-	$(DEV)/bin/python -m build --wheel --outdir build/wheel-from-here .
-	cmp build/packages/*.whl build/wheel-from-here/*.whl
-	$(DEV)/bin/twine check --strict build/packages/*
-	$(DEV)/bin/python scripts/check-packages build/packages
-	$(PYTHON) -m venv build/venv-wheel
-	build/venv-wheel/bin/pip install --quiet --upgrade pip
-	build/venv-wheel/bin/pip install --quiet "$$(ls build/packages/*.whl)[server]"
-	cd / && $(CURDIR)/build/venv-wheel/bin/siteloom init --workspace $(CURDIR)/build/wheel-workspace
-	cd / && $(CURDIR)/build/venv-wheel/bin/siteloom doctor --workspace $(CURDIR)/build/wheel-workspace
-	cd / && $(CURDIR)/build/venv-wheel/bin/python -c '$(LEARN)'
-	cd / && $(CURDIR)/build/venv-wheel/bin/python $(CURDIR)/scripts/check-server $(CURDIR)/build/wheel-workspace
+	@rm -rf build/packages build/wheel-from-here build/wheel-workspace
+	@scripts/quietly $(DEV)/bin/python -m build --no-isolation --outdir build/packages .
+	@scripts/quietly $(DEV)/bin/python -m build --no-isolation --wheel --outdir build/wheel-from-here .
+	@cmp build/packages/*.whl build/wheel-from-here/*.whl
+	@scripts/quietly $(DEV)/bin/twine check --strict build/packages/*
+	@$(DEV)/bin/python scripts/check-packages build/packages
+	@$(PYTHON) -m venv --clear $(WHEEL)
+	@$(WHEEL)/bin/pip $(LOCKED) requirements/server.txt
+	@$(WHEEL)/bin/pip install --quiet --no-deps build/packages/*.whl
+	@cd / && $(CURDIR)/scripts/quietly $(CURDIR)/$(WHEEL)/bin/siteloom init --workspace $(CURDIR)/build/wheel-workspace
+	@cd / && $(CURDIR)/scripts/quietly $(CURDIR)/$(WHEEL)/bin/siteloom doctor --workspace $(CURDIR)/build/wheel-workspace
+	@cd / && $(CURDIR)/$(WHEEL)/bin/python -c '$(LEARN)'
+	@cd / && $(CURDIR)/$(WHEEL)/bin/python $(CURDIR)/scripts/check-server $(CURDIR)/build/wheel-workspace
 
-bench: $(DEV)/.eval-installed data
-	$(DEV)/bin/python -m benchmarks $(DATA)
+lock:
+	@$(PYTHON) -m venv build/venv-lock
+	@build/venv-lock/bin/pip install --quiet uv
+	@scripts/lock build/venv-lock/bin/uv
+	@git --no-pager diff --stat -- requirements
 
-eval: $(DEV)/.eval-installed data
-	$(DEV)/bin/python -m evals $(DATA)
+bench: $(EVERYTHING)/.installed data
+	$(EVERYTHING)/bin/python -m benchmarks $(DATA)
 
-torture: $(DEV)/.torture-installed
-	@scripts/install-postgresql
-	$(DEV)/bin/python -m torture
+eval: $(EVERYTHING)/.installed data
+	$(EVERYTHING)/bin/python -m evals $(DATA)
+
+torture: $(EVERYTHING)/.installed
+	@scripts/install-programs postgresql
+	$(EVERYTHING)/bin/python -m torture
 
 screenshots: $(DEV)/.installed
-	@scripts/install-chromium
+	@scripts/install-programs chromium
 	$(DEV)/bin/python -m tests.browser.screenshots $(PICTURES)
 
 # Real pages lie beside the project where they are present; they are never part of it.
 data:
 	@scripts/unpack-data $(DATA)
 
-$(DEMO)/.installed: pyproject.toml
-	$(PYTHON) -m venv $(DEMO)
-	$(DEMO)/bin/pip install --quiet --upgrade pip
-	$(DEMO)/bin/pip install --quiet --editable .
-	@touch $@
+$(DEMO)/.installed: requirements/base.txt requirements/build.txt pyproject.toml
+	$(call environment,$(DEMO),base)
 
-$(DEV)/.installed: pyproject.toml
-	$(PYTHON) -m venv $(DEV)
-	$(DEV)/bin/pip install --quiet --upgrade pip
-	$(DEV)/bin/pip install --quiet --editable '.[parquet,postgres,embedded,text,server,crawl,render,spark,web-poet]' --group dev
-	@touch $@
+$(DEV)/.installed: requirements/dev.txt requirements/build.txt pyproject.toml
+	$(call environment,$(DEV),dev)
 
-$(DEV)/.eval-installed: $(DEV)/.installed
-	$(DEV)/bin/pip install --quiet --group eval
-	@touch $@
-
-$(DEV)/.torture-installed: $(DEV)/.installed
-	$(DEV)/bin/pip install --quiet --group torture
-	@touch $@
+$(EVERYTHING)/.installed: requirements/everything.txt requirements/build.txt pyproject.toml
+	$(call environment,$(EVERYTHING),everything)
 
 clean:
 	rm -rf build
