@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Generator
 
 import psutil
@@ -24,7 +24,7 @@ class CpuTime:
     def __init__(self) -> None:
         self._last_reading = 0.0
         self._is_last_of_file = False
-        self._seconds_by_file: Counter[str] = Counter()
+        self._seconds_by_file: defaultdict[str, float] = defaultdict(float)
 
     def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
         """Remember whether the file of a test is complete with it: looking at processes takes a while."""
@@ -45,16 +45,18 @@ class CpuTime:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add up what workers report."""
         file = report.nodeid.partition("::")[0]
-        self._seconds_by_file[file] += sum(
-            seconds for name, seconds in report.user_properties if name == PROPERTY
-        )
+        for name, seconds in report.user_properties:
+            if name == PROPERTY:
+                assert isinstance(seconds, float)
+                self._seconds_by_file[file] += seconds
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Show the total and the most expensive files."""
         total = sum(self._seconds_by_file.values())
         terminalreporter.section("CPU time")
         terminalreporter.write_line(f"{total:8.1f} s  all {len(self._seconds_by_file)} files")
-        for file, seconds in self._seconds_by_file.most_common(SHOWN_FILES):
+        most_expensive = sorted(self._seconds_by_file.items(), key=lambda entry: -entry[1])
+        for file, seconds in most_expensive[:SHOWN_FILES]:
             terminalreporter.write_line(f"{seconds:8.1f} s  {file}")
 
 

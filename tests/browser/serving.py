@@ -74,7 +74,7 @@ def running_browser() -> Iterator[Browser]:
     """Debian's Chromium."""
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
-        raise NoBrowser("These tests need Chromium: run scripts/install-programs chromium, then run them again.")
+        raise NoBrowser("These tests need Chromium: run scripts/install-programs chromium, and try again.")
     with (
         sync_playwright() as playwright,
         playwright.chromium.launch(executable_path=program, args=["--no-sandbox"]) as browser,

@@ -131,7 +131,7 @@ def _byte_order_mark(html: bytes) -> tuple[bytes, str | None]:
 
 def _codec(label: str | None) -> str | None:
     """Python's codec for an encoding label of the web, or None for an unknown label."""
-    # All labels of the encoding standard are ASCII. Resiliparse 2 raises UnicodeEncodeError for half a character.
+    # The encoding standard has only ASCII labels, and Resiliparse 2 raises an error for a lone surrogate.
     if not label or not label.isascii():
         return None
     name = map_encoding_to_html5(label.strip(_SPACES), fallback_utf8=False)
