@@ -10,17 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
 from torture.postgres import NoPostgres, PostgresServer, running_postgres
 
 from siteloom.config import StoreSettings
 from siteloom.store import Store, open_store
 
 from .cpu_time import CpuTime
+from .property_tests import register_profiles
 
-# The same tests pass or fail for everyone; `--hypothesis-profile=default` draws examples anew each time.
-settings.register_profile("repeatable", derandomize=True, max_examples=50, deadline=None)
-settings.load_profile("repeatable")
+register_profiles()
 
 # What a shell starts in the background ignores Ctrl-C, and so would all processes that tests send it to.
 signal.signal(signal.SIGINT, signal.default_int_handler)

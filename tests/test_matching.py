@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import siteloom.matching
@@ -250,7 +250,6 @@ def slowly_matched(wrappers: Sequence[NamedWrapper], one: Page) -> tuple[list[st
 
 
 @given(any_wrappers, any_pages)
-@settings(max_examples=50, deadline=None)
 def test_the_matcher_decides_as_a_slow_one_does(wrappers: list[NamedWrapper], one: Page) -> None:
     match = Matcher(wrappers).match(one)
     chosen, failure = slowly_matched(wrappers, one)
@@ -260,7 +259,6 @@ def test_the_matcher_decides_as_a_slow_one_does(wrappers: list[NamedWrapper], on
 
 
 @given(any_wrappers, any_pages)
-@settings(max_examples=50, deadline=None)
 def test_the_explanation_says_what_was_decided(wrappers: list[NamedWrapper], one: Page) -> None:
     matcher = Matcher(wrappers)
     match, considered = matcher.match(one), matcher.explain(one)

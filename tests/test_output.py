@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.errors import MissingExtra, OutputError, UsageError
@@ -87,7 +87,6 @@ def csv_cell(value: object) -> str:
 
 
 @given(rows)
-@settings(max_examples=50, deadline=None)
 def test_json_lines_are_read_back(given_rows: Rows) -> None:
     lines = written(".jsonl", given_rows).decode().split("\n")
     assert lines.pop() == ""
@@ -104,7 +103,6 @@ def test_json_lines_are_read_back(given_rows: Rows) -> None:
 
 
 @given(rows)
-@settings(max_examples=50, deadline=None)
 def test_csv_is_read_back(given_rows: Rows) -> None:
     content = written(".csv", given_rows).decode()
     header, *lines = csv.reader(io.StringIO(content, newline=""))
@@ -113,7 +111,6 @@ def test_csv_is_read_back(given_rows: Rows) -> None:
 
 
 @given(rows)
-@settings(max_examples=50, deadline=None)
 def test_parquet_is_read_back(given_rows: Rows) -> None:
     expected = [{column.name: row.get(column.name) for column in COLUMNS} for row in given_rows]
     for row in expected:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import siteloom
@@ -94,7 +94,6 @@ def twin(pages: list[Pairs | None], k: int, annotated: set[int]) -> list[tuple[i
 
 
 @given(pages_of_pairs, st.integers(1, 9), st.data())
-@settings(max_examples=50, deadline=None)
 def test_the_choice_is_that_of_the_greedy_algorithm(
     pages: list[Pairs | None], k: int, data: st.DataObject
 ) -> None:
@@ -105,7 +104,6 @@ def test_the_choice_is_that_of_the_greedy_algorithm(
 
 
 @given(pages_of_pairs, st.integers(1, 9), st.data())
-@settings(max_examples=50, deadline=None)
 def test_as_many_pages_are_given_as_are_asked_for_if_so_many_parse(
     pages: list[Pairs | None], k: int, data: st.DataObject
 ) -> None:
@@ -117,7 +115,6 @@ def test_as_many_pages_are_given_as_are_asked_for_if_so_many_parse(
 
 
 @given(pages_of_pairs, st.integers(1, 9))
-@settings(max_examples=50, deadline=None)
 def test_gains_fall_and_what_is_covered_grows_up_to_all(pages: list[Pairs | None], k: int) -> None:
     order = sample_order(path_sets(pages), k)
     gains = [picked.gain for picked in order]
@@ -133,7 +130,6 @@ def test_gains_fall_and_what_is_covered_grows_up_to_all(pages: list[Pairs | None
 
 
 @given(pages_of_pairs.filter(bool), st.integers(1, 9))
-@settings(max_examples=50, deadline=None)
 def test_to_annotate_the_first_useful_pages_leaves_the_others_in_order(
     pages: list[Pairs | None], k: int
 ) -> None:

@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from siteloom.signature import SIGNATURE_BYTES, Mask, path_signature, signature
@@ -95,7 +95,6 @@ def pages_of(draw: st.DrawFn, layout: list[tuple[bytes, bool]]) -> bytes:
 
 
 @given(st.data(), layouts)
-@settings(max_examples=50, deadline=None)
 def test_pages_with_the_same_tags_have_the_same_signature(
     data: st.DataObject, layout: list[tuple[bytes, bool]]
 ) -> None:
@@ -104,13 +103,11 @@ def test_pages_with_the_same_tags_have_the_same_signature(
 
 
 @given(html_bytes, texts)
-@settings(max_examples=50, deadline=None)
 def test_text_before_a_page_changes_nothing(html: bytes, text: bytes) -> None:
     assert signature(text + html) == signature(html)
 
 
 @given(html_bytes)
-@settings(max_examples=50, deadline=None)
 @example(b"")
 @example(b"<")
 @example(b"<input")

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import get_args
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from siteloom.errors import MissingExtra
@@ -302,7 +302,6 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=50, deadline=None)
 @given(text=TEXTS, kind=st.sampled_from(get_args(ValueType)), base=st.sampled_from(["", BASE, "http://["]))
 @example("3 {day} 2011", "date", "")
 @example("\ud800 5", "url", BASE)

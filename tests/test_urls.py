@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.urls import LOCAL_SITE, site_of, url_shape
@@ -41,7 +41,6 @@ def test_an_address_without_a_host_belongs_to_the_local_site(url: str) -> None:
 
 
 @given(st.text() | st.text().map(lambda host: f"http://{host}/"))
-@settings(deadline=None)
 def test_any_text_has_a_site(url: str) -> None:
     assert site_of(url)
 
@@ -55,7 +54,6 @@ def test_the_common_form_of_a_url_is_read_as_any_other(host: str, rest: str, sch
 
 
 @given(st.from_regex(r"[a-z0-9]{1,8}(\.[a-z0-9]{1,8}){0,4}", fullmatch=True))
-@settings(deadline=None)
 def test_a_site_is_its_own_site(host: str) -> None:
     site = site_of(f"http://{host}/")
     assert host.endswith(site)

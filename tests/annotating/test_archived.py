@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -100,7 +100,6 @@ def test_broken_pages_keep_their_texts(html: str) -> None:
     assert_same_texts(tree(html))
 
 
-@settings(max_examples=50, deadline=None)
 @given(MARKUP)
 def test_any_markup_keeps_its_texts(html: str) -> None:
     root = parse(Page.from_text(URL, html))
@@ -108,7 +107,6 @@ def test_any_markup_keeps_its_texts(html: str) -> None:
         assert_same_texts(root)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_become_xml(body: bytes) -> None:
     root = parse(Page(URL, b"<p>" + body))

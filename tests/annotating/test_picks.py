@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from siteloom.annotating.picks import Pick, Picked, numbered, pick_of, picked
@@ -140,7 +140,6 @@ def test_broken_pages(html: str) -> None:
     assert_round_trips(tree(html))
 
 
-@settings(max_examples=40, deadline=None)
 @given(MARKUP, st.data())
 def test_any_markup(html: str, data: st.DataObject) -> None:
     assume(html.strip())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import pyarrow as pa
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from siteloom.bulk.pages import newest, versions
@@ -44,7 +44,6 @@ def in_a_store(crawl: list[Seen]) -> dict[tuple[str, bytes], tuple[int, int]]:
 
 
 @given(crawls)
-@settings(max_examples=60, deadline=None)
 @example([Seen("a", b"1", 1), Seen("a", b"2", 2), Seen("a", b"1", 3)])
 @example([Seen("a", b"1", 2), Seen("a", b"2", 2)])
 def test_the_newest_is_what_was_seen_last_or_came_last(crawl: list[Seen]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.builtin import guide_site
@@ -20,7 +20,6 @@ pages = st.lists(st.tuples(urls, st.none() | few_bytes), max_size=30)
 
 
 @given(pages, st.randoms())
-@settings(deadline=None)
 def test_a_footprint_knows_its_pages_in_any_order(
     known: list[tuple[str, bytes | None]], shuffling: random.Random
 ) -> None:

@@ -6,7 +6,7 @@ import pickle
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -112,7 +112,6 @@ def test_clusters_are_merged_by_their_mean_similarity() -> None:
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=9),
     st.sampled_from([0.5, 0.8, 0.9]),
 )
-@settings(max_examples=40, deadline=None)
 def test_pairs_that_are_not_compared_change_nothing(counts: list[tuple[int, int]], threshold: float) -> None:
     trees = [leaves(*count) for count in counts]
     clusters = rtdm_clusters(trees, threshold)

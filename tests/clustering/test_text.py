@@ -6,7 +6,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.clustering.text import TextMethod, text_clusters
@@ -16,6 +16,7 @@ from siteloom.clustering.text.essential import essential_paths, path_sets
 from siteloom.clustering.text.hash import signatures
 from siteloom.clustering.text.mdl import text_mdl
 
+from ..property_tests import fewer_examples
 from .path_documents import document, letters, made_from_templates, some_documents
 
 METHODS: tuple[TextMethod, ...] = get_args(TextMethod)
@@ -50,7 +51,6 @@ def test_the_same_documents_give_the_same_clusters(method: TextMethod) -> None:
 
 @every_method
 @given(some_documents)
-@settings(max_examples=40, deadline=None)
 def test_clusters_are_a_partition_in_order(method: TextMethod, documents: list[frozenset[int]]) -> None:
     clusters = text_clusters([document(paths) for paths in documents], method)
     assert sorted(d for cluster in clusters for d in cluster) == list(range(len(documents)))
@@ -62,7 +62,6 @@ def test_clusters_are_a_partition_in_order(method: TextMethod, documents: list[f
 
 @every_method
 @given(some_documents)
-@settings(max_examples=40, deadline=None)
 def test_copies_of_documents_join_their_originals(
     method: TextMethod, documents: list[frozenset[int]]
 ) -> None:
@@ -144,7 +143,7 @@ def test_exact_costs_join_what_estimates_leave_apart() -> None:
 
 
 @given(st.integers(1, 70))
-@settings(max_examples=10, deadline=None)
+@fewer_examples(2)
 def test_any_length_of_signatures_works(length: int) -> None:
     documents, _ = made_from_templates(templates=3, documents=20)
     for method in METHODS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -17,7 +17,6 @@ def some_paths(seed: int, count: int) -> NDArray[np.uint64]:
 
 
 @given(seeds, st.integers(1, 300))
-@settings(max_examples=30, deadline=None)
 def test_the_same_paths_give_the_same_bands_in_whatever_order(seed: int, count: int) -> None:
     paths = some_paths(seed, count)
     assert path_bands(paths) == path_bands(paths[::-1])
@@ -25,7 +24,6 @@ def test_the_same_paths_give_the_same_bands_in_whatever_order(seed: int, count: 
 
 
 @given(seeds)
-@settings(max_examples=30, deadline=None)
 def test_pages_with_a_tenth_of_their_own_share_a_band_and_unlike_pages_none(seed: int) -> None:
     """Of 200 and 20 paths each: a band agrees with .83 ** 4, so all 16 differ once in ten thousand pairs."""
     shared = some_paths(seed, 200)

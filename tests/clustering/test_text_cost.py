@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from numpy.typing import NDArray
 
 from siteloom.clustering.text.cost import description_length
@@ -65,7 +65,6 @@ def test_a_delta_says_what_to_add_and_what_to_remove() -> None:
 
 
 @given(some_documents)
-@settings(max_examples=50, deadline=None)
 def test_template_and_delta_give_the_document_back(documents: list[frozenset[int]]) -> None:
     template = _template([document(paths) for paths in documents])
     for paths in documents:
@@ -75,7 +74,6 @@ def test_template_and_delta_give_the_document_back(documents: list[frozenset[int
 
 
 @given(some_documents)
-@settings(max_examples=50, deadline=None)
 def test_no_path_taken_in_or_out_makes_a_template_cheaper(documents: list[frozenset[int]]) -> None:
     """By the linear cost that the rule minimises: the entries that are not zero."""
     template = set(_template([document(paths) for paths in documents]).tolist())

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.clustering.text.essential import chosen, equal_documents, essential_paths, path_sets
@@ -25,7 +25,6 @@ def plain_essential(documents: list[frozenset[int]]) -> list[list[int]]:
 
 
 @given(some_documents)
-@settings(max_examples=50, deadline=None)
 def test_essential_paths_agree_with_plain_python(documents: list[frozenset[int]]) -> None:
     sets = essential_paths([document(paths) for paths in documents])
     expected = plain_essential(documents)
@@ -51,7 +50,6 @@ def test_all_paths_of_a_document_that_shares_none_are_essential() -> None:
 
 
 @given(st.lists(st.frozensets(st.integers(0, 30), min_size=1, max_size=12), max_size=8), st.data())
-@settings(max_examples=50, deadline=None)
 def test_path_numbers_do_not_depend_on_the_order_of_documents(
     documents: list[frozenset[int]], data: st.DataObject
 ) -> None:

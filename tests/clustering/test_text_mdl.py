@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.clustering.text.cost import clusters_with_supports, description_length, matrix_shape
@@ -56,14 +56,12 @@ def test_the_merges_of_a_known_example() -> None:
 
 
 @given(filled_documents)
-@settings(max_examples=40, deadline=None)
 def test_merging_agrees_with_costs_computed_anew(documents: list[frozenset[int]]) -> None:
     sets = path_sets([document(paths) for paths in documents])
     assert text_mdl(sets, singles(sets)) == plain_text_mdl(sets)
 
 
 @given(filled_documents)
-@settings(max_examples=40, deadline=None)
 def test_no_merge_is_left_that_would_shorten_the_description(documents: list[frozenset[int]]) -> None:
     sets = path_sets([document(paths) for paths in documents])
     clusters = text_mdl(sets, singles(sets))

@@ -7,10 +7,12 @@ import re
 from collections.abc import Callable
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from siteloom.clustering.url_patterns import PatternSet, matches, url_patterns
+
+from ..property_tests import fewer_examples
 
 _ELEMENT = re.compile(
     r"\[\^(?P<excluded>[/?&#]+)\][+*] | \(\?: | \)\?? | \| | \\(?P<escaped>[\\.^$*+?{}\[\]|()])"
@@ -64,7 +66,6 @@ FAMILIES: dict[str, Callable[[int, str], str]] = {
 
 @pytest.mark.parametrize("family", FAMILIES)
 @given(pairs=pairs)
-@settings(max_examples=30, deadline=None)
 def test_unseen_urls_of_a_family_match_and_those_of_others_do_not(
     family: str, pairs: list[tuple[int, str]]
 ) -> None:
@@ -89,7 +90,6 @@ url_like = st.lists(
 
 
 @given(st.lists(st.one_of(url_like, st.text(max_size=20)), max_size=12), st.randoms())
-@settings(max_examples=50, deadline=None)
 @example(["http://a.example", "http://a.example/", "http://a.example/b", "http://a.example/b/c?d"], random)
 @example(["http://a.example/a-a", "http://a.example/a", "http://a.example/a-b-a"], random)
 @example(["x?a", "x?a&b=1", "x", "x?b=1&a", "x?"], random)
@@ -103,7 +103,6 @@ def test_all_urls_match_whatever_they_are_and_in_any_order(urls: list[str], shuf
 
 
 @given(st.lists(st.lists(url_like, min_size=1, max_size=4), max_size=6), st.lists(url_like, max_size=4))
-@settings(max_examples=50, deadline=None)
 @example([["http://a.example/x/1", "http://a.example/x/2"], ["http://a.example/y"]], ["http://a.example/y\n"])
 @example(
     [["http://[::1]/x"], ["http://a(b/x"], ["http://a.example?x"], ["http://a.example"]], ["http://a(b/y"]
@@ -124,7 +123,7 @@ def test_hundreds_of_patterns_can_be_tried_together() -> None:
 
 
 @given(st.lists(st.tuples(words, numbers, words), min_size=33, max_size=60, unique=True))
-@settings(max_examples=5, deadline=None)
+@fewer_examples(4)
 def test_many_forms_of_urls_give_few_patterns(parts: list[tuple[str, int, str]]) -> None:
     urls = [
         f"http://{host}.example" + f"/{host}" * (number % 20) + f"?{key}={number}"

@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from siteloom.clustering import vertex
@@ -61,7 +61,6 @@ def signature_groups(found: SignatureClustering, signatures: list[bytes]) -> set
 
 
 @given(some_signatures | repeated, st.integers(1, 6))
-@settings(max_examples=40, deadline=None)
 @example([A] * 2 + [differing(A, 0)] * 2, 3)
 def test_the_passes_are_those_of_the_algorithm(signatures: list[bytes], threshold: int) -> None:
     if not signatures:
@@ -86,7 +85,6 @@ def test_the_passes_are_those_of_the_algorithm(signatures: list[bytes], threshol
 
 
 @given(some_signatures | repeated)
-@settings(max_examples=40, deadline=None)
 def test_what_the_passes_cluster_stays_clustered_and_leftovers_join_the_nearest(
     signatures: list[bytes],
 ) -> None:
@@ -114,7 +112,6 @@ def test_what_the_passes_cluster_stays_clustered_and_leftovers_join_the_nearest(
 
 
 @given(some_signatures | repeated)
-@settings(max_examples=40, deadline=None)
 def test_every_page_is_in_one_cluster_or_unclustered(signatures: list[bytes]) -> None:
     found = cluster_signatures(signatures)
     pages = [page for members in member_sets(found) for page in members]
@@ -129,7 +126,6 @@ def test_every_page_is_in_one_cluster_or_unclustered(signatures: list[bytes]) ->
 
 
 @given(repeated, st.randoms(use_true_random=False))
-@settings(max_examples=50, deadline=None)
 def test_the_order_of_the_pages_does_not_matter(signatures: list[bytes], dice: random.Random) -> None:
     shuffled = signatures.copy()
     dice.shuffle(shuffled)
@@ -143,7 +139,6 @@ def test_the_order_of_the_pages_does_not_matter(signatures: list[bytes], dice: r
 
 
 @given(some_signatures | repeated)
-@settings(max_examples=40, deadline=None)
 def test_members_are_assigned_to_their_own_cluster(signatures: list[bytes]) -> None:
     found = cluster_signatures(signatures)
     assigned = assign(found.clusters, signatures)
@@ -271,7 +266,6 @@ def test_variants_of_ten_templates_are_ten_clusters() -> None:
 
 
 @given(some_signatures | repeated, st.integers(0, 3), st.randoms())
-@settings(max_examples=40, deadline=None)
 def test_counted_signatures_are_grouped_as_the_pages_that_have_them(
     signatures: list[bytes], without: int, dice: random.Random
 ) -> None:

@@ -11,7 +11,7 @@ from time import process_time
 from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.builtin import directory_site, guide_site
@@ -338,7 +338,6 @@ def test_all_records_and_nothing_else(layout: Layout, pages: int) -> None:
     assert words_of(main_listing(roots), pages) == [shown(layout, items) for items in lists]
 
 
-@settings(deadline=None, max_examples=120)
 @given(
     layout=st.sampled_from((cards, bare_list, striped, numbered, with_adverts)),
     counts=st.lists(st.integers(3, 12), min_size=2, max_size=4),
@@ -352,7 +351,6 @@ def test_whatever_fields_are_missing(layout: Layout, counts: list[int], seed: in
     assert words_of(main_listing(roots), len(counts)) == [shown(layout, items) for items in lists]
 
 
-@settings(deadline=None, max_examples=40)
 @given(counts=st.lists(st.integers(1, 9), min_size=3, max_size=5), seed=st.integers(0, 10_000))
 def test_pages_with_few_records(counts: list[int], seed: int) -> None:
     """A page that has but one or two is no worse off, as long as others have more."""
@@ -494,7 +492,6 @@ def test_menus_are_not_what_pages_are_about() -> None:
     assert main_listing([page(f"<p>Text {number} of its own.</p>", number) for number in range(5)]) is None
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     st.lists(
         st.lists(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.discovery.strands import find_strands
@@ -272,7 +272,6 @@ def labelled_pages(draw: st.DrawFn) -> tuple[str, list[list[Field]]]:
     return layout, made
 
 
-@settings(max_examples=40, deadline=None)
 @given(labelled_pages())
 def test_labelled_fields_never_come_into_each_others_strands(made: tuple[str, list[list[Field]]]) -> None:
     layout, fields_of_pages = made

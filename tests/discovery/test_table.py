@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.discovery import discover, outline
@@ -99,7 +99,6 @@ def tables(draw: st.DrawFn) -> list[dict[str, str]]:
     ]
 
 
-@settings(max_examples=30, deadline=None)
 @given(tables(), st.sampled_from(sorted(LAYOUTS)), st.booleans(), st.randoms(use_true_random=False))
 def test_each_labelled_column_has_just_its_values(
     things: list[dict[str, str]], layout: str, mixed: bool, dice: object

@@ -7,7 +7,7 @@ import time
 
 import pytest
 import webencodings
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from siteloom.dom import declared_encoding, decode, visible_text
@@ -212,7 +212,6 @@ def test_a_header_that_names_no_known_encoding_is_ignored(label: str) -> None:
 
 
 @given(html_bytes, st.text(alphabet=st.characters(codec="ascii"), max_size=12))
-@settings(max_examples=50, deadline=None)
 def test_any_bytes_that_declare_any_label_give_text(html: bytes, label: str) -> None:
     assert isinstance(decode(meta(label) + html), str)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.dom import elements_with_ids, parse
@@ -27,7 +27,6 @@ pieces = st.lists(
 
 
 @given(pieces, st.sampled_from([0, 50, 99, 100, 101, 150]), st.booleans())
-@settings(max_examples=50, deadline=None)
 def test_all_elements_with_an_id_are_found(parts: list[str], errors: int, first: bool) -> None:
     """The parser tells of repeated ids, but of no more than a hundred errors."""
     noise = "</nonsense>" * errors

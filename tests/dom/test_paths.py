@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from lxml import etree
 
 from siteloom.dom import Element, NodePaths, find, node_path, parse, tag_path, text_nodes
@@ -24,21 +24,18 @@ def nodes(html: bytes) -> list[Element]:
 
 
 @given(html_bytes)
-@settings(max_examples=50, deadline=None)
 def test_every_path_leads_back_to_its_node(html: bytes) -> None:
     for node in nodes(html):
         assert find(node, node_path(node)) is node
 
 
 @given(html_bytes)
-@settings(max_examples=50, deadline=None)
 def test_no_two_nodes_have_the_same_path(html: bytes) -> None:
     paths = [node_path(node) for node in nodes(html)]
     assert len(set(paths)) == len(paths)
 
 
 @given(html_bytes)
-@settings(max_examples=50, deadline=None)
 def test_the_place_of_a_text_selects_exactly_it(html: bytes) -> None:
     root = parse(Page("u", html))
     if isinstance(root, Failure):
@@ -87,7 +84,6 @@ def test_a_processing_instruction_has_a_path() -> None:
 
 
 @given(html_bytes)
-@settings(max_examples=50, deadline=None)
 def test_many_paths_are_those_that_one_by_one_would_be(html: bytes) -> None:
     for order in (nodes(html), nodes(html)[::-1]):
         paths = NodePaths()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from siteloom.dom import Element, parse, text_nodes
 from siteloom.dom.spots import Spot, next_spot, previous_spot, spot_before, text_before, texts_from
@@ -22,7 +22,6 @@ def walk(root: Element) -> Iterator[Spot]:
 
 
 @given(html_bytes)
-@settings(max_examples=50, deadline=None)
 def test_a_walk_meets_the_visible_texts_in_order_and_with_their_numbers(html: bytes) -> None:
     root = parse(Page("u", html))
     if not isinstance(root, Failure):
@@ -31,7 +30,6 @@ def test_a_walk_meets_the_visible_texts_in_order_and_with_their_numbers(html: by
 
 
 @given(html_bytes)
-@settings(max_examples=50, deadline=None)
 def test_the_way_back_is_the_same(html: bytes) -> None:
     root = parse(Page("u", html))
     if not isinstance(root, Failure):

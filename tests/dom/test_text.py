@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.dom import normalize, parse, text_nodes, visible_text
@@ -33,7 +33,6 @@ def test_a_normal_form_is_its_own_normal_form(text: str) -> None:
 
 
 @given(html_bytes)
-@settings(max_examples=50, deadline=None)
 def test_visible_text_is_in_normal_form(html: bytes) -> None:
     root = parse(Page("u", html))
     if not isinstance(root, Failure):
@@ -42,7 +41,6 @@ def test_visible_text_is_in_normal_form(html: bytes) -> None:
 
 
 @given(html_bytes)
-@settings(max_examples=50, deadline=None)
 def test_visible_text_is_what_the_text_nodes_hold(html: bytes) -> None:
     root = parse(Page("u", html))
     if not isinstance(root, Failure):

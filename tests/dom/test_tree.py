@@ -6,7 +6,7 @@ import pickle
 import time
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from siteloom.config import ParseSettings
@@ -38,14 +38,12 @@ def seconds_to_parse(html: bytes) -> float:
 
 
 @given(html_bytes, st.none() | st.sampled_from(["utf-8", "utf-16", "shift_jis", "iso-2022-jp", "bogus"]))
-@settings(max_examples=50, deadline=None)
 def test_any_bytes_give_a_tree_or_a_failure(html: bytes, charset: str | None) -> None:
     result = parse(Page(URL, html, charset=charset))
     assert isinstance(result, Element | Failure)
 
 
 @given(html_like)
-@settings(max_examples=50, deadline=None)
 def test_the_same_bytes_give_the_same_tree(html: bytes) -> None:
     first, second = parse(Page(URL, html)), parse(Page(URL, html))
     if isinstance(first, Failure):
@@ -58,7 +56,6 @@ def test_the_same_bytes_give_the_same_tree(html: bytes) -> None:
 
 
 @given(html_like.map(lambda html: html.replace(b"\0", b"").decode("utf-8", "ignore").encode()))
-@settings(max_examples=50, deadline=None)
 def test_the_parser_sees_no_tag_that_the_scanner_does_not(html: bytes) -> None:
     """Or else the limits, which the scanner checks, would not hold for the parser."""
     root = parse(Page(URL, html, charset="utf-8"))
@@ -94,7 +91,6 @@ references = st.builds(
 
 
 @given(html_like, st.lists(odd_blanks | references), html_like)
-@settings(max_examples=50, deadline=None)
 def test_no_tree_holds_white_space_that_xml_cannot(before: bytes, blanks: list[str], after: bytes) -> None:
     root = parse(Page(URL, before + "".join(blanks).encode() + after, charset="windows-1252"))
     if not isinstance(root, Failure):
@@ -206,7 +202,6 @@ words_and_ends = st.lists(
 
 
 @given(words_and_ends)
-@settings(deadline=None)
 def test_no_word_is_lost_wherever_the_document_ends(parts: list[bytes]) -> None:
     words = [part.decode().strip() for part in parts if part.startswith(b" w")]
     if words:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.engine import LocalEngine, run_shards
@@ -244,7 +244,6 @@ ROWS = st.lists(st.tuples(st.integers(0, 3), st.text(max_size=2), st.integers(0,
 
 
 @given(st.lists(ROWS, max_size=20), st.sets(st.integers(0, 5), min_size=1))
-@settings(max_examples=30, deadline=None)
 def test_rows_of_a_part_come_in_order_and_in_small_batches(
     files: list[list[tuple[int, str, int]]], parts: set[int]
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from siteloom.dom import Element, decode, parse, visible_text
@@ -54,7 +54,6 @@ def test_the_lists_of_tags_are_those_of_siteloom() -> None:
     assert tuple(plain.CHARACTERS) == CHARACTERS
 
 
-@settings(max_examples=50, deadline=None)
 @given(html_like)
 @example(b"<p>a</body><p>b")
 @example(b"<p>a</body>\n<!-- c --></html> ")
@@ -114,14 +113,12 @@ def odd_wrappers(draw: st.DrawFn) -> tuple[Element, Wrapper]:
     return root, replace(wrapper, attributes=attributes, record_rule=records)
 
 
-@settings(max_examples=30, deadline=None)
 @given(cases() | listings)
 def test_plain_gives_the_values_of_the_wrapper(case: tuple[Element, Wrapper]) -> None:
     root, wrapper = case
     assert by_plain(wrapper, root) == native(wrapper, root)
 
 
-@settings(max_examples=50, deadline=None)
 @given(odd_wrappers())
 def test_plain_knows_patterns_classifiers_and_records_that_run_on(case: tuple[Element, Wrapper]) -> None:
     root, wrapper = case
@@ -173,7 +170,6 @@ def wrappers_with_layouts(draw: st.DrawFn) -> tuple[Element, Wrapper]:
     return root, replace(layout(first), earlier=tuple(map(layout, others)))
 
 
-@settings(max_examples=50, deadline=None)
 @given(wrappers_with_layouts(), st.just("") | _SIGNATURES)
 def test_plain_chooses_among_layouts_as_siteloom_does(case: tuple[Element, Wrapper], signature: str) -> None:
     root, wrapper = case

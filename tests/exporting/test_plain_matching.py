@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from siteloom.exporting import plain
@@ -25,7 +25,6 @@ from tests.dom.html_bytes import html_like
 from ..builtin.sites import all_sites
 
 
-@settings(max_examples=150, deadline=None)
 @given(html_like)
 @example(b"")
 @example(b"<p>x")
@@ -66,7 +65,6 @@ URLS = ("http://a.example/p/1#x", "http://a.example/q/1", "http://a.example/")
 HTML = b"<b>1</b><i>2</i><u>3</u>"
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from(URLS),
     st.sampled_from([HTML, b"<b>1</b><i>2</i>", b"<b>1", b"<p>x", b"x", b"<u>1</u>"]),

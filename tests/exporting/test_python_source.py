@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.http import HtmlResponse
 from web_poet import HttpResponse
@@ -150,7 +150,6 @@ _VALUES: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@settings(max_examples=40)
 @given(_VALUES)
 def test_any_value_is_written_as_it_is(value: Any) -> None:
     assert ast.literal_eval(literal(value)) == value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from url_matcher.patterns import PatternMatcher
 
@@ -63,7 +63,6 @@ _URLS = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(_URLS, min_size=1, max_size=6))
 def test_no_address_is_lost(urls: list[str]) -> None:
     found = patterns(*urls)

@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -96,7 +96,6 @@ def agreement(ranks: NDArray[np.uint32], one: int, other: int) -> int:
 
 
 @given(st.lists(st.frozensets(any_hash, max_size=8), max_size=6))
-@settings(max_examples=50, deadline=None)
 def test_every_path_gets_one_number_and_its_support(documents: list[frozenset[int]]) -> None:
     entries = [path for document in documents for path in sorted(document)]
     starts = np.cumsum([0, *map(len, documents)])
@@ -116,7 +115,6 @@ def test_numbering_grows_its_table() -> None:
 
 
 @given(st.lists(st.lists(st.integers(1, 6), max_size=12), max_size=5))
-@settings(max_examples=50, deadline=None)
 def test_a_documents_threshold_is_the_mode_of_its_supports(documents: list[list[int]]) -> None:
     starts = np.cumsum([0, *map(len, documents)])
     support = np.array([value for document in documents for value in document], np.int32)
@@ -130,7 +128,6 @@ def test_a_documents_threshold_is_the_mode_of_its_supports(documents: list[list[
 
 
 @given(some_documents)
-@settings(max_examples=50, deadline=None)
 def test_least_ranks_are_least(documents: list[Document]) -> None:
     sets = sets_of(documents)
     factors = np.array([1, 0xDEADBEEF, 0xFFFFFFFF], np.uint32)
@@ -161,7 +158,6 @@ def test_bits_are_exact_to_a_bit_in_a_matrix_of_a_hundred_thousand_million() -> 
 
 
 @given(some_documents)
-@settings(max_examples=50, deadline=None)
 def test_exact_changes_are_those_of_the_documents(documents: list[Document]) -> None:
     clusters = clusters_with_supports(sets_of(documents), [[d] for d in range(len(documents))])
     others = np.arange(1, len(documents))
@@ -173,7 +169,6 @@ def test_exact_changes_are_those_of_the_documents(documents: list[Document]) -> 
 
 
 @given(some_documents)
-@settings(max_examples=50, deadline=None)
 def test_merged_supports_are_those_of_all_documents(documents: list[Document]) -> None:
     sets = sets_of(documents)
     clusters = clusters_with_supports(sets, [[d] for d in range(len(documents))])
@@ -187,7 +182,6 @@ def test_merged_supports_are_those_of_all_documents(documents: list[Document]) -
 
 
 @given(some_documents, st.randoms(use_true_random=False))
-@settings(max_examples=50, deadline=None)
 def test_signatures_merge_the_same_in_any_order(
     documents: list[Document], random: np.random.Generator
 ) -> None:
@@ -207,7 +201,6 @@ def test_signatures_merge_the_same_in_any_order(
 
 
 @given(some_documents)
-@settings(max_examples=50, deadline=None)
 def test_a_count_is_the_support_of_the_path_of_least_rank(documents: list[Document]) -> None:
     sets = sets_of(documents)
     merged = signatures(sets, LENGTH)
@@ -225,7 +218,6 @@ def test_the_estimate_is_that_of_the_lemmas(counts: list[int], path_total: int) 
 
 
 @given(some_documents)
-@settings(max_examples=50, deadline=None)
 def test_estimated_changes_are_those_of_merged_signatures(documents: list[Document]) -> None:
     sets = sets_of(documents)
     change = estimated_changes(signatures(sets, LENGTH), 0, np.array([1]))[0]
@@ -255,7 +247,6 @@ def partners_of(clusters: Signatures, shape: Shape) -> tuple[list[int], list[int
 
 
 @given(some_documents)
-@settings(max_examples=50, deadline=None)
 def test_a_partner_has_maximal_agreement_then_fewest_bits_then_comes_first(documents: list[Document]) -> None:
     sets = sets_of(documents)
     clusters, shape = signatures(sets, LENGTH), matrix_shape(sets)
@@ -281,7 +272,6 @@ def test_a_partner_has_maximal_agreement_then_fewest_bits_then_comes_first(docum
 
 
 @given(some_documents)
-@settings(max_examples=50, deadline=None)
 def test_neighbours_within_reach_are_all_compared(documents: list[Document]) -> None:
     sets = sets_of(documents)
     clusters, shape = signatures(sets, LENGTH), matrix_shape(sets)
@@ -291,7 +281,6 @@ def test_neighbours_within_reach_are_all_compared(documents: list[Document]) -> 
 
 
 @given(some_documents, st.booleans())
-@settings(max_examples=50, deadline=None)
 def test_merging_with_partners_lowers_the_description(documents: list[Document], exact: bool) -> None:
     sets = sets_of(documents)
     clusters, shape = signatures(sets, LENGTH), matrix_shape(sets)

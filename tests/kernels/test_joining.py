@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.kernels import joining
@@ -28,7 +28,6 @@ def grams(text: str, q: int) -> list[int]:
     return sorted(gram_number(word[i : i + q]) for word in padded for i in range(len(word) - q + 1))
 
 
-@settings(deadline=None)  # the first call compiles
 @given(texts, lengths)
 def test_grams_of_words(rows: list[str], q: int) -> None:
     codes, starts = coded(rows)
@@ -38,7 +37,6 @@ def test_grams_of_words(rows: list[str], q: int) -> None:
         assert room[:count].tolist() == grams(text, q)
 
 
-@settings(deadline=None)  # the first call compiles
 @given(texts, lengths)
 def test_counts_and_postings(rows: list[str], q: int) -> None:
     codes, starts = coded(rows)
@@ -72,7 +70,6 @@ def test_counts_and_postings(rows: list[str], q: int) -> None:
             assert exact <= left[at] + 1e-6 < exact + 1.01
 
 
-@settings(deadline=None)  # the first call compiles
 @given(texts, texts)
 def test_norms(rows: list[str], others: list[str]) -> None:
     codes, starts = coded(rows)
@@ -114,7 +111,6 @@ def plain_join(
     return found
 
 
-@settings(deadline=None)  # the first call compiles
 @given(texts, texts, st.floats(0.05, 0.98), st.integers(0, 1000))
 def test_the_join_is_that_of_all_pairs(
     values: list[str], rows: list[str], threshold: float, seed: int

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from siteloom.kernels.markup import Tags, name_hash, scan_tags
@@ -43,13 +43,11 @@ def twin_rows(tags: list[Tag]) -> list[tuple[int, ...]]:
 
 
 @given(st.binary(max_size=100))
-@settings(max_examples=50, deadline=None)
 def test_the_scanner_agrees_with_the_standard_on_any_bytes(html: bytes) -> None:
     assert rows(scan_tags(html)) == twin_rows(tokenize(html))
 
 
 @given(html_like)
-@settings(max_examples=50, deadline=None)
 @example(b"<!--<!-->x<b>")
 @example(b"<title></titles><b></title ><i>")
 @example(b"<p a='>'b=\">\"c=>")
@@ -59,7 +57,6 @@ def test_the_scanner_agrees_with_the_standard_on_html(html: bytes) -> None:
 
 
 @given(script_bytes)
-@settings(max_examples=50, deadline=None)
 @example(b"<script><!--<script></script></script><b>")
 @example(b"<script><!--<script>--></script><b>")
 @example(b"<script><!--></script><b>")

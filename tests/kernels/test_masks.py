@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from siteloom.kernels.masks import best_masks, commit_to_best
@@ -103,7 +103,6 @@ def test_a_signature_of_eight_bytes_has_37_masks() -> None:
 
 
 @given(some_signatures | repeated, st.integers(1, 6))
-@settings(max_examples=40, deadline=None)
 @example([], 2)
 @example([bytes(8)] * 2 + [bytes(7) + b"\x01"] * 2, 3)
 def test_the_kernels_agree_with_the_algorithm(signatures: list[bytes], threshold: int) -> None:
@@ -113,7 +112,6 @@ def test_the_kernels_agree_with_the_algorithm(signatures: list[bytes], threshold
 
 
 @given(some_signatures | repeated)
-@settings(max_examples=40, deadline=None)
 def test_every_page_is_counted_once_after_all_have_committed(signatures: list[bytes]) -> None:
     committed = Kernels(signatures).committed()
     assert sum(committed.values()) == len(signatures)

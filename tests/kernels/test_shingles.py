@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from siteloom.kernels.shingles import WINDOW, scan_page
@@ -81,7 +81,6 @@ def twin_bytes(html: bytes) -> bytes | None:
 
 
 @given(html_like | many_tags)
-@settings(max_examples=50, deadline=None)
 @example(b"")
 @example(b"<p>" * (WINDOW - 1))
 @example(b"<p>" * WINDOW)
@@ -92,13 +91,11 @@ def test_the_kernel_agrees_with_plain_python(html: bytes) -> None:
 
 
 @given(st.binary(max_size=100))
-@settings(max_examples=50, deadline=None)
 def test_the_kernel_agrees_with_plain_python_on_any_bytes(html: bytes) -> None:
     assert least_shingle_bytes(html, SEEDS) == twin_bytes(html)
 
 
 @given(input_parts)
-@settings(max_examples=50, deadline=None)
 def test_the_kernel_agrees_with_plain_python_on_inputs(html: bytes) -> None:
     assert least_shingle_bytes(html, SEEDS) == twin_bytes(html)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from siteloom.kernels.tree_distance import (
@@ -92,7 +92,6 @@ trees = st.recursive(
 
 
 @given(trees, trees)
-@settings(max_examples=50, deadline=None)
 @example(Node(0), Node(1))
 @example(Node(0, (Node(1),)), Node(1, (Node(0),)))
 @example(Node(0, (Node(1), Node(2))), Node(0, (Node(1, (Node(2),)),)))
@@ -101,14 +100,12 @@ def test_the_kernel_agrees_with_the_recurrences(a: Node, b: Node) -> None:
 
 
 @given(trees, trees)
-@settings(max_examples=50, deadline=None)
 def test_of_trees_with_the_same_root_the_roots_are_mapped(a: Node, b: Node) -> None:
     b = b._replace(label=a.label)
     assert tree_distance(arrays(a), arrays(b)) == twin_distance(a, b)
 
 
 @given(trees, trees)
-@settings(max_examples=50, deadline=None)
 def test_the_distance_is_symmetric_and_within_its_bounds(a: Node, b: Node) -> None:
     left, right = arrays(a), arrays(b)
     found = tree_distance(left, right)
@@ -119,7 +116,6 @@ def test_the_distance_is_symmetric_and_within_its_bounds(a: Node, b: Node) -> No
 
 
 @given(trees, trees, trees)
-@settings(max_examples=50, deadline=None)
 @example(Node(0, (Node(2),)), Node(0), Node(1, (Node(2),)))
 def test_a_detour_saves_at_most_a_quarter(a: Node, b: Node, c: Node) -> None:
     # Two mappings in a row relabel an inner node if it is a leaf in between,
@@ -130,7 +126,6 @@ def test_a_detour_saves_at_most_a_quarter(a: Node, b: Node, c: Node) -> None:
 
 
 @given(trees, trees)
-@settings(max_examples=50, deadline=None)
 def test_subtrees_have_one_class_if_they_are_identical(a: Node, b: Node) -> None:
     classes = [*arrays(a).classes, *arrays(b).classes]
     subtrees = [*nodes(a), *nodes(b)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.dom import Element
@@ -49,7 +49,6 @@ def _end_of_one(scope: Scope) -> object:
     return None if above is None else (above, scope.start)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.lists(odd_pages(), min_size=1, max_size=3),
     st.sampled_from(["p", "div", "span", "li", "td", "tr", "b", "table", "body", "html"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -474,13 +474,11 @@ def check(root: Element, values: set[str]) -> None:
 
 
 @given(small_trees(TEXTS_WITH_ACCENTS_ALONE), st.sets(TEXTS_WITH_ACCENTS_ALONE.filter(fold), max_size=5))
-@settings(max_examples=50, deadline=None)
 def test_places_on_any_small_tree(root: Element, values: set[str]) -> None:
     check(root, values)
 
 
 @given(small_trees(TEXTS))
-@settings(max_examples=50, deadline=None)
 def test_the_text_of_every_element_is_found_inside_it(root: Element) -> None:
     index = PlaceIndex(root)
     for element in root.iter(etree.Element):
@@ -493,7 +491,6 @@ def test_the_text_of_every_element_is_found_inside_it(root: Element) -> None:
 
 
 @given(html_bytes)
-@settings(max_examples=50, deadline=None)
 def test_places_on_any_page(html: bytes) -> None:
     root = parse(Page("u", html))
     if not isinstance(root, Failure):

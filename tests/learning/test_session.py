@@ -7,7 +7,7 @@ from functools import cache
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom import Example, Page
@@ -17,6 +17,8 @@ from siteloom.errors import ExampleError, SiteloomError, UsageError
 from siteloom.learning import Learned, LearningSession, learn_wrapper, units
 from siteloom.learning.insides import LONGEST_TEXT
 from siteloom.model import Failure
+
+from ..property_tests import fewer_examples
 
 Values = Mapping[str, Sequence[str]]
 
@@ -79,7 +81,7 @@ def said_after(said: dict[int, dict[str, tuple[str, ...]]], click: Click) -> lis
     return [Example(restaurants()[number][0], dict(values)) for number, values in said.items() if values]
 
 
-@settings(max_examples=8, deadline=None)
+@fewer_examples(3)
 @given(clicks, st.booleans())
 def test_any_clicks_in_any_order(clicked: list[Click], is_prepared: bool) -> None:
     session = LearningSession([page for page, _ in restaurants()])
@@ -195,7 +197,7 @@ def lists() -> tuple[tuple[Page, tuple[Mapping[str, tuple[str, ...]], ...]], ...
     return tuple((one.page, one.records) for one in found[:4])
 
 
-@settings(max_examples=6, deadline=None)
+@fewer_examples(4)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 4)), min_size=2, max_size=5))
 def test_any_clicks_on_records(clicked: list[tuple[int, int, int]]) -> None:
     session = LearningSession([page for page, _ in lists()])

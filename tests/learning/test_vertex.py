@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from siteloom.learning import learn
@@ -221,7 +221,6 @@ def problems(draw: st.DrawFn) -> Problem:
     return problem(labelled, unlabelled, is_multi=draw(st.booleans()))
 
 
-@settings(deadline=None, max_examples=50)
 @given(problems())
 def test_pruning_loses_nothing(found: Problem) -> None:
     (row,) = found.instances[0].rows

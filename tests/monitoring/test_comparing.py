@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom import Page, Wrapper
@@ -161,7 +161,6 @@ names = st.lists(WORDS, min_size=1, max_size=4).map(" ".join)
 
 
 @given(names, names, st.booleans())
-@settings(max_examples=40)
 def test_a_value_is_kept_or_edited_or_mistaken_or_lost_and_only_one_of_these(
     before: str, now: str, is_there: bool
 ) -> None:

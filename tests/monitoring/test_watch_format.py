@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom import Page
@@ -71,7 +71,6 @@ values = st.dictionaries(texts, st.lists(texts, min_size=1, max_size=2).map(tupl
     ),
     texts,
 )
-@settings(max_examples=50)
 def test_any_bytes_and_any_values_come_back(bellwethers: list[Bellwether], name: str) -> None:
     odd = Watch(WRAPPER, tuple(bellwethers), name=name)
     assert watch_from_json(watch_to_json(odd)) == odd
@@ -167,7 +166,6 @@ def test_another_format_is_named(key: str, value: object) -> None:
 
 
 @given(st.data())
-@settings(max_examples=40)
 def test_a_damaged_watch_is_refused_or_read_but_never_fails_otherwise(data: st.DataObject) -> None:
     content = json.loads(watch_to_json(replace(SMALL, bellwethers=SMALL.bellwethers[:1])))
     place: Any = content

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.model import Failure, Page
@@ -54,7 +54,6 @@ def one(row: object) -> Page | Failure:
     st.booleans(),
     st.sampled_from(["", *COMPRESSIONS]),
 )
-@settings(max_examples=50, deadline=None)
 def test_pages_written_as_json_lines_are_read_back(
     rows: list[tuple[str, str, datetime | None]], ascii_only: bool, suffix: str
 ) -> None:
@@ -157,7 +156,6 @@ def test_a_broken_line_is_a_failure_and_the_rest_goes_on(tmp_path: Path, line: b
 
 
 @given(st.lists(st.binary(max_size=30), max_size=5))
-@settings(max_examples=50, deadline=None)
 def test_any_bytes_are_lines_of_pages_or_failures(parts: list[bytes]) -> None:
     content = b"\n".join(parts)
     filled = [line for line in content.split(b"\n") if line.strip()]
@@ -230,7 +228,6 @@ def test_files_joined_to_one_are_read_as_one(suffix: str) -> None:
 
 
 @given(st.sampled_from(list(COMPRESSIONS)), st.data())
-@settings(max_examples=50, deadline=None)
 def test_flipped_bytes_never_raise(suffix: str, data: st.DataObject) -> None:
     content = bytearray(COMPRESSIONS[suffix](lines(GOOD, GOOD)))
     content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))

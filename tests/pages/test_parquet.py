@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.errors import SourceError
@@ -46,7 +46,6 @@ texts = st.text(alphabet=st.characters(codec="utf-8"), max_size=20)
     ),
     st.sampled_from(["snappy", "zstd", "none"]),
 )
-@settings(max_examples=40, deadline=None)
 def test_pages_written_as_parquet_are_read_back(
     rows: list[tuple[str, str, datetime | None]], compression: str
 ) -> None:
@@ -150,7 +149,6 @@ def test_a_file_cut_off_anywhere_tells_of_the_cut() -> None:
 
 
 @given(st.data())
-@settings(max_examples=40, deadline=None)
 def test_flipped_bytes_never_raise(data: st.DataObject) -> None:
     damaged = bytearray(content({"url": URLS, "html": HTML}, compression="zstd"))
     body = len(damaged) - int.from_bytes(damaged[-8:-4], "little")

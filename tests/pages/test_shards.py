@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.config import PagesSettings
@@ -144,7 +144,6 @@ GOOD_LINE = json.dumps({"url": "http://a.example/", "html": "<p>é"}).encode()
     ),
     st.booleans(),
 )
-@settings(max_examples=50, deadline=None)
 def test_any_lines_are_split(lines: list[bytes], ends: bool) -> None:
     number_of_shards("a.jsonl", b"\n".join(lines) + b"\n" * ends)
 
@@ -231,7 +230,6 @@ def test_row_groups_are_split_and_small_ones_put_together(rows: int, group_rows:
 
 
 @given(st.integers(1, 40), st.integers(1, 10), chances)
-@settings(max_examples=40, deadline=None)
 def test_damaged_row_groups_are_split(rows: int, group_rows: int, chance: random.Random) -> None:
     content = parquet_file(rows, group_rows)
     body = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
@@ -292,7 +290,6 @@ def gzip_of_all_sorts(records: Sequence[bytes], chance: random.Random) -> bytes:
 
 
 @given(st.sampled_from([*KINDS, "gzip of all sorts"]), st.integers(1, 60), damages, chances)
-@settings(max_examples=50, deadline=None)
 def test_any_archive_is_split(kind: str, records: int, damage: str, chance: random.Random) -> None:
     written = [warcinfo(), *(some_record(number, chance) for number in range(records))]
     if kind in KINDS:
@@ -304,7 +301,6 @@ def test_any_archive_is_split(kind: str, records: int, damage: str, chance: rand
 
 
 @given(st.sampled_from(["plain", "gzip members"]), st.integers(1, 60), chances)
-@settings(max_examples=50, deadline=None)
 def test_an_archive_with_records_longer_than_they_are_is_split(
     kind: str, records: int, chance: random.Random
 ) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.dom import visible_text
@@ -333,7 +333,6 @@ def test_an_archive_that_ends_in_a_record_that_is_no_page_is_checked_too(kind: s
 
 
 @given(st.lists(st.binary(max_size=60), min_size=1, max_size=4), st.sampled_from(list(KINDS)), st.data())
-@settings(max_examples=50, deadline=None)
 def test_any_bodies_in_an_archive_cut_off_anywhere(
     bodies: list[bytes], kind: str, data: st.DataObject
 ) -> None:
@@ -348,7 +347,6 @@ def test_any_bodies_in_an_archive_cut_off_anywhere(
 
 
 @given(st.sampled_from(list(KINDS)), st.data())
-@settings(max_examples=50, deadline=None)
 def test_flipped_bytes_never_raise(kind: str, data: st.DataObject) -> None:
     name, archive = packed(kind, RECORDS)
     content = bytearray(archive.content)
@@ -371,7 +369,6 @@ def test_damage_costs_only_the_record_that_is_damaged(kind: str) -> None:
 
 
 @given(st.binary(max_size=300), st.sampled_from(["a.warc", "a.warc.gz", "a.warc.zst"]))
-@settings(max_examples=50, deadline=None)
 def test_a_file_that_is_no_archive_gives_no_page_and_a_failure(content: bytes, name: str) -> None:
     items = read_content(name, content)
     assert not pages(items)
@@ -379,7 +376,6 @@ def test_a_file_that_is_no_archive_gives_no_page_and_a_failure(content: bytes, n
 
 
 @given(st.binary(max_size=200))
-@settings(max_examples=50, deadline=None)
 def test_a_response_of_any_bytes_never_raises(block: bytes) -> None:
     items = read_content("a.warc", record("http://a.example/", block) + RECORDS[1])
     assert [page.html for page in pages(items)][-1:] == [BODIES[0]]
@@ -389,7 +385,6 @@ def test_a_response_of_any_bytes_never_raises(block: bytes) -> None:
     st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\r\n"), max_size=30),
     st.text(max_size=20),
 )
-@settings(max_examples=50, deadline=None)
 def test_any_url_and_any_date_never_raise(url: str, date: str) -> None:
     date = date.encode("ascii", "ignore").decode().replace("\r", "").replace("\n", "")
     items = read_content("a.warc", record(url, http(b"<p>"), date=date) + RECORDS[1])

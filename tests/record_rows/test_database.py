@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Engine, text
 from torture.postgres import free_port
@@ -112,7 +112,6 @@ def test_a_table_has_a_row_for_each_record(address: str) -> None:
 
 
 @given(any_rows)
-@settings(deadline=None, max_examples=50)
 def test_sqlite_gives_back_what_went_in(given_rows: list[Row]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         assert_reads_back(f"sqlite:///{folder}/out.db", given_rows)
@@ -120,7 +119,6 @@ def test_sqlite_gives_back_what_went_in(given_rows: list[Row]) -> None:
 
 def test_postgresql_gives_back_what_went_in(postgres_url: str) -> None:
     @given(any_rows)
-    @settings(deadline=None, max_examples=30)
     def gives_back(given_rows: list[Row]) -> None:
         assert_reads_back(postgres_url, given_rows)
 
@@ -139,7 +137,6 @@ def assert_has_a_column_for_each(address: str, names: list[str]) -> None:
 
 
 @given(any_names)
-@settings(deadline=None, max_examples=50)
 def test_any_attribute_has_its_column_in_sqlite(names: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         assert_has_a_column_for_each(f"sqlite:///{folder}/out.db", names)
@@ -147,7 +144,6 @@ def test_any_attribute_has_its_column_in_sqlite(names: list[str]) -> None:
 
 def test_any_attribute_has_its_column_in_postgresql(postgres_url: str) -> None:
     @given(any_names)
-    @settings(deadline=None, max_examples=20)
     def has_a_column_for_each(names: list[str]) -> None:
         assert_has_a_column_for_each(postgres_url, names)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.errors import OutputError, UsageError
@@ -73,7 +73,6 @@ def with_typed_texts(each: Row) -> Row:
 
 
 @given(any_rows)
-@settings(deadline=None)
 def test_json_lines_give_back_what_went_in(given_rows: list[Row]) -> None:
     read = from_json_lines(written(".jsonl", given_rows))
     assert read == given_rows
@@ -81,13 +80,11 @@ def test_json_lines_give_back_what_went_in(given_rows: list[Row]) -> None:
 
 
 @given(any_rows)
-@settings(deadline=None, max_examples=50)
 def test_parquet_gives_back_what_went_in(given_rows: list[Row]) -> None:
     assert from_parquet(written(".parquet", given_rows)) == list(map(with_typed_texts, given_rows))
 
 
 @given(any_rows)
-@settings(deadline=None)
 def test_csv_has_the_texts_in_cells(given_rows: list[Row]) -> None:
     header, *lines = from_csv(written(".csv", given_rows))
     assert header == [
@@ -112,7 +109,6 @@ def test_csv_has_the_texts_in_cells(given_rows: list[Row]) -> None:
 
 
 @given(rows(ATTRIBUTES, urls=st.sampled_from(["http://a.example/1", "http://a.example/2"])))
-@settings(deadline=None, max_examples=50)
 def test_joined_rows_have_their_pages_in_every_format(given_rows: list[Row]) -> None:
     joined = list(join_rows(given_rows, parse_key("name")))
     read = from_json_lines(written(".jsonl", joined, with_pages=True))

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.errors import OutputError, UsageError
@@ -144,7 +144,6 @@ def reference(given_rows: list[Row], attribute: str) -> list[tuple[list[str], di
         st.sampled_from(["http://a.example/", "http://b.example/"]),
     )
 )
-@settings(deadline=None)
 def test_rows_are_joined_as_by_the_short_way(given_rows: list[Row]) -> None:
     joined = list(join_rows(given_rows, SKU))
     assert [([p["url"] for p in one["pages"]], one["values"]) for one in joined] == reference(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Engine, text
 from torture.postgres import free_port
@@ -21,6 +21,7 @@ from siteloom.record_rows import Row, check_destination, common_schema, open_rec
 from siteloom.record_rows.own_table import own_table
 from siteloom.store.database import postgres_url as database_url
 
+from ..property_tests import fewer_examples
 from .records import row, rows
 
 SCHEMA = {
@@ -196,7 +197,7 @@ def test_any_attribute_has_its_column(postgres_url: str) -> None:
     )
 
     @given(st.dictionaries(st.text(any_text, max_size=80), any_attribute, max_size=4))
-    @settings(deadline=None, max_examples=8)
+    @fewer_examples(3)
     def has_a_column(schema: dict[str, Attribute]) -> None:
         execute(postgres_url, "DROP TABLE IF EXISTS products")
         schema = schema | {"url": Attribute(), "ctid": Attribute(), "x" * 70: Attribute(type="price")}
@@ -214,7 +215,7 @@ def test_any_row_is_taken(postgres_url: str) -> None:
     schema = {"name": Attribute(), "price": Attribute(type="price", multi=True)}
 
     @given(rows(tuple(schema), any_text))
-    @settings(deadline=None, max_examples=8)
+    @fewer_examples(3)
     def is_taken(given_rows: list[Row]) -> None:
         for each in given_rows:  # typed values of any type stand in no real record
             each["typed"].pop("price", None)

@@ -6,7 +6,7 @@ import json
 from datetime import date
 from decimal import Decimal
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.model import Provenance, Record, Withheld
@@ -74,7 +74,6 @@ def test_typed_values_are_plain() -> None:
 
 
 @given(records(["name", "price"], st.characters() | st.just("\ud800")), st.none() | st.integers())
-@settings(deadline=None)
 def test_json_gives_back_any_row(record: Record, version: int | None) -> None:
     made = record_row(record, "w", version)
     assert json.loads(json.dumps(made)) == made
@@ -135,7 +134,6 @@ def test_rows_are_flagged_one_by_one_and_left_as_they_were() -> None:
 
 
 @given(rows(["name", "price"], st.sampled_from("ab\ud800"), st.sampled_from("uvw")))
-@settings(deadline=None)
 def test_flags_are_those_of_a_search_through_all_earlier_rows(given_rows: list[Row]) -> None:
     given_rows = [{**each, "duplicate_of": None} for each in given_rows]
     for number, flagged in enumerate(flag_duplicates(given_rows)):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.model import Page, Seed
@@ -88,7 +88,6 @@ def listed(pairs: Pairs) -> list[tuple[int, int]]:
         st.tuples(st.integers(0, 3), st.integers(0, 3)), st.sampled_from([0.5, 0.6, 0.75, 0.95, 1.0])
     ),
 )
-@settings(deadline=None)
 def test_bits_tell_how_few_records_are_as_similar(
     values: list[int], similarities: dict[tuple[int, int], float]
 ) -> None:

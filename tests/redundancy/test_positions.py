@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.model import Page
@@ -101,7 +101,6 @@ def test_nodes_are_counted_for_pages_that_have_any() -> None:
         max_size=4,
     )
 )
-@settings(deadline=None)
 def test_numbers_on_a_page_are_those_of_counting(markups: list[list[str]]) -> None:
     texts = read(*map("".join, markups))
     positions = numbered(texts)

@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from siteloom.redundancy.folding import folded
@@ -36,7 +36,6 @@ def grams(text: str, q: int) -> Counter[str]:
     return Counter(word[i : i + q] for word in padded for i in range(len(word) - q + 1))
 
 
-@settings(deadline=None)  # the first call compiles
 @given(texts, texts, many, st.integers(1, 3))
 def test_similarity_is_the_formula(x: str, y: str, values: list[str], q: int) -> None:
     index = WeakIndex(values, q)
@@ -45,7 +44,6 @@ def test_similarity_is_the_formula(x: str, y: str, values: list[str], q: int) ->
     assert 0 <= index.similarity(x, y) <= 1
 
 
-@settings(deadline=None)  # the first call compiles
 @given(st.text(), many)
 def test_a_text_is_like_itself_and_like_nothing_if_empty(text: str, values: list[str]) -> None:
     index = WeakIndex(values)
@@ -53,14 +51,12 @@ def test_a_text_is_like_itself_and_like_nothing_if_empty(text: str, values: list
     assert index.similarity(text, "") == 0
 
 
-@settings(deadline=None)  # the first call compiles
 @given(st.permutations(["between", "the", "main", "street", "12"]), many)
 def test_the_order_of_words_does_not_matter(shuffled: list[str], values: list[str]) -> None:
     index = WeakIndex(values)
     assert index.similarity("12 main street between the", " ".join(shuffled)) == pytest.approx(1)
 
 
-@settings(deadline=None)  # the first call compiles
 @given(many, many, st.sampled_from([0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 1.0]), st.integers(1, 3))
 def test_the_join_finds_all_similar_pairs(
     values: list[str], written: list[str], threshold: float, q: int

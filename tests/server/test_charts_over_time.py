@@ -7,7 +7,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -55,7 +55,6 @@ def points_of(chart: Chart) -> list[tuple[float, float]]:
     return [(float(x), float(y)) for x, y in (re.findall(r"-?[\d.]+", str(one))[:2] for one in found)]
 
 
-@settings(max_examples=40)
 @given(any_runs)
 def test_whatever_is_drawn_stays_in_the_frame(
     runs: list[tuple[datetime, float | None, float | None, bool]],

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.builtin import guide_site
@@ -68,7 +68,6 @@ def pack(path: Path) -> Iterator[Pack]:
         yield opened
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.lists(any_document, min_size=1, max_size=6), min_size=1, max_size=4))
 def test_whatever_is_put_into_a_pack_comes_out_again_in_any_order(blocks: list[list[Document]]) -> None:
     with TemporaryDirectory() as folder:

@@ -22,6 +22,7 @@ from siteloom.pipeline import ingest
 from siteloom.store import PageWriter, Store, open_store, writer
 from siteloom.urls import site_of
 
+from ..property_tests import fewer_examples
 from .helpers import all_versions, assert_sound, day, newest, page
 
 Ending = Literal["finished", "failed while working", "failed while reading", "Ctrl-C", "abandoned"]
@@ -154,7 +155,6 @@ def assert_history_is_kept(settings: StoreSettings, pages: list[Page], runs: lis
     assert (counts["new"], counts["new"] + counts["changed"]) == (len(last_seen), len(expected))
 
 
-@settings(max_examples=25, deadline=None)
 @given(histories(), any_sizes)
 def test_nothing_is_lost_and_nothing_double_in_sqlite(
     history: tuple[list[Page], list[Run]], sizes: Sizes
@@ -163,7 +163,8 @@ def test_nothing_is_lost_and_nothing_double_in_sqlite(
         assert_history_is_kept(StoreSettings(str(Path(folder) / "w")), *history, sizes)
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@fewer_examples(3)
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(histories(), any_sizes)
 def test_nothing_is_lost_and_nothing_double_in_postgresql(
     postgres_server: PostgresServer, history: tuple[list[Page], list[Run]], sizes: Sizes

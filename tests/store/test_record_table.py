@@ -406,7 +406,7 @@ def plainly(rows: Sequence[dict[str, Any]], query: RecordQuery) -> list[int]:
     return sortable + [number for number in meant if keys[number] is None]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(RECORDS, QUERIES, st.integers(1, 5))
 def test_filtering_sorting_and_paging_is_the_same_as_in_plain_python(
     store: Store, records: list[tuple[str, dict[str, list[str]], float]], query: RecordQuery, size: int

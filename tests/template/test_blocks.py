@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.dom import Element, normalize, parse, tag_path, text_nodes, visible_text
@@ -63,7 +63,6 @@ def assert_same_as_the_tree(root: Element) -> None:
     assert len(set(found.paths)) == len(set(paths)) == len(set(zip(found.paths, paths, strict=True)))
 
 
-@settings(deadline=None)  # the first example compiles
 @given(html_bytes)
 def test_segments_of_any_page_are_its_texts(html: bytes) -> None:
     root = parse(Page("http://a.example/", html))
@@ -71,7 +70,6 @@ def test_segments_of_any_page_are_its_texts(html: bytes) -> None:
         assert_same_as_the_tree(root)
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.sampled_from([*BLANKS, *NEARLY_BLANK, "a", "é", "&amp;", "&lt;b&gt;", "&#13;", "<b>", "</b>"])

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.template import PathSet, importance, informativeness, page_paths
@@ -42,7 +42,6 @@ def twin(pages: list[frozenset[tuple[int, int]]]) -> dict[int, tuple[int, int, F
 
 
 @given(pages_of_pairs)
-@settings(max_examples=50, deadline=None)
 def test_informativeness_is_that_of_its_formula(pages: list[frozenset[tuple[int, int]]]) -> None:
     found = informativeness([path_set(page) for page in pages])
     expected = twin(pages)

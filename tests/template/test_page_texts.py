@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree, html
 
@@ -130,7 +130,6 @@ MARKUP = st.recursive(
 
 
 @given(st.lists(MARKUP, min_size=1, max_size=5).map("".join))
-@settings(max_examples=50, deadline=None)
 def test_every_row_is_found_again_by_its_path(markup: str) -> None:
     root = parse(Page.from_text("u", f"<html><head><title>t</title></head><body>{markup}</body></html>"))
     assert not isinstance(root, Failure)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.dom import parse
@@ -51,7 +51,6 @@ def test_a_page_is_its_elements_and_its_texts_each_once() -> None:
 
 
 @given(html_like)
-@settings(max_examples=50, deadline=None)
 def test_every_path_has_words_of_its_own(html: bytes) -> None:
     root = parse(Page("http://a.example/", html))
     if isinstance(root, Failure):
@@ -159,7 +158,6 @@ def test_a_deep_page_and_a_wide_page() -> None:
 
 
 @given(st.lists(st.sampled_from(["a", "b", "i", "u"]), min_size=1, max_size=6, unique=True))
-@settings(max_examples=50, deadline=None)
 def test_nested_tags_are_told_by_their_order(tags: list[str]) -> None:
     html = "".join(f"<{tag}>" for tag in tags)
     assert ["html/body/" + "/".join(tags[:n]) for n in range(1, len(tags) + 1)] == sorted(

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.errors import UnreadablePage, UsageError
@@ -202,7 +202,6 @@ class BruteForce:
         return len(self.met.get(text, ())) >= 5
 
 
-@settings(max_examples=40, deadline=None)
 @given(letters)
 def test_the_table_is_what_brute_force_finds(site: list[list[str]]) -> None:
     living = LivingTime(once=3, longest=9, rate=0.4)
@@ -214,7 +213,6 @@ def test_the_table_is_what_brute_force_finds(site: list[list[str]]) -> None:
         ]
 
 
-@settings(max_examples=40, deadline=None)
 @given(letters, st.integers(0, 60))
 def test_counts_of_parts_add_up(site: list[list[str]], cut: int) -> None:
     pages = pages_of(site)
@@ -231,7 +229,6 @@ def assert_same(one: SegmentCounts, other: SegmentCounts) -> None:
         np.testing.assert_array_equal(column, its_twin)
 
 
-@settings(max_examples=40, deadline=None)
 @given(letters, st.integers(0, 60))
 def test_a_table_goes_on_where_another_ended(site: list[list[str]], cut: int) -> None:
     living = LivingTime(once=3, longest=9, rate=0.4)

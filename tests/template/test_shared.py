@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 
 from siteloom.template import describe_template, page_delta, page_paths, shared_paths
 
@@ -20,7 +20,6 @@ def shared(*pages: str) -> dict[int, int]:
 
 
 @given(some_documents)
-@settings(max_examples=50, deadline=None)
 def test_a_path_is_shared_from_half_of_one_more_page_on(pages: list[frozenset[int]]) -> None:
     found = shared_paths([document(page) for page in pages])
     support = Counter(path for page in pages for path in page)
@@ -49,7 +48,6 @@ def test_a_template_and_a_delta_give_the_page_back(page: frozenset[int], templat
 
 
 @given(some_documents)
-@settings(max_examples=30, deadline=None)
 def test_no_other_template_is_described_more_shortly(pages: list[frozenset[int]]) -> None:
     """Entries of the template and of all deltas; a path more or less does not save any."""
     documents = [document(page) for page in pages]

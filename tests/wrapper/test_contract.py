@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from siteloom.errors import WrapperError
@@ -161,7 +161,6 @@ def test_no_value_of_fewer_than_fifty_breaks_the_contract_that_was_learned_from_
 
 
 @given(st.lists(PLAIN, min_size=1, max_size=5), st.lists(PLAIN, min_size=50, max_size=70))
-@settings(max_examples=40)
 @example(["@"], ["a"] * 50)
 def test_of_more_only_characters_are_a_breach_and_only_of_few(odd: list[str], values: list[str]) -> None:
     everything = [*values * 3, *odd]
@@ -231,7 +230,6 @@ wrappers_with_contracts = st.builds(replace, layouts, earlier=st.lists(layouts, 
 
 
 @given(wrappers_with_contracts)
-@settings(max_examples=50)
 def test_contracts_and_earlier_layouts_come_back_exactly(wrapper: Wrapper) -> None:
     text = wrapper.to_json()
     found = Wrapper.from_json(text)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -26,6 +26,7 @@ from siteloom.wrapper.pattern_grammar import pattern_fault
 from siteloom.wrapper.url_grammar import url_pattern_fault
 from siteloom.wrapper.xpath import rule_xpath
 
+from ..property_tests import fewer_examples
 from .strategies import PIECES
 
 # What a wrapper might hold to get out of the text that it is a part of.
@@ -142,7 +143,7 @@ def expressions_of(element: etree._Element) -> Iterator[str]:
             yield from re.findall(r"\{([^}]*)\}", whole)
 
 
-@settings(max_examples=3)  # a spider is long, and so takes a tenth of a second to read
+@fewer_examples(8)  # a spider is long, and so takes a tenth of a second to read
 @given(hostile_wrappers(), hostile)
 def test_python_of_a_hostile_wrapper_is_the_same_program_with_other_texts(
     wrapper: Wrapper, name: str
@@ -283,7 +284,7 @@ HOSTILE_TEXTS = ("1" * 5_000, "a" * 5_000, " " * 5_000, "a1 " * 1_666, "aa1" * 1
 SECONDS_FOR_A_TEXT = 5
 
 
-@settings(max_examples=10)
+@fewer_examples(2)
 @given(any_patterns.filter(lambda pattern: not pattern_fault(pattern)))
 def test_no_pattern_that_is_read_takes_long_on_hostile_texts(pattern: str) -> None:
     for text in HOSTILE_TEXTS:

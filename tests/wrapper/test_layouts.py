@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom import Page, Wrapper
@@ -287,7 +287,6 @@ def test_only_a_single_layout_can_be_a_stylesheet() -> None:
 
 
 @given(st.sets(st.sampled_from(["Tel.", "Fax no.", "Phone:", "Fax:", "Call:", "Telefax:"])))
-@settings(max_examples=40)
 def test_what_is_found_is_always_what_one_of_the_layouts_finds(labels: set[str]) -> None:
     of = page(*(f"{label}={number}" for number, label in enumerate(sorted(labels))))
     by_layout = [values(layout, of) for layout in NEWEST.layouts]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from siteloom.dom import Element
@@ -103,7 +103,6 @@ def test_a_scorer_chooses_only_among_nodes_that_hold_values() -> None:
     assert name("<p>a</p><p>by: b</p>", replace(found, rules=(after_colon,))) == ("b",)
 
 
-@settings(deadline=None)
 @given(scopes())
 def test_nodes_stand_where_the_table_of_learning_says(scope: Scope) -> None:
     assume(not scope.is_record or scope.top.tag != "html")  # no record holds a head

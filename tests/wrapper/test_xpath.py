@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -48,7 +48,6 @@ def texts(rule: Rule, html: str) -> list[str]:
     return [str(node) if isinstance(node, str) else node.tag for node in found]
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_xpath_selects_what_a_rule_means(data: st.DataObject) -> None:
     scope = data.draw(scopes())
@@ -65,7 +64,6 @@ def by_native_selection(rule: Rule, scope: Scope) -> list[Spot | Element]:
     return [node.spot or node.element for node in found]
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_native_selection_means_the_same(data: st.DataObject) -> None:
     scope = data.draw(scopes())
@@ -99,7 +97,6 @@ def test_no_record_is_in_the_head() -> None:
     assert native_records(rule, root) == []
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_xpath_finds_the_elements_that_records_begin_with(data: st.DataObject) -> None:
     root = data.draw(pages())
@@ -112,7 +109,6 @@ def test_xpath_finds_the_elements_that_records_begin_with(data: st.DataObject) -
         assert found == [record.start for record in native_records(rule, root)]
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_without_any_record_the_fallback_takes_its_place(data: st.DataObject) -> None:
     root = data.draw(pages())

@@ -157,14 +157,12 @@ def cases(draw: st.DrawFn) -> tuple[Element, Wrapper]:
     return root, draw(wrappers(root))
 
 
-@settings(max_examples=40, deadline=None)
 @given(cases())
 def test_lxml_gives_the_values_of_the_wrapper(case: tuple[Element, Wrapper]) -> None:
     root, wrapper = case
     assert by_lxml(wrapper, root) == native(wrapper, root)
 
 
-@settings(max_examples=40, deadline=None)
 @given(listings)
 def test_lxml_gives_the_records_of_a_listing(case: tuple[Element, Wrapper]) -> None:
     root, wrapper = case
@@ -172,7 +170,7 @@ def test_lxml_gives_the_records_of_a_listing(case: tuple[Element, Wrapper]) -> N
 
 
 @needs_xsltproc
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(case=cases() | listings)
 def test_xsltproc_gives_the_values_of_the_wrapper(case: tuple[Element, Wrapper], tmp_path: Path) -> None:
     root, wrapper = case
@@ -322,7 +320,6 @@ def test_many_values_are_no_deep_recursion(tmp_path: Path) -> None:
     assert by_xsltproc(wrapper, root, tmp_path) == expected
 
 
-@settings(max_examples=30, deadline=None)
 @given(listings, st.sampled_from(["[0-9]+", r"[A-Z]\s?[0-9]*+", "B", r"\w++", "[<&\"']"]))
 def test_lxml_finds_regular_expressions(case: tuple[Element, Wrapper], pattern: str) -> None:
     root, wrapper = case
@@ -389,7 +386,6 @@ def outline(node: Element) -> object:
     return (tag, attributes, node.text or "", node.tail or "", [outline(child) for child in node])
 
 
-@settings(max_examples=50, deadline=None)
 @given(pages())
 def test_the_xml_of_a_tree_reads_back_as_the_same_tree(root: Element) -> None:
     assert outline(etree.fromstring(tree_xml(root))) == outline(root)

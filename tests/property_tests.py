@@ -1,0 +1,25 @@
+"""How many examples property tests draw."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+# Enough to catch an ordinary mistake on every run.
+EXAMPLES = 20
+THOROUGH_EXAMPLES = 200
+
+
+def register_profiles() -> None:
+    """Define two Hypothesis profiles and load the first.
+
+    `repeatable` draws the same examples each time, so tests pass or fail alike for everyone. `thorough` draws
+    many new ones; `make test-thorough` uses it.
+    """
+    settings.register_profile("repeatable", max_examples=EXAMPLES, derandomize=True, deadline=None)
+    settings.register_profile("thorough", max_examples=THOROUGH_EXAMPLES, deadline=None)
+    settings.load_profile("repeatable")
+
+
+def fewer_examples(divisor: int) -> settings:
+    """Decorate an expensive property test, which then draws only this fraction of the profile's examples."""
+    return settings(max_examples=max(1, settings.default.max_examples // divisor))
