@@ -14,15 +14,15 @@ NEWEST := build/venv-newest
 WHEEL := build/venv-wheel
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-LOCKED := install --quiet --no-deps --require-hashes --no-build-isolation --requirement
+LOCKED := install --no-deps --require-hashes --no-build-isolation --requirement
 
 # A virtual environment with the exact versions of a lock file, and Siteloom: $(call environment,FOLDER,LOCK)
 define environment
 	@echo "Installing the packages of requirements/$(2).txt into $(1)"
 	@$(PYTHON) -m venv $(1)
-	@$(1)/bin/pip $(LOCKED) requirements/build.txt
-	@$(1)/bin/pip $(LOCKED) requirements/$(2).txt
-	@$(1)/bin/pip install --quiet --no-deps --no-build-isolation --editable .
+	@scripts/quietly $(1)/bin/pip $(LOCKED) requirements/build.txt
+	@scripts/quietly $(1)/bin/pip $(LOCKED) requirements/$(2).txt
+	@scripts/quietly $(1)/bin/pip install --no-deps --no-build-isolation --editable .
 	@touch $(1)/.installed
 endef
 
@@ -73,8 +73,8 @@ test-newest: programs
 	@echo "Installing the newest versions that pyproject.toml allows into $(NEWEST)"
 	@rm -rf $(NEWEST)
 	@$(PYTHON) -m venv $(NEWEST)
-	@$(NEWEST)/bin/pip install --quiet --upgrade pip
-	@$(NEWEST)/bin/pip install --quiet --editable '.[all]' --group dev
+	@scripts/quietly $(NEWEST)/bin/pip install --upgrade pip
+	@scripts/quietly $(NEWEST)/bin/pip install --editable '.[all]' --group dev
 	@$(NEWEST)/bin/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: $(DEV)/.installed
@@ -96,8 +96,8 @@ wheel-check: $(DEV)/.installed
 	@scripts/quietly $(DEV)/bin/twine check --strict build/packages/*
 	@$(DEV)/bin/python scripts/check-packages build/packages
 	@$(PYTHON) -m venv --clear $(WHEEL)
-	@$(WHEEL)/bin/pip $(LOCKED) requirements/server.txt
-	@$(WHEEL)/bin/pip install --quiet --no-deps build/packages/*.whl
+	@scripts/quietly $(WHEEL)/bin/pip $(LOCKED) requirements/server.txt
+	@scripts/quietly $(WHEEL)/bin/pip install --no-deps build/packages/*.whl
 	@cd / && $(CURDIR)/scripts/quietly $(CURDIR)/$(WHEEL)/bin/siteloom init --workspace $(CURDIR)/build/wheel-workspace
 	@cd / && $(CURDIR)/scripts/quietly $(CURDIR)/$(WHEEL)/bin/siteloom doctor --workspace $(CURDIR)/build/wheel-workspace
 	@cd / && $(CURDIR)/$(WHEEL)/bin/python -c '$(LEARN)'
@@ -105,7 +105,7 @@ wheel-check: $(DEV)/.installed
 
 lock:
 	@$(PYTHON) -m venv build/venv-lock
-	@build/venv-lock/bin/pip install --quiet uv
+	@scripts/quietly build/venv-lock/bin/pip install uv
 	@scripts/lock build/venv-lock/bin/uv
 	@git --no-pager diff --stat -- requirements
 

@@ -22,4 +22,4 @@ def register_profiles() -> None:
 
 def fewer_examples(divisor: int) -> settings:
     """Decorate an expensive property test, which then draws only this fraction of the profile's examples."""
-    return settings(max_examples=max(1, settings.default.max_examples // divisor))
+    return settings(max_examples=max(1, settings().max_examples // divisor))
