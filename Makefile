@@ -49,13 +49,14 @@ examples: $(DEMO)/.installed
 	@$(DEMO)/bin/python examples/make_workspaces.py examples/workspaces
 	@echo; echo "examples/README.md says what can be done with them."
 
-# The checks run beside the tests. The last line is the CPU time of everything below this target, installation included.
+# The last line is the CPU time of all that this target starts, installation included.
 test:
 	@scripts/cpu-time $(MAKE) --no-print-directory test-all
 
 .PHONY: test-all
 test-all: $(DEV)/.installed programs
-	@$(MAKE) --no-print-directory -j3 -Oline check wheel-check pytest
+	@$(MAKE) --no-print-directory -j2 -Otarget check wheel-check
+	@$(MAKE) --no-print-directory pytest
 
 # The programs that tests start, such as PostgreSQL and Chromium.
 programs:
@@ -78,10 +79,11 @@ test-newest: programs
 	@$(NEWEST)/bin/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: $(DEV)/.installed
-	@$(DEV)/bin/ruff check .
-	@$(DEV)/bin/ruff format --check .
-	@$(DEV)/bin/mypy
-	@$(DEV)/bin/lint-imports
+	@echo "Checking style, types, import direction, licences and known vulnerabilities"
+	@scripts/quietly $(DEV)/bin/ruff check .
+	@scripts/quietly $(DEV)/bin/ruff format --check .
+	@scripts/quietly $(DEV)/bin/mypy
+	@scripts/quietly $(DEV)/bin/lint-imports
 	@$(DEV)/bin/python scripts/audit-dependencies
 
 # Sdist and wheel as they are released. The wheel built from the sdist is the same, byte for byte, as the one built here. It is
@@ -89,6 +91,7 @@ check: $(DEV)/.installed
 LEARN := import siteloom as s; pages = [s.Page(f"http://x/{n}", f"<h1>{n}</h1>".encode()) for n in "ab"]; \
 	assert s.learn([s.Example(p, {"name": [p.url[-1]]}) for p in pages]).extract(pages[0]).values == {"name": ("a",)}
 wheel-check: $(DEV)/.installed
+	@echo "Building the sdist and the wheel, and trying the wheel in $(WHEEL)"
 	@rm -rf build/packages build/wheel-from-here build/wheel-workspace
 	@scripts/quietly $(DEV)/bin/python -m build --no-isolation --outdir build/packages .
 	@scripts/quietly $(DEV)/bin/python -m build --no-isolation --wheel --outdir build/wheel-from-here .

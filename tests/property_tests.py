@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # Enough to catch an ordinary mistake on every run.
 EXAMPLES = 20
@@ -13,10 +13,12 @@ def register_profiles() -> None:
     """Define two Hypothesis profiles and load the first.
 
     `repeatable` draws the same examples each time, so tests pass or fail alike for everyone. `thorough` draws
-    many new ones; `make test-thorough` uses it.
+    many new ones; `make test-thorough` uses it. Neither limits time: machines may be busy.
     """
-    settings.register_profile("repeatable", max_examples=EXAMPLES, derandomize=True, deadline=None)
-    settings.register_profile("thorough", max_examples=THOROUGH_EXAMPLES, deadline=None)
+    ignored = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]  # tests make their own folders
+    no_clock = settings(deadline=None, suppress_health_check=ignored)
+    settings.register_profile("repeatable", no_clock, max_examples=EXAMPLES, derandomize=True)
+    settings.register_profile("thorough", no_clock, max_examples=THOROUGH_EXAMPLES)
     settings.load_profile("repeatable")
 
 

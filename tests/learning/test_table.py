@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.dom import Element
@@ -147,7 +147,6 @@ tables = st.sampled_from(
         "<p>A<iframe href=A class=r>B: 1</iframe>B: 1<b>12<iframe data-x='A B'>A</iframe></b></p>",
     ]
 )
-few = settings(max_examples=50, deadline=None)
 
 
 @st.composite
@@ -156,7 +155,6 @@ def odd_pages(draw: st.DrawFn) -> Element:
     return tree(f"<html><head>{draw(heads)}</head><body class=r>{body}</body></html>")
 
 
-@few
 @given(st.lists(odd_pages(), min_size=1, max_size=2), st.lists(st.integers(0, 99), max_size=3))
 def test_on_any_pages_a_feature_is_had_by_the_nodes_that_a_rule_with_it_finds(
     pages: list[Element], pairs: list[int]
@@ -164,7 +162,6 @@ def test_on_any_pages_a_feature_is_had_by_the_nodes_that_a_rule_with_it_finds(
     check([Unit(page) for page in pages], pairs)
 
 
-@few
 @given(odd_pages(), st.booleans(), st.lists(st.integers(0, 99), max_size=2), st.data())
 def test_in_any_records_as_well(page: Element, runs_on: bool, pairs: list[int], data: st.DataObject) -> None:
     seen = [

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html
 from lxml.html import HtmlElement
@@ -200,7 +200,6 @@ def test_whatever_is_typed_is_words(client: Browser, words: str) -> None:
     assert client.get(f"/api/search?words={quote(words)}").status_code == answer.status_code
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=30))
 def test_no_text_breaks_the_search(client: Browser, words: str) -> None:
     answer = client.get(f"/search?words={quote(words, errors='replace')}")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torture.postgres import PostgresServer
 
@@ -164,7 +164,6 @@ def test_nothing_is_lost_and_nothing_double_in_sqlite(
 
 
 @fewer_examples(3)
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(histories(), any_sizes)
 def test_nothing_is_lost_and_nothing_double_in_postgresql(
     postgres_server: PostgresServer, history: tuple[list[Page], list[Run]], sizes: Sizes

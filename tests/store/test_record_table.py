@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import event
 
@@ -406,7 +406,6 @@ def plainly(rows: Sequence[dict[str, Any]], query: RecordQuery) -> list[int]:
     return sortable + [number for number in meant if keys[number] is None]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(RECORDS, QUERIES, st.integers(1, 5))
 def test_filtering_sorting_and_paging_is_the_same_as_in_plain_python(
     store: Store, records: list[tuple[str, dict[str, list[str]], float]], query: RecordQuery, size: int

@@ -8,7 +8,7 @@ from typing import Any
 from unicodedata import unidata_version
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import event, select, text
 
@@ -281,7 +281,6 @@ TYPED = st.text(st.sampled_from("ab \"'()*:-^+{}&|!<>\\%_;\0\ud800é東") | st.c
 
 
 @given(st.lists(TYPED, min_size=1, max_size=4), TYPED)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_query_is_an_error_and_each_finds_what_it_says(store: Store, pages: list[str], query: str) -> None:
     index = store.search_index
     index.make_ready()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.errors import Overtaken, StoreError
@@ -217,7 +217,6 @@ Given = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 4)), max_size=1
 
 
 @given(imports=st.lists(Given, max_size=4))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_last_import_of_a_source_holds(store: Store, imports: list[list[tuple[str, int]]]) -> None:
     for source in "ab":
         store.withdraw_seeds(source)

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -170,7 +170,6 @@ def test_lxml_gives_the_records_of_a_listing(case: tuple[Element, Wrapper]) -> N
 
 
 @needs_xsltproc
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(case=cases() | listings)
 def test_xsltproc_gives_the_values_of_the_wrapper(case: tuple[Element, Wrapper], tmp_path: Path) -> None:
     root, wrapper = case
