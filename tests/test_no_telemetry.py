@@ -14,6 +14,8 @@ import pytest
 
 from siteloom.builtin import guide_site
 
+from .patience import SECONDS
+
 # Python runs it in every process that the verbs start, before anything else.
 WATCHER = """
 import os, sys
@@ -93,7 +95,7 @@ for arguments in json.loads(sys.argv.pop()):
         for line in process.stderr:
             said.append(line)
             if address := re.search(r"http://127\.0\.0\.1:\d+/", line):
-                with urlopen(address[0], timeout=60) as answer:
+                with urlopen(address[0], timeout=SECONDS) as answer:
                     assert b"<title>" in answer.read()
                 break
         else:

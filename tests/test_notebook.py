@@ -9,6 +9,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from .patience import SECONDS
+
 NOTEBOOK = Path(__file__).parents[1] / "examples" / "records.ipynb"
 
 
@@ -34,7 +36,7 @@ def test_the_notebook_runs_and_finds_what_it_says(tmp_path: Path, monkeypatch: p
     beside.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))  # where it leaves its files
     # A cell that fails raises.
-    NotebookClient(again, timeout=120, resources={"metadata": {"path": str(beside)}}).execute()
+    NotebookClient(again, timeout=SECONDS, resources={"metadata": {"path": str(beside)}}).execute()
     assert shown(again) == shown(stored)
     assert "{'records': 60, 'pages': 60, 'names that are right': 60}" in shown(again)
     assert list(beside.iterdir()) == []

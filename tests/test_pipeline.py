@@ -27,6 +27,7 @@ from siteloom.upkeep import mend_wrappers, watch_wrappers
 from siteloom.wrapper import Wrapper
 
 from .monitoring import guide
+from .patience import SECONDS
 
 INGEST_UNTIL_STOPPED = """
 import itertools, sys
@@ -171,7 +172,7 @@ def test_a_real_ctrl_c_keeps_what_was_read(store_settings: StoreSettings) -> Non
         assert process.stdout.readline() == "on its way\n"
         process.send_signal(signal.SIGINT)
         read = int(process.stdout.readline())
-        assert process.wait(60) == 0
+        assert process.wait(SECONDS) == 0
     store = open_store(store_settings)
     assert list(store.check()) == []
     (run,) = store.runs(1)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from playwright.sync_api import FrameLocator, Locator, Page, expect
 
-_MINUTE = 60_000  # milliseconds
 # At each level below the body, how many elements that are seen stand before the one to go to.
 _STEPS_FROM_BODY = """
 node => {
@@ -75,11 +74,11 @@ class Annotator:
 
     def wait(self) -> None:
         """Until the page is shown and nothing is being learned or looked for."""
-        expect(self.page.locator("[data-part=position]")).to_contain_text("page ", timeout=_MINUTE)
+        expect(self.page.locator("[data-part=position]")).to_contain_text("page ")
         expect(self.page.get_by_role("region", name="Page", exact=True)).not_to_have_attribute(
-            "aria-busy", "true", timeout=_MINUTE
+            "aria-busy", "true"
         )
-        expect(self.page.locator("[data-part=busy]")).to_have_text("", timeout=_MINUTE)
+        expect(self.page.locator("[data-part=busy]")).to_have_text("")
 
     def values(self, attribute: str) -> list[str]:
         """What stands beside an attribute among the values of the page that is shown."""

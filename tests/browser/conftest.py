@@ -20,11 +20,11 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, W
 from siteloom.config import StoreSettings
 from siteloom.store import Store, open_store
 
+from ..patience import MILLISECONDS
 from .serving import LAPTOP, NoBrowser, make_workspace, running_browser, serving, some_pages
 from .signing_in import add_account
 
-PATIENCE = 20_000  # milliseconds: machines that test have much else to do
-expect.set_options(timeout=PATIENCE)
+expect.set_options()
 
 
 @pytest.fixture(scope="session")
@@ -129,7 +129,7 @@ def visiting(browser: Browser, served: str, overheard: Overheard) -> Iterator[Vi
 
     def visit(**options: Any) -> Page:
         context = browser.new_context(**{"base_url": served, "viewport": LAPTOP, **options})
-        context.set_default_timeout(PATIENCE)
+        context.set_default_timeout(MILLISECONDS)
         overheard.listen(context)
         contexts.append(context)
         return context.new_page()

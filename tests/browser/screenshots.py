@@ -18,11 +18,11 @@ from siteloom.store import PageAddress, Store, open_store
 from siteloom.workbench import version_of
 
 from ..lived_in import lived_in_workspace
+from ..patience import MILLISECONDS
 from .serving import DIRECTORY, GUIDE, LAPTOP, PHONE, running_browser, serving
 from .signing_in import add_account, sign_in
 
 NAME = "ada"
-_MINUTE = 60_000  # milliseconds
 SCREENS = {"laptop": LAPTOP, "phone": PHONE}
 COLORS: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 PAGES = {
@@ -114,7 +114,7 @@ def do_some_jobs(page: Page) -> None:
     for kind, arguments in JOBS:
         job = page.evaluate(_ORDER, {"kind": kind, "arguments": arguments})
         page.goto(job["url"])
-        expect(page.locator("[data-job]")).to_have_count(0, timeout=_MINUTE)
+        expect(page.locator("[data-job]")).to_have_count(0, timeout=MILLISECONDS)
 
 
 def take_pictures(page: Page, paths: dict[str, str], target: Path, suffix: str) -> None:

@@ -18,7 +18,6 @@ from .signing_in import sign_in
 TEMPLATE = f"{GUIDE}/1"
 ATTRIBUTES = ("name", "phone", "cuisine")
 TRUTH = {page.page.url: page.truth for page in some_pages()}
-_MINUTES = 120_000  # milliseconds, for learning and extracting on a machine that has much else to do
 
 
 @pytest.fixture
@@ -130,7 +129,7 @@ def go_to_usual_page_with(annotator: Annotator, *attributes: str) -> None:
 
 
 def check_finished(annotator: Annotator) -> None:
-    expect(annotator.page.get_by_role("link", name="See the template")).to_be_visible(timeout=_MINUTES)
+    expect(annotator.page.get_by_role("link", name="See the template")).to_be_visible()
 
 
 def check_records(store: Store) -> None:

@@ -10,8 +10,8 @@ from playwright.sync_api import Browser, Error, Locator, expect
 
 from ..cli.command import Command
 from ..cli.test_serve import served
+from ..patience import MILLISECONDS
 from .annotator import Annotator
-from .conftest import PATIENCE
 from .serving import GUIDE, LAPTOP, some_pages
 
 ANNOTATE = f"clusters/{GUIDE}/1/annotate"
@@ -23,7 +23,7 @@ def test_what_is_marked_while_the_server_is_away_is_kept_when_it_is_back(
 ) -> None:
     siteloom = Command(workspace.parent)
     with browser.new_context(viewport=LAPTOP) as context:
-        context.set_default_timeout(PATIENCE)
+        context.set_default_timeout(MILLISECONDS)
         annotator = Annotator(context.new_page())
         with served(siteloom) as (address, process):
             annotator.page.goto(f"{address}{ANNOTATE}")

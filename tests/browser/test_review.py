@@ -12,10 +12,9 @@ from playwright.sync_api import Page, Route, expect
 from siteloom.store import Store
 
 from ..lived_in import DIRECTORY, GUIDE
-from .conftest import PATIENCE
+from ..patience import SECONDS
 
 RESTAURANTS = f"{GUIDE}/1"
-FOR_JOBS = 3 * PATIENCE  # each is a process of its own, and some look at many pages
 TITLE = "#review-title"
 
 
@@ -27,7 +26,7 @@ def workspace_store(lived_in: Store) -> Store:
 
 def becomes(is_so: Callable[[], bool]) -> bool:
     """Whether something is so once a job is done."""
-    deadline = time.monotonic() + FOR_JOBS / 1000
+    deadline = time.monotonic() + SECONDS
     while not is_so() and time.monotonic() < deadline:
         time.sleep(0.05)
     return is_so()
@@ -60,11 +59,11 @@ def test_an_alarm_is_reviewed_and_a_repair_accepted_then_rolled_back(
 
     page.get_by_role("navigation", name="Sections").get_by_role("link", name="Jobs").click()
     page.get_by_role("link", name="Accept a repair").click()
-    expect(page.get_by_text("is in force as version 2")).to_be_visible(timeout=FOR_JOBS)
+    expect(page.get_by_text("is in force as version 2")).to_be_visible()
     page.get_by_role("link", name=RESTAURANTS).last.click()
     expect(page.get_by_role("heading", name=f"Wrapper {RESTAURANTS}")).to_be_visible()
     page.get_by_role("button", name="Roll back to it").click()
-    expect(page.get_by_text("that is now its version 3")).to_be_visible(timeout=FOR_JOBS)
+    expect(page.get_by_text("that is now its version 3")).to_be_visible()
     first, newest = (workspace_store.wrapper(RESTAURANTS, number).text for number in (1, 3))
     assert newest == first
 
@@ -74,7 +73,7 @@ def test_what_was_accepted_is_taken_back_by_a_key(page: Page, workspace_store: S
     page.get_by_role("button", name="Accept").click()
     assert becomes(lambda: version(workspace_store) == 2)
     page.keyboard.press("z")
-    expect(page.get_by_text("is in force again, as version 3")).to_be_visible(timeout=FOR_JOBS)
+    expect(page.get_by_text("is in force again, as version 3")).to_be_visible()
     assert version(workspace_store) == 3
 
 
@@ -86,7 +85,7 @@ def test_the_last_is_rejected_and_waits_again(page: Page, workspace_store: Store
     expect(page.locator(TITLE)).to_have_text("All decided")
     assert becomes(lambda: workspace_store.reviewing.count() == 0)
     page.get_by_role("button", name="Undo").click()
-    expect(page.locator(TITLE)).to_have_text(RESTAURANTS, timeout=FOR_JOBS)
+    expect(page.locator(TITLE)).to_have_text(RESTAURANTS)
     assert workspace_store.reviewing.count() == 1
 
 
@@ -149,8 +148,6 @@ def test_who_decides_about_what_is_outdated_is_told(page: Page, workspace_store:
     with workspace_store.recording("relearn", {}) as run:
         newer = workspace_store.save_repair(run.id, *seen[2:8], seen.text, seen.content)
     page.keyboard.press("a")
-    expect(page.locator(".toast.error")).to_contain_text(
-        "waits no more, for there is a newer one", timeout=FOR_JOBS
-    )
+    expect(page.locator(".toast.error")).to_contain_text("waits no more, for there is a newer one")
     expect(page.locator(f"[data-item='repair-{newer}']")).to_be_visible()
     assert version(workspace_store) == 1

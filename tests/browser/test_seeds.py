@@ -16,7 +16,6 @@ from ..test_growing import directory, guide
 from .conftest import Overheard
 from .serving import DIRECTORY, make_workspace
 
-_MINUTES = 120_000  # milliseconds, for wrapping on a machine that has much else to do
 COLUMNS = {"Title": "name", "Street": "address", "Phone": "phone", "Kitchen": "cuisine"}
 
 
@@ -51,7 +50,7 @@ def test_a_table_of_known_records_wraps_a_site(page: Page, workspace: Path, work
     assert list(workspace_store.seeds()) == []
     page.get_by_role("button", name="Take them in").click()
     wrap = page.get_by_role("link", name="Wrap sites from them")
-    expect(wrap).to_be_visible(timeout=_MINUTES)
+    expect(wrap).to_be_visible()
     assert {name for seed in workspace_store.seeds() for name in seed.values} == set(COLUMNS.values())
 
     # The site is wrapped, and what speaks for that is one click away.
@@ -59,7 +58,7 @@ def test_a_table_of_known_records_wraps_a_site(page: Page, workspace: Path, work
     expect(page.get_by_role("checkbox", name=re.compile("^name"))).to_be_checked()
     page.get_by_role("button", name="Wrap them").press("Enter")
     look = page.get_by_role("link", name=f"Look at {DIRECTORY}")
-    expect(look).to_be_visible(timeout=_MINUTES)
+    expect(look).to_be_visible()
     look.click()
     expect(page.get_by_text("Waits for a look")).to_be_visible()
     example = page.locator(".verdict", has=page.get_by_role("heading", name="name", exact=True))
@@ -75,7 +74,7 @@ def test_a_table_of_known_records_wraps_a_site(page: Page, workspace: Path, work
     assert [one.name for one in workspace_store.wrappers()] == [f"{DIRECTORY}/1"]
     expect(page.get_by_text(f"takes the wrapper {DIRECTORY}/1 out of force")).to_be_visible()
     page.get_by_role("button", name="Refuse").click()
-    expect(page.get_by_text(f"{DIRECTORY} is refused")).to_be_visible(timeout=_MINUTES)
+    expect(page.get_by_text(f"{DIRECTORY} is refused")).to_be_visible()
     assert workspace_store.wrappers() == []
     page.get_by_role("link", name="Try it again").click()
     expect(page.get_by_role("checkbox", name=re.compile(re.escape(DIRECTORY)))).to_be_checked()

@@ -38,6 +38,7 @@ from siteloom.pages import PageSource, open_sources
 from ..engine import works
 from ..engine.test_local import is_running
 from ..engine.works import DEADLY, FATAL
+from ..patience import SECONDS
 from . import crawls, part_works
 from .part_works import Files
 from .results import marks, results
@@ -49,7 +50,6 @@ SQUARES = {number: [one * one for one in shard] for number, shard in SHARDS}
 
 FILES, COPIES = 4, 3
 ROW_FILES = 4
-SECONDS = 240  # until something must have happened, however busy the machine is
 
 
 # ---- engines

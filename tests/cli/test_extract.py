@@ -28,6 +28,7 @@ from siteloom.store import open_store
 from siteloom.store.lock import write_lock
 
 from ..builtin.sites import guide, of_kind
+from ..patience import SECONDS
 from ..test_extraction import lists, restaurants
 from .command import Command, one_sentence, work_inside
 from .test_learn import within
@@ -275,7 +276,7 @@ def test_a_mistake_leaves_what_is_kept_of_a_run(place: Path, whole: tuple[bytes,
         "Another process is extracting to kept.jsonl: try again when it ends, or give another -o."
     )
     process.kill()
-    process.communicate(timeout=30)
+    process.communicate(timeout=SECONDS)
     done = done_in("kept.jsonl")
     assert 1 <= len(done) < SHARDS
     within("extract", "many", "--wrapper", "bad.json", "-o", "kept.jsonl")
@@ -306,7 +307,7 @@ def done_in(output: str) -> list[str]:
 
 
 def wait_until(is_so: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    until = time.monotonic() + 60
+    until = time.monotonic() + SECONDS
     while not is_so():
         assert process.poll() is None
         assert time.monotonic() < until
@@ -316,7 +317,7 @@ def wait_until(is_so: Callable[[], bool], process: subprocess.Popen[str]) -> Non
 def interrupted(process: subprocess.Popen[str]) -> str:
     """Ctrl-C, which reaches all processes of a terminal; returns what is told."""
     os.killpg(process.pid, signal.SIGINT)
-    _, told = process.communicate(timeout=60)
+    _, told = process.communicate(timeout=SECONDS)
     assert process.returncode == 130, told
     assert told.splitlines()[-1] == "siteloom: Interrupted; what was done so far is kept."
     assert "Traceback" not in told
@@ -398,7 +399,7 @@ def test_a_run_of_the_workspace_that_is_killed_goes_on(
     process = started("extract", *WS, "-j", "2")
     wait_until(lambda: shards_done(workspace) >= 1, process)
     process.kill()
-    process.communicate(timeout=30)
+    process.communicate(timeout=SECONDS)
     assert "killed" in within("status", *WS).stderr
     done = shards_done(workspace)
     result = within("extract", *WS, "-o", "store.jsonl", "--failures", "store-f.jsonl", "-j", "2")

@@ -20,9 +20,8 @@ import siteloom as package
 from siteloom.config import StoreSettings
 from siteloom.store import open_store, schema
 
+from ..patience import SECONDS
 from .command import Command, one_sentence
-
-SECONDS = 60
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import pytest
 from siteloom.config import StoreSettings
 from siteloom.store import Passwords, open_store
 
+from ..patience import SECONDS
 from .command import Command, one_sentence
 
 LONG = "a long enough password\n"
@@ -116,11 +117,11 @@ def test_at_a_terminal_a_password_is_typed_twice_and_not_seen(place: Command) ->
     os.close(theirs)
     seen = ""
     for prompt, typed in (("Password: ", LONG), ("Once more: ", OTHER)):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + SECONDS
         while prompt not in seen and time.monotonic() < deadline:
             seen += os.read(ours, 1_000).decode()
         os.write(ours, typed.encode())
-    assert process.wait(60) == 1
+    assert process.wait(SECONDS) == 1
     seen += os.read(ours, 10_000).decode()
     os.close(ours)
     assert LONG.strip() not in seen

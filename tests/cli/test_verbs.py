@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ..patience import SECONDS
 from .command import Command
 
 
@@ -234,7 +235,7 @@ def interrupted(siteloom: Command, by: signal.Signals) -> int:
         while not list(packs.rglob("*.pack")) and process.poll() is None:
             pass
         process.send_signal(by)
-        _, messages = process.communicate(timeout=60)
+        _, messages = process.communicate(timeout=SECONDS)
     assert process.returncode == 130
     assert "Interrupted" in messages
     assert "Traceback" not in messages

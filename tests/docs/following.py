@@ -32,7 +32,8 @@ from torture.warm import run_warm
 from siteloom.config import load_settings
 
 from ..cli.command import Command
-from ..cli.test_serve import SECONDS, served, stopped
+from ..cli.test_serve import served, stopped
+from ..patience import SECONDS
 from .blocks import ROOT, Block, blocks, read
 from .shop import line_of
 

@@ -23,6 +23,7 @@ from siteloom.engine import LocalEngine, run_shards
 from siteloom.engine.work import in_pieces
 from siteloom.errors import EngineError
 
+from ..patience import SECONDS
 from . import works
 from .works import DEADLY, FATAL, POISON
 
@@ -208,13 +209,13 @@ def test_processes_end_when_the_first_one_is_killed(tmp_path: Path) -> None:
         [sys.executable, "-c", script, str(tmp_path)], cwd=Path(__file__).parents[2], stderr=subprocess.PIPE
     )
     files = [tmp_path / "0.begun", tmp_path / "-1.begun"]
-    until = time.monotonic() + 30
+    until = time.monotonic() + SECONDS
     while not all(file.exists() and file.read_text() for file in files) and time.monotonic() < until:
         time.sleep(0.01)
     workers = [int(file.read_text()) for file in files]
     assert all(map(is_running, workers))
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=30)
+    process.communicate(timeout=SECONDS)
     while any(map(is_running, workers)) and time.monotonic() < until:
         time.sleep(0.01)
     left = [worker for worker in workers if is_running(worker)]
@@ -284,7 +285,7 @@ def test_no_shard_is_begun_too_far_ahead_of_one_that_is_not_done(tmp_path: Path)
     begun: list[str] = []
 
     def look_and_let_go() -> None:
-        until = time.monotonic() + 20
+        until = time.monotonic() + SECONDS
         while len(begun) < 17 and time.monotonic() < until:
             begun[:] = [file.name for file in tmp_path.iterdir()]
             time.sleep(0.05)

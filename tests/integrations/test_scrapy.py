@@ -39,6 +39,7 @@ from tests.builtin.sites import of_kind
 from tests.pages.reading import read
 
 from ..coroutines import awaited
+from ..patience import SECONDS
 from .guide_proxy import GUIDE, MOVED, NO_PAGE, ORIGIN, START, served_guide
 
 RESTAURANTS = of_kind(GUIDE, "restaurant")
@@ -180,7 +181,7 @@ def crawl_in(folder: Path, proxy: str) -> Crawled:
         env={**os.environ, "http_proxy": proxy},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=SECONDS,
     )
     assert done.returncode == 0, done.stderr
     links, own = map(counted, json.loads(done.stdout.splitlines()[-1]))

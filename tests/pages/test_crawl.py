@@ -31,10 +31,11 @@ from siteloom.pages.crawl.links import links_of
 from siteloom.pages.crawl.progress import Done, Found, Links
 from siteloom.pages.crawl.requisites import stylesheets_of
 
+from ..patience import SECONDS
 from .web_site import A_LIST, CROOKED, GUIDE, LARGE, WebSite, served_site
 
 ROOT = Path(__file__).parents[2]
-HERE = CrawlSettings(delay=0, timeout=3, private=True, contact="crawls@example.org")
+HERE = CrawlSettings(delay=0, timeout=SECONDS, private=True, contact="crawls@example.org")
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,7 @@ def test_each_url_of_a_list_is_a_page_or_a_failure_with_its_reason(site: WebSite
     )
     urls = (slow, busy, *(site.address + path for path in paths), unused, no_name)
     begin = len(site.asked)
-    settings = replace(HERE, timeout=2)
+    settings = replace(HERE, timeout=6)
     found = fetch(Crawl(urls, len(urls), settings=settings, pages=PagesSettings(LARGE - 1)))
     asked = site.asked[begin:]
 
@@ -243,11 +244,11 @@ def test_the_process_ends_in_peace_while_its_input_is_open(site: WebSite) -> Non
         assert isinstance(pickle.load(process.stdout), Page)
         assert pickle.load(process.stdout) == Done(url, url, is_kept=True)
         assert pickle.load(process.stdout) == source.Ended()
-        assert (process.wait(20), process.stderr.read()) == (0, b"")
+        assert (process.wait(SECONDS), process.stderr.read()) == (0, b"")
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + SECONDS
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.02)

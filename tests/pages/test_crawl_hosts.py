@@ -20,9 +20,10 @@ from siteloom.config import CrawlSettings
 from siteloom.model import Failure, Page, Skipped
 from siteloom.pages.crawl import Crawl, Done, Found, Progress, UrlPatterns
 
+from ..patience import SECONDS
 from .web_site import WebSite, served_site, shop
 
-HERE = CrawlSettings(delay=0, timeout=3, private=True)
+HERE = CrawlSettings(delay=0, timeout=SECONDS, private=True)
 FORBIDDEN_BY_A_PAGE = b"<h1>not found</h1>\nUser-agent: *\nDisallow: /\n"
 SLOWLY = b"User-agent: *\nCrawl-delay: 0.7\n"
 

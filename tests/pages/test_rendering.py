@@ -82,7 +82,7 @@ def test_pages_are_what_scripts_make_of_them_within_the_rules(
         *(other + path for path in ("/restless", "/spying", "/huge")),
         *map(address.__add__, paths),
     )
-    settings = CrawlSettings(delay=0, timeout=4)
+    settings = CrawlSettings(delay=0, timeout=12)
     crawl = Crawl(urls, 20, follows=True, settings=settings, pages=PagesSettings(LIMIT), renders=True)
     found = fetch(crawl)
 

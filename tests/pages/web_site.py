@@ -25,7 +25,7 @@ START = (A_LIST, "/calendar/2026/1", *NO_LINKS, "/nest/", *SOME_LINKS)
 CROOKED = b"""<base href="http://["><link rel=next href="http://["><link rel=stylesheet href="http://[">
 <link rel=next href="/nest/"><meta http-equiv=refresh content="0; url=http://["><h1>Crooked</h1>"""
 LARGE = 300_000
-SLOW_SECONDS = 8
+SLOW_SECONDS = 60
 
 
 @dataclass

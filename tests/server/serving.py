@@ -14,7 +14,7 @@ from fastapi import FastAPI
 
 from siteloom.store import Role, Store
 
-_SECONDS_TO_START = 30
+from ..patience import SECONDS
 
 
 @contextmanager
@@ -24,7 +24,7 @@ def serving(app: FastAPI) -> Iterator[str]:
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=5))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
-        deadline = time.monotonic() + _SECONDS_TO_START
+        deadline = time.monotonic() + SECONDS
         while not server.started and thread.is_alive() and time.monotonic() < deadline:
             time.sleep(0.01)
         try:
@@ -43,5 +43,5 @@ def program(address: str, store: Store, role: Role) -> Iterator[httpx.Client]:
             store.accounts.add(f"the-{one}", one, "no one signs in with it")
     key = store.accounts.add_key(f"the-{role}", "tests")
     headers = {"Authorization": f"Bearer {key}"}
-    with closing(httpx.Client(base_url=address, headers=headers, timeout=30)) as client:
+    with closing(httpx.Client(base_url=address, headers=headers, timeout=SECONDS)) as client:
         yield client

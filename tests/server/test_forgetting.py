@@ -25,13 +25,12 @@ from siteloom.store.lock import write_lock
 from siteloom.store.wiping import begin, is_unfinished
 from siteloom.workbench import Workbench
 
+from ..patience import SECONDS
 from ..store.helpers import page, put
 from ..store.remembered import KEPT, LOST, PAGES, live, own_word, url, where_stands
 from .browsing import Browser
 from .conftest import People
 from .serving import program, serving
-
-SECONDS = 60
 
 
 def wait_for(is_so: Callable[[], bool]) -> None:

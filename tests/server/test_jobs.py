@@ -29,11 +29,11 @@ from siteloom.server.work import KINDS, JobKind, checked_arguments, form_argumen
 from siteloom.store import Job, JobEnd, Store
 from siteloom.wrapper import Wrapper
 
+from ..patience import SECONDS
 from ..store.helpers import put
 from .job_examples import EXAMPLES
 from .serving import program, serving
 
-SECONDS = 60
 SITE = "larkmoor-guide.example"
 
 

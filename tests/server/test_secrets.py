@@ -21,8 +21,8 @@ from siteloom.config import StoreSettings
 from siteloom.store import open_store, schema
 
 from ..cli.command import Command
+from ..patience import SECONDS
 
-SECONDS = 60
 PASSWORD = "hunter2-hunter2-hunter2"
 NEW_PASSWORD = "correct-horse-battery"
 MISTYPED = "hunter2-hunter2-hunter3"

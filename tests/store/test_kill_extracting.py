@@ -15,6 +15,8 @@ from siteloom.config import StoreSettings
 from siteloom.model import Failure
 from siteloom.store import Store, open_store
 
+from ..patience import SECONDS
+
 SHARDS = 20
 RECORDS = 150  # of a shard
 FAILURES = 5
@@ -62,7 +64,7 @@ def start(settings: StoreSettings, fingerprint: str = "f", deadly: str = "") -> 
 
 def finish(process: subprocess.Popen[str]) -> list[int]:
     """Wait for the end; returns which shards were said to be committed."""
-    told, said = process.communicate(timeout=120)
+    told, said = process.communicate(timeout=SECONDS)
     assert process.returncode in (0, -signal.SIGKILL), said
     return [int(line) for line in told.split()]
 

@@ -17,6 +17,7 @@ from siteloom.errors import StoreBusy, StoreError
 from siteloom.store import Store, open_store
 from siteloom.store.lock import write_lock
 
+from ..patience import SECONDS
 from .helpers import newest, page, put
 
 HOLD_THE_LOCK = """
@@ -83,7 +84,7 @@ def test_a_forked_worker_does_not_hold_the_lock_when_the_writer_is_dead(store: S
         holder.kill()
         holder.wait()
         # Its worker lives on until its input ends, but lets go of the lock as soon as it runs at all.
-        for _ in range(100):
+        for _ in range(10 * SECONDS):
             with suppress(StoreBusy), write_lock(store.folder):
                 return
             time.sleep(0.1)

@@ -18,6 +18,7 @@ from siteloom.errors import StoreBusy, StoreError
 from siteloom.model import Failure
 from siteloom.store import ExtractedRow, Store, StoredRecord, open_store, records, schema
 
+from ..patience import SECONDS
 from .helpers import page, put
 
 
@@ -295,4 +296,4 @@ def test_a_run_goes_on_only_when_the_last_commit_of_the_dead_process_is_over(sto
             found = threads.submit(done_shards)
             time.sleep(0.3)
             assert not found.done()
-        assert found.result(60) == {0, 1}
+        assert found.result(SECONDS) == {0, 1}

@@ -26,6 +26,7 @@ from siteloom.store.database import postgres_url as database_url
 from siteloom.store.lock import write_lock
 from siteloom.store.migrate import upgrade
 
+from ..patience import SECONDS
 from .helpers import assert_sound, newest, page, put
 
 _NOBODY = 65534
@@ -224,7 +225,7 @@ def test_processes_that_make_a_workspace_at_once_do_not_spoil_it(store_settings:
         assert opener.stdin is not None
         opener.stdin.write("go\n")
         opener.stdin.flush()
-    told = [opener.communicate(timeout=60) for opener in openers]
+    told = [opener.communicate(timeout=SECONDS) for opener in openers]
     assert {(out.strip(), error) for out, error in told} <= {("", ""), ("busy", "")}
     assert ("", "") in told
     with closing(open_store(store_settings)) as store:

@@ -11,6 +11,7 @@ from siteloom.config import StoreSettings
 from siteloom.errors import StoreError
 from siteloom.store import Store, StoredWrapper
 
+from ..patience import SECONDS
 from .helpers import page, put
 
 SAVE = """
@@ -135,6 +136,6 @@ def test_processes_that_save_at_once_get_different_versions(
         assert saver.stdin is not None
         saver.stdin.write("go\n")
         saver.stdin.flush()
-    told = [[int(line) for line in saver.communicate(timeout=60)[0].split()] for saver in savers]
+    told = [[int(line) for line in saver.communicate(timeout=SECONDS)[0].split()] for saver in savers]
     assert sorted(version for versions in told for version in versions) == list(range(1, 61))
     assert len({found.text for found in store.wrapper_versions("shop")}) == 60

@@ -24,6 +24,7 @@ from siteloom.store import PageWriter, Store, open_store, schema, writer
 from siteloom.store.keys import folder_name
 from siteloom.urls import site_of
 
+from ..patience import SECONDS
 from .helpers import all_versions, assert_sound, day, newest, page, put, random_page
 from .test_keys import HOSTILE
 
@@ -429,7 +430,7 @@ def test_a_killed_writers_last_commit_may_still_be_under_way_in_postgresql(
     def wait(*details: Any) -> None:
         if details[2].startswith("INSERT INTO versions"):
             about_to_commit.set()
-            may_commit.wait(30)
+            may_commit.wait(SECONDS)
 
     def die() -> None:
         with unlocked_writer(dying) as writing:  # its lock is gone, as after kill -9
@@ -438,7 +439,7 @@ def test_a_killed_writers_last_commit_may_still_be_under_way_in_postgresql(
     event.listen(dying.engine, "after_cursor_execute", wait)
     with ThreadPoolExecutor(2) as threads:
         death = threads.submit(die)
-        assert about_to_commit.wait(30)
+        assert about_to_commit.wait(SECONDS)
         successor = threads.submit(put, store, page("http://a.example/3"))
         with pytest.raises(TimeoutError):
             successor.result(0.5)

@@ -33,6 +33,8 @@ from tests.dom.trees import tree
 from tests.wrapper.pages import EVIDENCE, GONE, pages, record_rules, rules
 from tests.wrapper.reference import Scope, record_elements
 
+from ..patience import SECONDS
+
 Values = list[dict[str, tuple[str, ...]]]
 
 needs_xsltproc = pytest.mark.skipif(shutil.which("xsltproc") is None, reason="xsltproc is not installed")
@@ -87,7 +89,7 @@ def by_xsltproc(wrapper: Wrapper, root: Element, folder: Path) -> Values:
     stylesheet.write_text(to_xslt(wrapper), encoding="utf-8")
     page.write_bytes(tree_xml(root))
     done = subprocess.run(
-        ["xsltproc", "--huge", stylesheet, page], check=True, capture_output=True, timeout=60
+        ["xsltproc", "--huge", stylesheet, page], check=True, capture_output=True, timeout=SECONDS
     )
     assert not done.stderr, done.stderr.decode()
     return values(etree.fromstring(done.stdout))
