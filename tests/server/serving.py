@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
@@ -14,7 +13,7 @@ from fastapi import FastAPI
 
 from siteloom.store import Role, Store
 
-from ..patience import SECONDS
+from ..patience import SECONDS, wait_until
 
 
 @contextmanager
@@ -24,9 +23,7 @@ def serving(app: FastAPI) -> Iterator[str]:
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=5))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
-        deadline = time.monotonic() + SECONDS
-        while not server.started and thread.is_alive() and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_until(lambda: server.started or not thread.is_alive())
         try:
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:

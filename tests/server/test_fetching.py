@@ -19,8 +19,8 @@ from siteloom.server.work.kinds import Report
 from siteloom.store import Store, open_store
 
 from ..pages.web_site import A_LIST, WebSite, served_site
+from .job_waiting import wait_for
 from .serving import program, serving
-from .test_jobs import wait_for
 
 SITE = "127.0.0.1"
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import gc
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from shutil import copytree
@@ -25,28 +24,13 @@ from siteloom.store.lock import write_lock
 from siteloom.store.wiping import begin, is_unfinished
 from siteloom.workbench import Workbench
 
-from ..patience import SECONDS
+from ..patience import wait_until
 from ..store.helpers import page, put
 from ..store.remembered import KEPT, LOST, PAGES, live, own_word, url, where_stands
 from .browsing import Browser
 from .conftest import People
+from .job_waiting import wait_for
 from .serving import program, serving
-
-
-def wait_for(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def ended(store: Store, job_id: int) -> Job:
-    job = store.jobs.get(job_id)
-    while job is not None and not job.has_ended:
-        time.sleep(0.02)
-        job = store.jobs.get(job_id)
-    assert job is not None
-    return job
 
 
 def words_of(site: str) -> list[str]:
@@ -128,7 +112,7 @@ def test_a_page_and_then_its_site_are_forgotten_by_jobs(lived_in: Store, setting
         assert job.message == "steps: removing traces from the database"
         _is_gone(client, opened)
         # Nothing holds them any more, though Python's collector was told to spare them.
-        wait_for(lambda: _benches() == 0)
+        wait_until(lambda: _benches() == 0)
         for path in ("/", "/records", f"/search?words={own_word(LOST, 3)[:-1]}", "/jobs", f"/jobs/{job.id}"):
             assert "quexolith" not in client.get(path).text.casefold(), path
         assert client.get(f"/sites/{LOST}").status_code == 404
@@ -154,7 +138,7 @@ def _benches() -> int:
 def _forgotten(client: httpx.Client, store: Store, names: list[str]) -> Job:
     started = client.post("/api/jobs", json={"kind": "forget", "arguments": {"names": names}})
     assert started.status_code == 202, started.text
-    job = ended(store, started.json()["id"])
+    job = wait_for(store, started.json()["id"])
     assert job.state == "done", job.result
     return job
 
@@ -177,7 +161,7 @@ def test_a_stream_of_a_workbench_lets_go_of_it(lived_in: Store, settings: Settin
         assert next(lines) == "event: changed"
         _forgotten(client, lived_in, [url(LOST, 1)])
         assert not [line for line in lines if line.startswith("event")]  # the server has ended it
-        wait_for(lambda: _benches() == 0)
+        wait_until(lambda: _benches() == 0)
 
 
 def test_what_the_command_line_forgets_the_server_does_not_show(lived_in: Store, settings: Settings) -> None:

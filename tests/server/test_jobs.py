@@ -7,8 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -29,9 +28,10 @@ from siteloom.server.work import KINDS, JobKind, checked_arguments, form_argumen
 from siteloom.store import Job, JobEnd, Store
 from siteloom.wrapper import Wrapper
 
-from ..patience import SECONDS
+from ..patience import wait_until
 from ..store.helpers import put
 from .job_examples import EXAMPLES
+from .job_waiting import wait_for
 from .serving import program, serving
 
 SITE = "larkmoor-guide.example"
@@ -72,17 +72,6 @@ def annotated_cluster(store: Store) -> Cluster:
         page, truth = known[addresses[member].url].page, known[addresses[member].url].truth
         store.save_example(addresses[member], Example(page, {"name": truth["name"]}), "ana")
     return largest
-
-
-def wait_for(store: Store, job_id: int, is_so: Callable[[Job], bool] = lambda job: job.has_ended) -> Job:
-    deadline = time.monotonic() + SECONDS
-    while time.monotonic() < deadline:
-        job = store.jobs.get(job_id)
-        assert job is not None
-        if is_so(job):
-            return job
-        time.sleep(0.02)
-    raise TimeoutError(job)
 
 
 def has_progress(job: Job) -> bool:
@@ -458,15 +447,11 @@ def test_the_process_of_a_job_ends_with_its_server(store: Store, settings: Setti
         [sys.executable, str(script), settings.store.workspace], env={**os.environ, "PYTHONPATH": root}
     )
     try:
-        deadline = time.monotonic() + SECONDS
-        while not store.jobs.latest(1) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_until(lambda: store.jobs.latest(1))
         (job,) = store.jobs.latest(1)
         wait_for(store, job.id, has_progress)
     finally:
         server.send_signal(signal.SIGKILL)
         server.wait()
-    deadline = time.monotonic() + SECONDS
-    while store.runs(1)[0].ended_at is None and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_until(lambda: store.runs(1)[0].ended_at)
     assert store.runs(1)[0].status == "interrupted"

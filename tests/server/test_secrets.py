@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -21,7 +20,7 @@ from siteloom.config import StoreSettings
 from siteloom.store import open_store, schema
 
 from ..cli.command import Command
-from ..patience import SECONDS
+from ..patience import SECONDS, wait_until
 
 PASSWORD = "hunter2-hunter2-hunter2"
 NEW_PASSWORD = "correct-horse-battery"
@@ -147,10 +146,7 @@ def _use_all_secrets(browser: httpx.Client) -> tuple[dict[str, str], str]:
         account = {"name": "bo", "password": PASSWORD, "role": "viewer"}
         assert own.post("/api/accounts", json=account).status_code == 201
         job = own.post("/api/jobs", json={"kind": "index"}).json()["id"]
-        deadline = time.monotonic() + SECONDS
-        while own.get(f"/api/jobs/{job}").json()["state"] in ("waiting", "running"):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_until(lambda: own.get(f"/api/jobs/{job}").json()["state"] not in ("waiting", "running"))
         change = {"current": PASSWORD, "new": NEW_PASSWORD}
         assert own.put("/api/me/password", json=change).status_code == 204
     for path in ("/api/me", f"/nothing?key={IN_QUERY}"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -23,6 +22,7 @@ from siteloom.server.adding import uploads
 from siteloom.server.adding.upload_folder import find_upload, new_upload, remove_old_uploads, safe_name
 from siteloom.store import Store
 
+from ..patience import wait_until
 from .browsing import Browser
 from .conftest import People
 from .serving import program, serving
@@ -199,19 +199,12 @@ def test_half_a_file_leaves_nothing(empty_store: Store, app: FastAPI) -> None:
                 f"Content-Length: {2**22}\r\n\r\n"
             )
             connection.sendall(head.encode() + b"<p>" * 700_000)
-            _wait_until(lambda: kept(empty_store) != [])
+            wait_until(lambda: kept(empty_store) != [])
             assert [name.startswith("part-") for name in kept(empty_store)] == [True]
-        _wait_until(lambda: kept(empty_store) == [])
-        _wait_until(lambda: list((empty_store.folder / "uploads").iterdir()) == [])
+        wait_until(lambda: kept(empty_store) == [])
+        wait_until(lambda: list((empty_store.folder / "uploads").iterdir()) == [])
         whole = client.put("/api/uploads/x.html", content=b"<p>" * 700_000)
         assert (whole.status_code, whole.json()["bytes"]) == (201, 2_100_000)
-
-
-def _wait_until(is_so: Callable[[], bool], seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_an_upload_that_a_job_waits_for_stays(browser: Browser, empty_store: Store) -> None:

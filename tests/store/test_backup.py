@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -35,9 +34,7 @@ import sys
 from siteloom.config import StoreSettings
 from siteloom.store import back_up, open_store
 store = open_store(StoreSettings(sys.argv[1], sys.argv[2]))
-print("open", flush=True)
-back_up(store, sys.argv[3])
-store.close()
+back_up(store, sys.argv[3], lambda _: print("copying", flush=True) or sys.stdin.read())
 """
 
 WRITE = """
@@ -215,14 +212,10 @@ def test_kill_9_leaves_no_backup_and_the_next_one_clears_up(
     put(store, *(random_page(random, f"http://a.example/{number}", 400_000) for number in range(25)))
     target = tmp_path / "backup"
     command = [sys.executable, "-c", BACK_UP, store_settings.workspace, store_settings.url, str(target)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    process.stdout.readline()
-    while process.poll() is None and not list(tmp_path.glob("backup.unfinished-*/*")):
-        time.sleep(0.001)
-    process.kill()
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "copying\n"
+        process.kill()
     assert not target.exists()
     assert list(tmp_path.glob("backup.unfinished-*"))
     assert not list(tmp_path.glob("backup.unfinished-*/workspace.json"))
