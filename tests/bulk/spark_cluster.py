@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-import socket
+import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.request import urlopen
 
 import pyspark
+
+from ..patience import wait_until
 
 WORKERS = 2
 
@@ -29,7 +28,9 @@ SETTINGS = {
 }
 _CORES, _MEMORY = 1, "600m"  # of a worker: one application has room at a time
 _DAEMON_MEMORY = "256m"
-_SECONDS_TO_START = 120
+# The master chooses its ports and names them in its log.
+_MASTER_STARTED = re.compile(r"Starting Spark master at (\S+)$", re.MULTILINE)
+_WORKER_REGISTERED = re.compile(r"Registering worker (\S+)")
 
 
 class Cluster:
@@ -37,18 +38,16 @@ class Cluster:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._pages = _free_port()
-        self._port = _free_port()
-        self.url = f"spark://127.0.0.1:{self._port}"
+        self.url = ""
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def start(self) -> None:
         """Start the master, and the workers when it is there."""
-        self._launch("master.Master", "--port", str(self._port), "--webui-port", str(self._pages))
-        self._wait_for(0)
+        self._launch("master.Master", "--port", "0", "--webui-port", "0")
+        (self.url,) = self._wait_for(_MASTER_STARTED, 1)
         for _ in range(WORKERS):
             self.start_worker()
-        self._wait_for(WORKERS)
+        self._wait_for(_WORKER_REGISTERED, WORKERS)
 
     def start_worker(self) -> None:
         folder = str(self._folder / f"worker-{len(self.processes)}")
@@ -90,19 +89,18 @@ class Cluster:
                 )
             )
 
-    def _wait_for(self, workers: int) -> None:
-        """Wait until the master is there, and has so many workers."""
-        until = time.monotonic() + _SECONDS_TO_START
-        while time.monotonic() < until:
-            try:
-                with urlopen(f"http://127.0.0.1:{self._pages}/json/") as answer:
-                    if json.load(answer)["aliveworkers"] >= workers:
-                        return
-            except OSError:
-                pass
-            time.sleep(0.1)
-        logs = [file.read_text(errors="replace")[-2_000:] for file in self._folder.glob("log-*")]
-        raise AssertionError("The cluster of Spark did not start.\n" + "\n".join(logs))
+    def _wait_for(self, line: re.Pattern[str], count: int) -> list[str]:
+        """Wait until the master's log has so many lines of a kind; returns what they name."""
+        wait_until(lambda: len(self._named_in_log(line)) >= count)
+        return self._named_in_log(line)
+
+    def _named_in_log(self, line: re.Pattern[str]) -> list[str]:
+        assert all(process.poll() is None for process in self.processes), self._logs()
+        return line.findall((self._folder / "log-0").read_text(errors="replace"))
+
+    def _logs(self) -> str:
+        ends = [file.read_text(errors="replace")[-2_000:] for file in self._folder.glob("log-*")]
+        return "The cluster of Spark did not start.\n" + "\n".join(ends)
 
 
 @contextmanager
@@ -123,12 +121,6 @@ def environment() -> Mapping[str, str]:
         "SPARK_LOCAL_IP": "127.0.0.1",
         "JDK_JAVA_OPTIONS": JAVA_OPTIONS,
     }
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-    return port
 
 
 def _ancestors(process: int) -> Iterator[int]:
