@@ -282,7 +282,7 @@ def unsound(store: Store) -> list[str]:
         versions = len(connection.execute(select(schema.versions.c.id)).all())
     packed = 0
     for file, committed in packs:
-        with closing(Pack(store.packs_folder / file)) as pack:
+        with closing(Pack(store.packs_folder, file)) as pack:
             packed += sum(len(documents) for _, documents in pack.blocks(committed))
     return faults if packed == versions else [*faults, f"{packed} pages are packed, {versions} are known"]
 

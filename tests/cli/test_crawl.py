@@ -68,8 +68,9 @@ def stored(siteloom: Command) -> set[str]:
 
 def done_items(siteloom: Command, site: WebSite) -> set[str]:
     """The items that need not be fetched again, by what an unfinished crawl knows."""
-    files = (siteloom.folder / ".siteloom" / "crawls").glob("*")
-    done = {one.url.removeprefix(site.address) for file in files for one in Journal(file).read().done}
+    workspace = siteloom.folder / ".siteloom"
+    journals = [Journal(workspace, f"crawls/{file.name}") for file in (workspace / "crawls").glob("*")]
+    done = {one.url.removeprefix(site.address) for journal in journals for one in journal.read().done}
     return done & ITEMS
 
 

@@ -150,7 +150,23 @@ def test_doctor_finds_a_damaged_pack(siteloom: Command) -> None:
     pack.write_bytes(content)
     result = siteloom("doctor")
     assert result.returncode == 1
-    assert "damaged" in result.stderr
+    assert "damaged must come back from a backup" in result.stderr
+
+
+def test_doctor_finds_links_and_open_permissions(siteloom: Command) -> None:
+    workspace = siteloom.folder / ".siteloom"
+    siteloom("init")
+    (workspace / "uploads").mkdir()
+    (workspace / "uploads" / "old").symlink_to(siteloom.folder)
+    workspace.chmod(0o755)
+    result = siteloom("doctor", "-o", "-")
+    bad = {
+        row["check"]: row["finding"] for row in map(json.loads, result.stdout.splitlines()) if not row["ok"]
+    }
+    assert bad.keys() == {"links", "permissions"}
+    assert bad["links"].startswith("uploads/old is a symbolic link")
+    assert f"chmod o-rwx {workspace}" in bad["permissions"]
+    assert "backup" not in result.stderr
 
 
 def test_quiet_says_nothing_and_data_still_comes_out(siteloom: Command) -> None:

@@ -37,7 +37,7 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
 def test_a_journal_that_was_cut_off_anywhere_goes_on(
     tmp_path_factory: pytest.TempPathFactory, cut: int
 ) -> None:
-    journal = Journal(tmp_path_factory.mktemp("workspace") / "crawls" / "a.jsonl")
+    journal = Journal(tmp_path_factory.mktemp("workspace"), "crawls/a.jsonl")
     journal.append([Links((A, B)), A_DONE, Links((C,)), B_DONE])
     whole = journal.file.read_bytes()
     journal.file.write_bytes(whole[:cut])

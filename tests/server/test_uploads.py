@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import time
 from pathlib import Path
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.config import ServeSettings, Settings
-from siteloom.errors import UsageError
+from siteloom.errors import NotFound, UsageError
 from siteloom.pages import open_source
 from siteloom.pages.formats import FILE_SUFFIXES
 from siteloom.server import create_app
@@ -172,7 +173,7 @@ def test_a_name_can_be_a_file_or_a_folder(browser: Browser, empty_store: Store) 
     headers = {"X-CSRF-Token": browser.token}
     upload = browser.ask("PUT", "/api/uploads/a.html", headers=headers, content=b"<p>").json()["upload"]
     status, sentence = sent(browser, f"a.html/b.html?upload={upload}")
-    assert (status, sentence) == (400, "b.html cannot be kept: File exists.")
+    assert (status, sentence) == (400, "b.html cannot be kept: Not a directory.")
     assert kept(empty_store) == ["files/a.html"]
 
 
@@ -232,3 +233,28 @@ def test_old_uploads_go(empty_store: Store, app: FastAPI) -> None:
         os.utime(folder, (time.time() - 2 * DAY,) * 2)
     with serving(app):
         assert not new.folder.exists()
+
+
+def test_uploads_are_not_looked_for_behind_links(empty_store: Store) -> None:
+    """Whoever made the workspace may have put links there."""
+    victim = empty_store.folder.parent / "Old"
+    (victim / "files").mkdir(parents=True)
+    (victim / "files" / "x.html").write_bytes(b"precious")
+    for folder in (victim / "files", victim):
+        os.utime(folder, (time.time() - 2 * DAY,) * 2)
+    uploads_folder = empty_store.folder / "uploads"
+    uploads_folder.mkdir()
+    (uploads_folder / ("a" * 32)).symlink_to(victim)
+    planted = new_upload(empty_store.folder)
+    (planted.files / "x.html").symlink_to(victim / "files" / "x.html")
+    for name in ("a" * 32, planted.id):
+        with pytest.raises(NotFound):
+            find_upload(empty_store.folder, name)
+    remove_old_uploads(empty_store.folder)
+    shutil.rmtree(uploads_folder)
+    uploads_folder.symlink_to(victim.parent)
+    with pytest.raises(OSError, match="symbolic link"):
+        remove_old_uploads(empty_store.folder)
+    with pytest.raises(OSError, match="symbolic link"):
+        new_upload(empty_store.folder)
+    assert (victim / "files" / "x.html").read_bytes() == b"precious"

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from random import Random
 
 from sqlalchemy import select
@@ -91,7 +92,12 @@ def assert_sound(store: Store) -> None:
         versions = len(connection.execute(select(schema.versions.c.id)).all())
     packed = 0
     for file, committed in packs:
-        pack = Pack(store.packs_folder / file)
+        pack = Pack(store.packs_folder, file)
         packed += sum(len(documents) for _, documents in pack.blocks(committed))
         pack.close()
     assert packed == versions
+
+
+def opened_pack(path: Path) -> Pack:
+    """The pack at a path, which is a file in the folder of a site."""
+    return Pack(path.parents[1], f"{path.parent.name}/{path.name}")

@@ -23,10 +23,9 @@ from siteloom.server.adding.upload_folder import new_upload
 from siteloom.server.work.linking import entities
 from siteloom.server.work.wrapping import extract, learn
 from siteloom.store import Store
-from siteloom.store.packs import Pack
 from siteloom.upkeep import check_watches, mend_wrappers, watch_wrappers
 
-from .helpers import day, put
+from .helpers import day, opened_pack, put
 
 LOST, KEPT = "quexolith.example", "brambleway.example"
 """The sites: the first word of each is on all of its pages, and in their values."""
@@ -125,7 +124,7 @@ def _ask_the_server(store: Store) -> None:
         store.jobs.end(job.id, "done", {"rows": [{"url": url(site, 1), "name": truth(site, 1)["name"][0]}]})
         store.jobs.add("learn", {"cluster": f"{site}/1"}, "eve")
         found = tuple(Found(url(site, number), 1) for number in range(3))
-        journal = Journal(store.folder / "crawls" / f"{len(site)}.jsonl")
+        journal = Journal(store.folder, f"crawls/{len(site)}.jsonl")
         journal.append([Links(found), *(Done(one.url, one.url, True) for one in found)])
         (new_upload(store.folder).files / "page.html").write_bytes(house_page(site, 1).html)
 
@@ -167,7 +166,7 @@ def _in_files(folder: Path, words: Sequence[str]) -> Iterator[str]:
         if file.is_file():
             content = file.read_bytes()
             if file.suffix == ".pack":
-                pack = Pack(file)
+                pack = opened_pack(file)
                 for _, documents in pack.blocks():
                     content += b"".join(document.url.encode() + document.body for document in documents)
                 pack.close()

@@ -17,6 +17,7 @@ from sqlalchemy import event, func, insert, select, text
 
 from siteloom.cleaning_runs import segment_table
 from siteloom.config import Settings, StoreSettings
+from siteloom.confined_folder import ConfinedFolder
 from siteloom.errors import NotStored, PackError, StoreBusy
 from siteloom.model import Failure
 from siteloom.pages.crawl.journal import Journal
@@ -27,7 +28,6 @@ from siteloom.server.work.wrapping import extract
 from siteloom.store import (
     PageAddress,
     Store,
-    disk,
     forget,
     forgetting,
     open_store,
@@ -252,7 +252,7 @@ def test_readers_find_what_they_knew_or_nothing(sqlite_store: Store) -> None:
     old = [page(f"http://a.example/{number}", f"old {number}") for number in range(3)]
     put(sqlite_store, *old)
     places = sqlite_store.newest_places([PageAddress("a.example", one.url) for one in old])
-    with closing(Pack(sqlite_store.packs_folder / places[0].file)) as opened:
+    with closing(Pack(sqlite_store.packs_folder, places[0].file)) as opened:
         forget(sqlite_store, ["http://a.example/1"])
         first = opened.document(places[0].offset, places[0].slot)
     assert first.body == old[0].html  # as it was when the reader opened the file
@@ -286,7 +286,8 @@ def is_killed_after(
         return do
 
     with monkeypatch.context() as patch:
-        patch.setattr("siteloom.store.packs.sync_to_disk", stepping(disk.sync_to_disk))
+        patch.setattr(ConfinedFolder, "sync", stepping(ConfinedFolder.sync))
+        patch.setattr(ConfinedFolder, "remove", stepping(ConfinedFolder.remove))
         patch.setattr(Path, "unlink", stepping(Path.unlink))
         patch.setattr(wiping, "_wipe_sqlite", stepping(wiping._wipe_sqlite))
         patch.setattr(wiping, "_wipe_postgres", stepping(wiping._wipe_postgres))
@@ -315,7 +316,7 @@ def test_it_can_end_at_some_moments_and_be_done_again(
     gone = {one.url for one in pages if name in one.url}
     others = {one.url: one.html for one in pages if one.url not in gone}
     words = ["azq7vw"] if name.startswith("http") else ["azq", "a.example"]
-    crawl = Journal(store.folder / "crawls" / "0123.jsonl")
+    crawl = Journal(store.folder, "crawls/0123.jsonl")
     steps = 1
     was_killed = True
     while was_killed:
@@ -345,7 +346,7 @@ def test_files_forget_while_the_names_are_still_known(
 ) -> None:
     """Else no one could ask for it again."""
     put(sqlite_store, page("http://a.example/1"))
-    crawl = Journal(sqlite_store.folder / "crawls" / "0123.jsonl")
+    crawl = Journal(sqlite_store.folder, "crawls/0123.jsonl")
     crawl.append([Links((Found("http://a.example/1", 1), Found("http://b.example/1", 1)))])
 
     def die(*_: object) -> None:

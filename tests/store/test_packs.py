@@ -19,6 +19,8 @@ from siteloom.builtin import guide_site
 from siteloom.errors import PackError, StoreError
 from siteloom.store.packs import PACK_MAGIC, Document, Pack, PackAppender, encode_block
 
+from .helpers import opened_pack
+
 ONE = Document("http://a.example/1", b"<p>one</p>", "text/html", "utf-8", datetime(2025, 1, 2, tzinfo=UTC))
 TWO = Document("http://a.example/2", b"", "text/html", None, None)
 STYLE = Document("http://a.example/s.css", b"p{}", "text/css", None, None)
@@ -35,8 +37,9 @@ any_document = st.builds(
 
 def append(path: Path, committed: int, documents: Sequence[Document]) -> tuple[int, int]:
     """Append a block; returns where it begins and the new length."""
-    appender = PackAppender()
-    place = appender.append(path, committed, encode_block(documents))
+    appender = PackAppender(path.parents[1])
+    name = f"{path.parent.name}/{path.name}"
+    place = appender.append(name, committed, encode_block(documents))
     appender.sync()
     return place
 
@@ -51,7 +54,7 @@ def write(path: Path, *blocks: Sequence[Document]) -> tuple[list[int], int]:
 
 
 def read(path: Path, until: int) -> list[tuple[int, tuple[Document, ...]]]:
-    with closing(Pack(path)) as pack:
+    with closing(opened_pack(path)) as pack:
         return list(pack.blocks(until))
 
 
@@ -64,7 +67,7 @@ def path(tmp_path: Path) -> Path:
 def pack(path: Path) -> Iterator[Pack]:
     """A pack with two blocks."""
     write(path, [ONE, TWO], [STYLE])
-    with closing(Pack(path)) as opened:
+    with closing(opened_pack(path)) as opened:
         yield opened
 
 
@@ -74,7 +77,7 @@ def test_whatever_is_put_into_a_pack_comes_out_again_in_any_order(blocks: list[l
         path = Path(folder) / "1.pack"
         offsets, end = write(path, *blocks)
         assert path.stat().st_size == end
-        with closing(Pack(path)) as pack:
+        with closing(opened_pack(path)) as pack:
             assert list(pack.blocks(end)) == [
                 (offset, tuple(documents)) for offset, documents in zip(offsets, blocks, strict=True)
             ]
@@ -172,7 +175,7 @@ from siteloom.errors import PackError
 from siteloom.store.packs import Pack
 resource.setrlimit(resource.RLIMIT_AS, (1_000_000_000, 1_000_000_000))
 try:
-    list(Pack(Path(sys.argv[1])).blocks(int(sys.argv[2])))
+    list(Pack(Path(sys.argv[1]), sys.argv[2]).blocks(int(sys.argv[3])))
 except PackError as error:
     print(error)
 """
@@ -183,7 +186,14 @@ def test_a_damaged_header_that_speaks_of_gigabytes_does_not_ask_for_them(path: P
     content = bytearray(path.read_bytes())
     content[len(PACK_MAGIC) + 7] = 0x7F  # the highest byte of the index's length
     path.write_bytes(content)
-    command = [sys.executable, "-c", READ_WITH_LITTLE_MEMORY, str(path), str(end)]
+    command = [
+        sys.executable,
+        "-c",
+        READ_WITH_LITTLE_MEMORY,
+        str(path.parents[1]),
+        "a.example/000001.pack",
+        str(end),
+    ]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "ends before byte" in told
 
@@ -208,14 +218,14 @@ def test_an_offset_where_no_block_begins_is_named(pack: Pack) -> None:
 
 
 def test_a_file_that_is_no_pack_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "x.pack").write_bytes(b"<html>" * 100)
+    (tmp_path / "1.pack").write_bytes(b"<html>" * 100)
     with pytest.raises(PackError, match="is no pack file"):
-        read(tmp_path / "x.pack", 600)
+        read(tmp_path / "1.pack", 600)
 
 
 def test_a_pack_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(PackError, match=r"x\.pack cannot be opened: No such file"):
-        Pack(tmp_path / "x.pack")
+    with pytest.raises(PackError, match=r"1\.pack cannot be opened: No such file"):
+        opened_pack(tmp_path / "1.pack")
 
 
 def test_several_threads_read_one_pack_at_once(path: Path) -> None:
@@ -225,6 +235,6 @@ def test_several_threads_read_one_pack_at_once(path: Path) -> None:
     ]
     offsets, _ = write(path, *blocks)
     places = [(b, s) for s in range(8) for b in range(12)] * 10
-    with closing(Pack(path)) as pack, ThreadPoolExecutor(4) as threads:
+    with closing(opened_pack(path)) as pack, ThreadPoolExecutor(4) as threads:
         found = list(threads.map(lambda place: pack.document(offsets[place[0]], place[1]), places))
     assert found == [blocks[b][s] for b, s in places]

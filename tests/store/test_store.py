@@ -240,9 +240,9 @@ def test_a_worker_needs_only_a_path_to_read_a_sites_pages(store: Store) -> None:
     pages = [page(f"http://a.example/{number}", str(number)) for number in range(70)]
     put(store, *pages)
     store.close()
-    path = pickle.loads(pickle.dumps(store.packs_folder / "a.example" / "000001.pack"))
-    pack = Pack(path)
-    documents = [d for _, block in pack.blocks(path.stat().st_size) for d in block]
+    folder = pickle.loads(pickle.dumps(store.packs_folder))
+    pack = Pack(folder, "a.example/000001.pack")
+    documents = [d for _, block in pack.blocks() for d in block]
     pack.close()
     assert [(d.url, d.body, d.fetched_at) for d in documents] == [
         (p.url, p.html, p.fetched_at) for p in pages

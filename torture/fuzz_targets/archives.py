@@ -356,7 +356,8 @@ def pack_file(data: bytes) -> None:
         content = PACK_MAGIC + header + b"".join(parts)
     else:
         content = cut.rest()
-    pack = Pack(written("a.pack", content))
+    path = written("1.pack", content)
+    pack = Pack(path.parents[1], f"{path.parent.name}/{path.name}")
     try:
         for offset, documents in pack.blocks():
             assert pack.document(offset, 0) == documents[0] if documents else True

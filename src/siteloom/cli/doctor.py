@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import stat
 import sys
 from importlib import import_module
 from importlib.util import find_spec
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 NAME = "doctor"
 
 _COLUMNS = (Column("check"), Column("ok", "flag"), Column("finding"))
-_SETTINGS = "settings"
+_PACK = "pack "
 _EXTRAS = {
     "crawl": ("scrapy",),
     "embedded": ("extruct",),
@@ -53,9 +55,10 @@ def run(shell: Shell, output: OutputOption = None) -> None:
     shell.write(output, _COLUMNS, (finding._asdict() for finding in findings))
     if output is None:
         shell.show("Siteloom's health", [column.name for column in _COLUMNS], findings)
-    bad = [finding.check for finding in findings if not finding.ok]
+    bad = dict.fromkeys(finding.check for finding in findings if not finding.ok)
     if bad:
-        damaged = " What is damaged must come back from a backup." if bad != [_SETTINGS] else ""
+        is_damaged = any(check.startswith(_PACK) for check in bad)
+        damaged = " What is damaged must come back from a backup." if is_damaged else ""
         raise SiteloomError(f"Not in order: {', '.join(bad)}.{damaged}")
 
 
@@ -77,7 +80,7 @@ def _settings(shell: Shell) -> Iterator[_Finding]:
     if untrusted:
         names = " and ".join(untrusted)
         said = f"{names} in siteloom.toml will not count until you trust it: siteloom config --trust"
-        yield _Finding(_SETTINGS, False, said)
+        yield _Finding("settings", False, said)
 
 
 def _state_of_extra(extra: str, modules: Sequence[str]) -> str:
@@ -96,12 +99,19 @@ def _workspace(shell: Shell) -> Iterator[_Finding]:
         with shell.store() as store:
             sites = store.sites()
             problems = list(store.check())
+            links = list(store.links())
     except SiteloomError as error:
         yield _Finding("workspace", False, str(error))
         return
     pages = sum(site.pages for site in sites)
     yield _Finding("workspace", True, f"{pages:,} pages, {len(sites):,} sites at {store.folder}")
     for problem in problems:
-        yield _Finding(f"pack {problem.place}", False, problem.text)
+        yield _Finding(f"{_PACK}{problem.place}", False, problem.text)
     if not problems:
         yield _Finding("packs", True, "every page reads back as it was stored")
+    for link in links:
+        yield _Finding("links", False, f"{link} is a symbolic link, which Siteloom never follows: remove it")
+    mode = store.folder.stat().st_mode
+    if mode & stat.S_IRWXO:
+        advice = f"every user of this machine may read it: chmod o-rwx {shlex.quote(str(store.folder))}"
+        yield _Finding("permissions", False, advice)

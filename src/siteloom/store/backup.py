@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import event, func, inspect, select, text
 
 from siteloom.config import without_passwords
+from siteloom.confined_folder import ConfinedFolder
 from siteloom.errors import OutputError, StoreError, UsageError
 from siteloom.store import schema, search_terms
 from siteloom.store.database import SQLITE_FILE, connect, sqlite_url
 from siteloom.store.disk import sync_to_disk
 from siteloom.store.lock import packs_lock
 from siteloom.store.migrate import VERSION_TABLE
-from siteloom.store.packs import pack_path
+from siteloom.store.packs import check_pack_name
 from siteloom.store.store import Store
 from siteloom.store.wiping import begin, is_unfinished
 from siteloom.store.workspace import MARKER_FILE
@@ -120,13 +121,13 @@ def _locked(folder: Path) -> Iterator[None]:
 def _copy(store: Store, folder: Path, on_bytes: Callable[[int], object]) -> tuple[int, int]:
     """Copy everything; returns how many packs and bytes of packs there are."""
     # Journals of crawls first: a page that is done must be in the tables, or no one would fetch it again.
-    _copy_journals(store.folder / _CRAWLS, folder / _CRAWLS)
+    workspace = ConfinedFolder(store.folder)
+    _copy_journals(workspace, folder / _CRAWLS)
     with _copied_tables(store, folder, on_bytes) as as_of_then:
         copy = Store(as_of_then, store.clock, folder, None)
         packs = _packs(as_of_then)
         for file, committed in packs.items():
-            source = pack_path(store.packs_folder, file)
-            _copy_pack(source, copy.packs_folder / file, committed, on_bytes)
+            _copy_pack(store.packs_folder, file, copy.packs_folder, committed, on_bytes)
         if problem := next(copy.check(), None):
             raise StoreError(
                 f"The workspace is damaged, so there is no backup: {problem.place}: {problem.text} "
@@ -134,7 +135,7 @@ def _copy(store: Store, folder: Path, on_bytes: Callable[[int], object]) -> tupl
             )
     if is_unfinished(store.folder):
         begin(folder)  # there may be traces in the copy, too
-    shutil.copyfile(store.folder / MARKER_FILE, folder / MARKER_FILE)  # last: without it, it is no workspace
+    ConfinedFolder(folder).write(MARKER_FILE, workspace.read(MARKER_FILE))  # last: it makes it a workspace
     return len(packs), sum(packs.values())
 
 
@@ -237,14 +238,19 @@ def _as_of(engine: Engine, snapshot: str) -> Engine:
     return then
 
 
-def _copy_pack(file: Path, copy: Path, committed: int, on_bytes: Callable[[int], object]) -> None:
+def _copy_pack(
+    packs_folder: Path, name: str, target_folder: Path, committed: int, on_bytes: Callable[[int], object]
+) -> None:
     """Copy the committed bytes of a pack; one that has fewer is found out when the copy is checked."""
+    check_pack_name(name)
+    copy = target_folder / name
     copy.parent.mkdir(parents=True, exist_ok=True)
     try:
-        source = file.open("rb")
+        source = ConfinedFolder(packs_folder).open(name, "rb")
     except OSError as error:
         raise StoreError(
-            f"{file} cannot be read ({error.strerror}), so there is no backup: see siteloom doctor."
+            f"{packs_folder / name} cannot be read ({error.strerror}), so there is no backup: "
+            "see siteloom doctor."
         ) from error
     with source, copy.open("wb") as target:
         while part := source.read(min(_BYTES_OF_A_STEP, committed - target.tell())):
@@ -252,12 +258,12 @@ def _copy_pack(file: Path, copy: Path, committed: int, on_bytes: Callable[[int],
             on_bytes(len(part))
 
 
-def _copy_journals(folder: Path, copy: Path) -> None:
+def _copy_journals(workspace: ConfinedFolder, copy: Path) -> None:
     """Copy the journals of crawls, which are removed when a crawl comes to its end."""
-    for file in folder.glob("*"):
+    for name in workspace.names(_CRAWLS):
         copy.mkdir(exist_ok=True)
         with suppress(FileNotFoundError):
-            shutil.copyfile(file, copy / file.name)
+            (copy / name).write_bytes(workspace.read(f"{_CRAWLS}/{name}"))
 
 
 def _sync_all(folder: Path) -> None:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Row, select
 
+from siteloom.confined_folder import ConfinedFolder
 from siteloom.errors import PackError
 from siteloom.store import schema
 from siteloom.store.keys import content_hash
-from siteloom.store.packs import Pack, pack_path
+from siteloom.store.packs import Pack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +37,14 @@ def problems(engine: Engine, packs_folder: Path) -> Iterator[Problem]:
             yield Problem(file, str(error))
 
 
+def links(folder: Path, packs_folder: Path) -> Iterator[str]:
+    """The paths of symbolic links in a workspace; its folder of packs may be a link itself."""
+    packs = packs_folder.name
+    yield from (link for link in ConfinedFolder(folder).links() if link != packs)
+    if packs_folder.is_symlink():
+        yield from (f"{packs}/{link}" for link in ConfinedFolder(packs_folder).links())
+
+
 def _problems_of_pack(
     engine: Engine, packs_folder: Path, pack_id: int, file: str, committed: int
 ) -> Iterator[Problem]:
@@ -48,7 +57,7 @@ def _problems_of_pack(
         .where(columns.block_offset < committed)
     )
     expected = {(row[0], row[1]): (row[2], row[3]) for row in _rows(engine, query)}
-    with closing(Pack(pack_path(packs_folder, file))) as pack:
+    with closing(Pack(packs_folder, file)) as pack:
         for offset, documents in pack.blocks(committed):
             for slot, document in enumerate(documents):
                 found = (document.url, content_hash(document.media_type, document.body))

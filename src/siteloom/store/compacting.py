@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, delete, select, update
 
+from siteloom.confined_folder import ConfinedFolder
 from siteloom.store import schema
 from siteloom.store.batches import batches
 from siteloom.store.database import writing
 from siteloom.store.interrupts import held_back_interrupt
-from siteloom.store.packs import copy_without, pack_name, pack_number, pack_path
+from siteloom.store.packs import check_pack_name, copy_without, pack_name, pack_number
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -52,13 +53,13 @@ def _remove_from_pack(
     with engine.connect() as connection:
         pack = connection.execute(select(schema.packs).where(packs.id == pack_id)).one()
         left = [place for place in _places(connection, pack) if place.id not in ids]
-    old_file = pack_path(packs_folder, pack.file)
+    check_pack_name(pack.file)
     with held_back_interrupt():
         if left:
             folder, _, name = pack.file.rpartition("/")
             file = f"{folder}/{pack_name(pack_number(name), run_id)}"
             slots = _slots_by_block(gone)
-            moves, length = copy_without(old_file, pack.committed_bytes, slots, packs_folder / file)
+            moves, length = copy_without(packs_folder, pack.file, pack.committed_bytes, slots, file)
         with writing(engine) as connection:
             _delete_versions(connection, ids)
             if left:
@@ -67,7 +68,7 @@ def _remove_from_pack(
                 connection.execute(moved.values(file=file, committed_bytes=length))
             else:
                 connection.execute(delete(schema.packs).where(packs.id == pack_id))
-        old_file.unlink(missing_ok=True)
+        ConfinedFolder(packs_folder).remove(pack.file)
     return len(ids)
 
 

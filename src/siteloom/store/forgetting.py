@@ -7,19 +7,18 @@ of traces until there are none.
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import delete, exists, func, select
 
+from siteloom.confined_folder import ConfinedFolder
 from siteloom.errors import NotStored, StoreError
 from siteloom.store import schema
 from siteloom.store.batches import batches
 from siteloom.store.compacting import remove_versions
 from siteloom.store.database import writing
-from siteloom.store.disk import sync_to_disk
 from siteloom.store.doomed import expired, named
 from siteloom.store.forgotten_rows import (
     UNFINISHED_JOBS,
@@ -37,7 +36,6 @@ from siteloom.telling import some_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
-    from pathlib import Path
 
     from sqlalchemy import ColumnElement, Connection, Engine
 
@@ -242,23 +240,21 @@ def _forget_in_files(store: Store, mentions: Mentions) -> None:
     query = select(jobs.arguments).where(jobs.state.in_(UNFINISHED_JOBS))
     with store.engine.connect() as connection:
         wanted = {row.arguments.get("upload") for row in connection.execute(query)}
+    workspace = ConfinedFolder(store.folder)
     try:
-        for journal in list((store.folder / _CRAWLS).glob("*")):
-            _forget_in_journal(journal, mentions)
-        for upload in list((store.folder / _UPLOADS).glob("*")):
-            if upload.name not in wanted:
-                shutil.rmtree(upload)
+        for journal in workspace.names(_CRAWLS):
+            _forget_in_journal(workspace, f"{_CRAWLS}/{journal}", mentions)
+        for upload in workspace.names(_UPLOADS):
+            if upload not in wanted:
+                workspace.remove_tree(f"{_UPLOADS}/{upload}")
     except OSError as error:
         raise StoreError(f"{error.filename} cannot be removed or written: {error.strerror}.") from error
 
 
-def _forget_in_journal(journal: Path, mentions: Mentions) -> None:
-    content = journal.read_bytes()
+def _forget_in_journal(workspace: ConfinedFolder, journal: str, mentions: Mentions) -> None:
+    content = workspace.read(journal)
     left = json_lines_without(mentions, content)
-    if not left or journal.suffix != ".jsonl":  # the latter was left by a process that was killed here
-        journal.unlink()
+    if not left or not journal.endswith(".jsonl"):  # the latter was left by a process that was killed here
+        workspace.remove(journal)
     elif left != content:
-        unfinished = journal.with_name(f"{journal.name}.unfinished")
-        unfinished.write_bytes(left)
-        sync_to_disk(unfinished)
-        unfinished.rename(journal)  # as a whole or not at all
+        workspace.write(journal, left)

@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING
 
 from sqlalchemy import func, select
 
+from siteloom.confined_folder import ConfinedFolder
 from siteloom.errors import StoreBusy, StoreError
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _SECONDS_BETWEEN_TRIES = 0.005
 # As often as a person could read that it goes on.
 _SECONDS_BETWEEN_TRIES_OF_WHO_WAITS = 0.25
 
-_held: set[IO[str]] = set()
+_held: set[IO[bytes]] = set()
 
 
 def _let_go() -> None:
@@ -45,7 +46,7 @@ os.register_at_fork(after_in_child=_let_go)
 def is_locked(workspace: Path) -> bool:
     """Whether a process is writing to a workspace."""
     try:
-        with (workspace / _LOCK_FILE).open() as handle:
+        with ConfinedFolder(workspace).open(_LOCK_FILE, "rb") as handle:
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
@@ -103,13 +104,13 @@ def _lock(
     workspace: Path, file: str, refusal: str, on_busy: Callable[[], object] | None = None
 ) -> Iterator[None]:
     try:
-        handle = (workspace / file).open("a+")
+        handle = ConfinedFolder(workspace).open(file, "a+b")
     except OSError as error:
         raise StoreError(f"The workspace {workspace} cannot be written: {error.strerror}.") from error
     with handle:
         if not _is_taken(handle, on_busy):
             handle.seek(0)
-            holder = handle.read().strip() or "unknown"
+            holder = handle.read().decode(errors="replace").strip() or "unknown"
             raise StoreBusy(refusal.format(holder))
         with suppress(OSError):  # on a full disk it is held all the same, but no one can be told by whom
             os.ftruncate(handle.fileno(), 0)
@@ -121,7 +122,7 @@ def _lock(
             _held.remove(handle)
 
 
-def _is_taken(handle: IO[str], on_busy: Callable[[], object] | None) -> bool:
+def _is_taken(handle: IO[bytes], on_busy: Callable[[], object] | None) -> bool:
     """Try to take the lock of a file, if need be until it is free; whether it is taken in the end."""
     given_up_at = time.monotonic() + _SECONDS_OF_PATIENCE
     while True:

@@ -32,9 +32,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import zstandard
 
+from siteloom.confined_folder import ConfinedFolder
 from siteloom.errors import PackError, StoreError
 from siteloom.store.compressed import decompressed
-from siteloom.store.disk import sync_to_disk
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
@@ -83,22 +83,24 @@ def _compress(data: bytes) -> bytes:
 
 
 class Pack:
-    """One pack file, open for reading; safe to use from several threads."""
+    """One pack file of a folder of packs, open for reading; safe to use from several threads."""
 
     # Readers go through a block page by page, and a few may be at it at once.
     _BLOCKS_KEPT = 4
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, packs_folder: Path, name: str) -> None:
+        check_pack_name(name)
+        self.path = packs_folder / name
         try:
-            self._file = os.open(path, os.O_RDONLY)
+            self._opened = ConfinedFolder(packs_folder).open(name, "rb")
         except OSError as error:
-            raise PackError(f"{path} cannot be opened: {error.strerror}.") from error
+            raise PackError(f"{self.path} cannot be opened: {error.strerror}.") from error
+        self._file = self._opened.fileno()
         self._blocks: OrderedDict[int, tuple[Document, ...]] = OrderedDict()
 
     def close(self) -> None:
         """Give the file back."""
-        os.close(self._file)
+        self._opened.close()
 
     def document(self, offset: int, slot: int) -> Document:
         """The document in a slot of the block at an offset."""
@@ -168,16 +170,18 @@ def _decoded(block: bytes) -> tuple[Document, ...]:
     return tuple(documents)
 
 
-def pack_path(packs_folder: Path, file: str) -> Path:
-    """Where a pack is, by its name in the tables, which may be those of someone else's workspace.
+def is_pack_name(name: str) -> bool:
+    """Whether a path below the folder of packs is one that a pack may have."""
+    return _PACK_FILE.fullmatch(name) is not None
 
-    Raises PackError for a name that leads out of the folder of packs: what is there would be read,
-    written to, or removed.
+
+def check_pack_name(name: str) -> None:
+    """Raise PackError for a name in the tables that no pack has: they may be someone else's.
+
+    The name could lead out of the folder of packs, to a file that would be read, written or removed.
     """
-    path = packs_folder / file
-    if not _PACK_FILE.fullmatch(file) or not path.resolve().is_relative_to(packs_folder.resolve()):
-        raise PackError(f"The workspace names a pack {file!r}, which is none of its own: do not use it.")
-    return path
+    if not is_pack_name(name):
+        raise PackError(f"The workspace names a pack {name!r}, which is none of its own: do not use it.")
 
 
 def pack_name(number: int, forgotten_by: int | None) -> str:
@@ -202,16 +206,16 @@ class Move(NamedTuple):
 
 
 def copy_without(
-    source: Path, committed: int, gone: Mapping[int, Container[int]], target: Path
+    packs_folder: Path, source: str, committed: int, gone: Mapping[int, Container[int]], target: str
 ) -> tuple[dict[int, Move], int]:
     """Write a pack that has all of another but for some slots of blocks, which are known by their offsets.
 
     Returns what became of each block that is not gone as a whole, and the length; all is on the disk then.
     """
-    appender = PackAppender()
+    appender = PackAppender(packs_folder)
     moves: dict[int, Move] = {}
     end = 0
-    pack = Pack(source)
+    pack = Pack(packs_folder, source)
     try:
         for offset, block in pack.encoded_blocks(committed):
             if offset not in gone:
@@ -230,22 +234,26 @@ def copy_without(
 
 
 class PackAppender:
-    """Appends blocks to packs; they are on the disk after `sync`."""
+    """Appends blocks to the packs of a folder; they are on the disk after `sync`."""
 
-    def __init__(self) -> None:
-        self._changed: set[Path] = set()
+    def __init__(self, packs_folder: Path) -> None:
+        self._packs = ConfinedFolder(packs_folder)
+        self._changed: set[str] = set()
+        self._has_new_names = False
 
-    def append(self, path: Path, committed: int, block: bytes) -> tuple[int, int]:
-        """Append a block behind the committed bytes; returns where it begins and the new length.
+    def append(self, name: str, committed: int, block: bytes) -> tuple[int, int]:
+        """Append a block behind the committed bytes of a pack; returns where it begins and the new length.
 
         Whatever stands behind the committed bytes was never accepted and is
         cut off first.
         """
+        check_pack_name(name)
+        path = self._packs.root / name
         try:
             if committed == 0:
-                self._begin(path)
+                self._begin(name)
                 committed = len(PACK_MAGIC)
-            with path.open("r+b") as file:
+            with self._packs.open(name, "r+b") as file:
                 if file.seek(0, os.SEEK_END) < committed:
                     raise PackError(f"{path} is shorter than the {committed} bytes that were written to it.")
                 file.truncate(committed)
@@ -255,21 +263,31 @@ class PackAppender:
             raise PackError(f"{path} is gone, but {committed} bytes were written to it.") from error
         except OSError as error:
             raise StoreError(f"{path} cannot be written: {error.strerror or error}.") from error
-        self._changed.add(path)
+        self._changed.add(name)
         return committed, committed + len(block)
 
     def sync(self) -> None:
         """Return when all that was appended is on the disk."""
-        for path in self._changed:
-            try:
-                sync_to_disk(path)
-            except OSError as error:
-                raise StoreError(f"{path} cannot be written: {error.strerror or error}.") from error
+        name = ""
+        try:
+            for name in self._changed:
+                self._packs.sync(name)
+            if self._has_new_names:
+                name = "."
+                self._packs.sync()
+                ConfinedFolder(self._packs.root.parent).sync()
+        except OSError as error:
+            path = self._packs.root / name
+            raise StoreError(f"{path} cannot be written: {error.strerror or error}.") from error
         self._changed.clear()
+        self._has_new_names = False
 
-    def _begin(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(PACK_MAGIC)
+    def _begin(self, name: str) -> None:
+        site, _, _ = name.rpartition("/")
+        self._packs.make_folder(site)
+        with self._packs.open(name, "wb") as file:
+            file.write(PACK_MAGIC)
         # The pack, its site's folder and the folder of all packs may be new, and
         # a name is only on the disk when the folder that holds it is.
-        self._changed.update(path.parents[:3])
+        self._changed.add(site)
+        self._has_new_names = True

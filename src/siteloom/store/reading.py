@@ -14,7 +14,7 @@ from siteloom.store import schema
 from siteloom.store.batches import batches
 from siteloom.store.clusters import KEYS_AT_A_TIME
 from siteloom.store.keys import url_key
-from siteloom.store.packs import Document, Pack, pack_path
+from siteloom.store.packs import Document, Pack
 from siteloom.store.writer import HTML
 from siteloom.urls import site_of
 
@@ -62,7 +62,7 @@ class OpenPacks:
         """The document in a slot of the block at an offset of a pack."""
         if file not in self._packs:
             self.close()  # they are asked for pack after pack
-            self._packs[file] = Pack(pack_path(self._folder, file))
+            self._packs[file] = Pack(self._folder, file)
         return self._packs[file].document(offset, slot)
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ from siteloom.store.amendments import Amendment, amend
 from siteloom.store.annotations import KeepsAnnotations, newest_annotations
 from siteloom.store.carried_schemas import carry_schemas
 from siteloom.store.changes import KeepsChanges
-from siteloom.store.checking import problems
+from siteloom.store.checking import links, problems
 from siteloom.store.cluster_schemas import ClusterSchema, cluster_schema
 from siteloom.store.cluster_summaries import cluster_summaries
 from siteloom.store.clusters import KeepsClusters, PageAddress
@@ -387,6 +387,10 @@ class Store(
     def check(self) -> Iterator[Problem]:
         """Read every pack and compare it with the tables."""
         return problems(self.engine, self.packs_folder)
+
+    def links(self) -> Iterator[str]:
+        """The paths of symbolic links in the folder of the workspace, which are never followed."""
+        return links(self.folder, self.packs_folder)
 
     def _newest_pages(self, site: str | None) -> list[BlockPart]:
         """Where the newest version of each page stands; by blocks, so that a million take little room."""

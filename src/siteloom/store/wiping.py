@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import inspect, select, text
 
+from siteloom.confined_folder import ConfinedFolder
 from siteloom.errors import StoreBusy, StoreError
 from siteloom.store import schema
 from siteloom.store.database import writing
-from siteloom.store.disk import sync_to_disk
 from siteloom.store.migrate import remove_backups
+from siteloom.store.packs import is_pack_name
 from siteloom.store.search_index import SearchIndex
 from siteloom.store.search_terms import TABLE
 
@@ -31,14 +32,13 @@ _SECONDS_OF_PATIENCE = 30
 
 def is_unfinished(folder: Path) -> bool:
     """Whether something was begun to be removed from a workspace, and not all traces of it are gone."""
-    return (folder / _MARK).exists()
+    return ConfinedFolder(folder).is_file(_MARK)
 
 
 def begin(folder: Path) -> None:
     """Write down that something is about to be removed."""
     try:
-        (folder / _MARK).touch()
-        sync_to_disk(folder)
+        ConfinedFolder(folder).write(_MARK, b"")
     except OSError as error:
         raise StoreError(f"The workspace {folder} cannot be written: {error.strerror}.") from error
 
@@ -53,27 +53,28 @@ def finish(folder: Path, packs_folder: Path, engine: Engine) -> None:
         _wipe_sqlite(Path(str(engine.url.database)))
     else:
         _wipe_postgres(engine)
-    (folder / _MARK).unlink(missing_ok=True)
-    sync_to_disk(folder)
+    workspace = ConfinedFolder(folder)
+    workspace.remove(_MARK)
+    workspace.sync()
 
 
 def remove_unknown_packs(packs_folder: Path, engine: Engine) -> None:
-    """Remove the files among the packs that no table speaks of, which a killed process has left."""
+    """Remove the packs that no table names, which a killed process has left; other files stay."""
     with engine.begin() as connection:
         if engine.dialect.name == "postgresql":
             # The last commit of a killed process may still be under way there, and speak of such a file.
             connection.execute(text(f"LOCK TABLE {schema.packs.name} IN EXCLUSIVE MODE"))
         known = set(connection.execute(select(schema.packs.c.file)).scalars())
         try:
-            # A link may lead anywhere, in a workspace of someone else to files that are no packs.
-            for site in [found for found in packs_folder.glob("*") if not found.is_symlink()]:
-                for file in site.glob("*"):
-                    if f"{site.name}/{file.name}" not in known:
-                        file.unlink()
+            packs = ConfinedFolder(packs_folder)
+            for site in [name for name in packs.names() if packs.is_folder(name)]:
+                for pack in [f"{site}/{file}" for file in packs.names(site)]:
+                    if is_pack_name(pack) and pack not in known:
+                        packs.remove(pack)
                 with suppress(OSError):  # there are packs in it
-                    site.rmdir()
+                    packs.remove_folder(site)
             if packs_folder.exists():
-                sync_to_disk(packs_folder)
+                packs.sync()
         except OSError as error:
             raise StoreError(f"{error.filename} cannot be removed: {error.strerror}.") from error
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import insert, select
 
+from siteloom.confined_folder import ConfinedFolder
 from siteloom.errors import NoWorkspace, StoreError
 from siteloom.store import schema
-from siteloom.store.database import connect, postgres_url, sqlite_url
+from siteloom.store.database import SQLITE_FILE, connect, postgres_url, sqlite_url
 from siteloom.store.lock import claim_lock, write_lock
 from siteloom.store.migrate import has_tables, is_up_to_date, upgrade
 from siteloom.store.store import PACKS_FOLDER, Store
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from siteloom.config import StoreSettings
 
 MARKER_FILE = "workspace.json"
+PACKS_OWNER_FILE = ".workspace-id"
+"""A file in the folder of packs that holds the id of their workspace."""
 
 
 class _Marker(NamedTuple):
@@ -87,12 +90,16 @@ def _make_ready(
     A writer cuts off what a pack holds beyond what the tables know, so tables
     must never meet the packs of another workspace.
     """
+    _check_for_links(folder)
     marker = _read_marker(folder, engine.dialect.name)
+    _check_packs(folder, marker)
     if marker is not None and is_up_to_date(engine) and _owner(engine) == marker.id:
         return None  # without the lock, so that one can read while another writes
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with write_lock(folder, on_busy), claim_lock(engine):
         marker = _read_marker(folder, engine.dialect.name)  # another process may just have made it
+        if marker is None and engine.dialect.name == "sqlite":
+            _make_private(folder / SQLITE_FILE)
         owner = _owner(engine)
         if owner is None and any((folder / PACKS_FOLDER).glob("*/*")):
             raise StoreError(
@@ -115,7 +122,7 @@ def _make_ready(
 def _read_marker(folder: Path, database: str) -> _Marker | None:
     file = folder / MARKER_FILE
     try:
-        found = json.loads(file.read_bytes())
+        found = json.loads(ConfinedFolder(folder).read(MARKER_FILE))
         marker = _Marker(found["id"], found["database"])
     except FileNotFoundError:
         return None
@@ -129,13 +136,44 @@ def _read_marker(folder: Path, database: str) -> _Marker | None:
 
 def _write_marker(folder: Path, database: str) -> _Marker:
     marker = _Marker(str(uuid.uuid4()), database)
-    unfinished = folder / f"{MARKER_FILE}.unfinished"
-    with unfinished.open("w", encoding="utf-8") as file:
-        file.write(json.dumps(marker._asdict()) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.rename(folder / MARKER_FILE)  # there as a whole or not at all
+    workspace = ConfinedFolder(folder)
+    workspace.make_folder(PACKS_FOLDER)
+    workspace.write(f"{PACKS_FOLDER}/{PACKS_OWNER_FILE}", f"{marker.id}\n".encode())
+    workspace.write(MARKER_FILE, f"{json.dumps(marker._asdict())}\n".encode())
     return marker
+
+
+def _make_private(file: Path) -> None:
+    """Make a file that only its owner may read: the tables hold password hashes."""
+    os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+
+
+def _check_for_links(folder: Path) -> None:
+    """Raise StoreError if there is a link where Siteloom's own files belong: it would lead to other files."""
+    if not folder.is_dir():
+        return
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            is_ordinary = entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
+            if not is_ordinary and entry.name != PACKS_FOLDER:
+                what = "a symbolic link" if entry.is_symlink() else "neither a file nor a folder"
+                raise StoreError(f"{entry.path} is {what}, which no workspace may contain: remove it.")
+
+
+def _check_packs(folder: Path, marker: _Marker | None) -> None:
+    """Raise StoreError if the folder of packs is a link to packs that are not those of this workspace."""
+    packs = folder / PACKS_FOLDER
+    if not packs.is_symlink():
+        return
+    if marker is None:
+        raise StoreError(f"{packs} is a symbolic link, so no workspace can be made here: remove it.")
+    with suppress(OSError):
+        if ConfinedFolder(packs).read(PACKS_OWNER_FILE).decode(errors="replace").strip() == marker.id:
+            return
+    raise StoreError(
+        f"{packs} is a link to a folder that does not belong to this workspace: remove the link or, if the "
+        f"packs of this workspace are there, write {marker.id} into {packs / PACKS_OWNER_FILE}."
+    )
 
 
 def _owner(engine: Engine) -> str | None:

@@ -23,7 +23,7 @@ from siteloom.store import schema
 from siteloom.store.database import writing
 from siteloom.store.interrupts import held_back_interrupt
 from siteloom.store.keys import content_hash, folder_name, url_key
-from siteloom.store.packs import Document, PackAppender, encode_block, pack_name, pack_number, pack_path
+from siteloom.store.packs import Document, PackAppender, encode_block, pack_name, pack_number
 from siteloom.store.runs import last_forgetting
 from siteloom.store.text import is_storable
 
@@ -314,12 +314,11 @@ class PageWriter:
         self, connection: Connection, ends: dict[str, _PackEnd], blocks: dict[str, bytes]
     ) -> dict[str, int]:
         """Append a block to the pack of each site; returns where each begins."""
-        appender = PackAppender()
+        appender = PackAppender(self._packs_folder)
         offsets: dict[str, int] = {}
         packs = []
         for site, (pack_id, file, committed) in ends.items():
-            path = pack_path(self._packs_folder, file)
-            offsets[site], end = appender.append(path, committed, blocks[site])
+            offsets[site], end = appender.append(file, committed, blocks[site])
             packs.append({"pack": pack_id, "end": end})
         appender.sync()
         pack = update(schema.packs).where(schema.packs.c.id == bindparam("pack"))

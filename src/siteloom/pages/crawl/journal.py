@@ -11,6 +11,7 @@ import json
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from siteloom.confined_folder import ConfinedFolder
 from siteloom.errors import StoreError
 from siteloom.pages.crawl.progress import Done, Found, Links, Progress
 
@@ -27,7 +28,13 @@ FOLDER = "crawls"
 class Journal(NamedTuple):
     """The journal of one crawl, which is there as long as that is unfinished."""
 
-    file: Path
+    workspace: Path
+    name: str
+
+    @property
+    def file(self) -> Path:
+        """Where it is."""
+        return self.workspace / self.name
 
     @classmethod
     def of(cls, workspace: Path, crawl: Crawl, site: str | None) -> Journal:
@@ -38,14 +45,14 @@ class Journal(NamedTuple):
         ways = (crawl.follows, crawl.with_sitemaps, crawl.renders, crawl.with_requisites)
         asked = [crawl.urls, ways, crawl.patterns, site]
         digest = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
-        return cls(workspace / FOLDER / f"{digest}.jsonl")
+        return cls(workspace, f"{FOLDER}/{digest}.jsonl")
 
     def read(self) -> Progress:
         """How far the crawl had come when it was stopped; nothing if it was not begun."""
         found: list[Found] = []
         done: list[Done] = []
         try:
-            lines = self.file.read_bytes().split(b"\n")
+            lines = ConfinedFolder(self.workspace).read(self.name).split(b"\n")
         except FileNotFoundError:
             return Progress()
         except OSError as error:
@@ -67,8 +74,9 @@ class Journal(NamedTuple):
         # An own line break in front keeps a line that was torn before apart from these.
         text = "".join("\n" + json.dumps(line, ensure_ascii=False) for line in lines)
         try:
-            self.file.parent.mkdir(exist_ok=True)
-            with self.file.open("ab") as file:
+            workspace = ConfinedFolder(self.workspace)
+            workspace.make_folder(FOLDER)
+            with workspace.open(self.name, "ab") as file:
                 file.write((text + "\n").encode("utf-8", "replace"))
                 file.flush()
                 os.fsync(file.fileno())
@@ -77,4 +85,4 @@ class Journal(NamedTuple):
 
     def remove(self) -> None:
         """Forget the crawl: it has come to its end."""
-        self.file.unlink(missing_ok=True)
+        ConfinedFolder(self.workspace).remove(self.name)

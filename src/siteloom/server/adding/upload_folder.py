@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 import secrets
-import shutil
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePosixPath
+from typing import IO, TYPE_CHECKING
 
+from siteloom.confined_folder import ConfinedFolder
 from siteloom.errors import NotFound, UsageError
 from siteloom.pages.folder import INDEX_FILE
 from siteloom.pages.formats import file_format
@@ -21,7 +21,6 @@ from siteloom.seed_files import is_table
 
 if TYPE_CHECKING:
     from collections.abc import Container
-    from pathlib import Path
 
 _FOLDER = "uploads"
 _FILES = "files"
@@ -41,43 +40,75 @@ class Upload:
     """Some files that belong together."""
 
     id: str
-    folder: Path
+    workspace: Path
+
+    @property
+    def folder(self) -> Path:
+        """The folder of all files, whole or not."""
+        return self.workspace / _FOLDER / self.id
 
     @property
     def files(self) -> Path:
         """The folder of the files that have come whole."""
         return self.folder / _FILES
 
+    def open_part(self) -> IO[bytes]:
+        """A new file, for what has come of a file so far."""
+        return self._confined.open(f"part-{secrets.token_hex(8)}", "xb")
+
+    def complete(self, part: str, path: PurePosixPath) -> None:
+        """Put a part, given by its path, where whole files are."""
+        place = PurePosixPath(_FILES) / path
+        self._confined.make_folder(str(place.parent))
+        self._confined.rename(Path(part).name, str(place))
+
+    def discard(self, part: str) -> None:
+        """Remove a part, given by its path, if it is still there."""
+        self._confined.remove(Path(part).name)
+
     def remove(self) -> None:
-        """Take the files off the disk."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Remove all files."""
+        with suppress(OSError):
+            ConfinedFolder(self.workspace).remove_tree(f"{_FOLDER}/{self.id}")
+
+    def remove_if_empty(self) -> None:
+        """Remove the folders if no file is in them."""
+        with suppress(OSError):  # not empty
+            self._confined.remove_folder(_FILES)
+            ConfinedFolder(self.workspace).remove_folder(f"{_FOLDER}/{self.id}")
+
+    @property
+    def _confined(self) -> ConfinedFolder:
+        return ConfinedFolder(self.folder)
 
 
 def new_upload(workspace: Path) -> Upload:
     """An upload without files."""
     name = secrets.token_hex(16)
-    upload = Upload(name, workspace / _FOLDER / name)
-    upload.files.mkdir(parents=True)
-    return upload
+    ConfinedFolder(workspace).make_folder(f"{_FOLDER}/{name}/{_FILES}")
+    return Upload(name, workspace)
 
 
 def find_upload(workspace: Path, name: str) -> Upload:
     """The upload of an id."""
-    upload = Upload(name, workspace / _FOLDER / name) if _ID.fullmatch(name) else None
-    if upload is None or not upload.files.is_dir():
+    confined = ConfinedFolder(workspace)
+    is_there = _ID.fullmatch(name) and confined.is_folder(f"{_FOLDER}/{name}/{_FILES}")
+    # The server makes no links: one comes from whoever made the workspace.
+    if not is_there or any(ConfinedFolder(workspace / _FOLDER / name).links()):
         raise NotFound("This upload is not there any more: send its files again.")
-    return upload
+    return Upload(name, workspace)
 
 
 def remove_old_uploads(workspace: Path, wanted: Container[str] = ()) -> None:
     """Take uploads off the disk that were not touched for a day, but for those that someone waits for."""
     oldest = time.time() - _SECONDS_KEPT
-    for folder in (workspace / _FOLDER).glob("*"):
-        if folder.name in wanted:
-            continue
+    confined = ConfinedFolder(workspace)
+    for name in confined.names(_FOLDER):
+        folder = f"{_FOLDER}/{name}"
         with suppress(OSError):  # another has just removed it
-            if max(folder.stat().st_mtime, (folder / _FILES).stat().st_mtime) < oldest:
-                shutil.rmtree(folder, ignore_errors=True)
+            times = confined.modified_at(folder), confined.modified_at(f"{folder}/{_FILES}")
+            if name not in wanted and max(times) < oldest:
+                confined.remove_tree(folder)
 
 
 def safe_name(name: str) -> PurePosixPath:

@@ -6,10 +6,7 @@ leaves is never read.
 
 from __future__ import annotations
 
-import secrets
 import shutil
-from contextlib import suppress
-from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, HTTPException, Query, Request
@@ -29,7 +26,8 @@ from siteloom.server.services import services_of
 from siteloom.store import JobState, Store
 
 if TYPE_CHECKING:
-    from typing import BinaryIO
+    from pathlib import PurePosixPath
+    from typing import IO
 
 router = APIRouter()
 
@@ -78,7 +76,7 @@ async def receive_file(
     try:
         await _receive(request, joined, path, length)
     finally:
-        await run_in_threadpool(_remove_if_empty, joined)
+        await run_in_threadpool(joined.remove_if_empty)
     return UploadedFile(upload=joined.id, name=str(path), bytes=length)
 
 
@@ -104,18 +102,18 @@ def _awaited(store: Store) -> set[str]:
 
 
 async def _receive(request: Request, upload: Upload, path: PurePosixPath, length: int) -> None:
-    unfinished = upload.folder / f"part-{secrets.token_hex(8)}"
+    file = await run_in_threadpool(upload.open_part)
     try:
-        with unfinished.open("wb") as file:
+        with file:
             received = await _write_body(request, file)
         if received != length:
             raise UsageError(f"Only {received:,} of {length:,} bytes of {path.name} came: send it again.")
-        await run_in_threadpool(_put, unfinished, upload.files / path)
+        await run_in_threadpool(_put, upload, file.name, path)
     finally:
-        unfinished.unlink(missing_ok=True)
+        upload.discard(file.name)
 
 
-async def _write_body(request: Request, file: BinaryIO) -> int:
+async def _write_body(request: Request, file: IO[bytes]) -> int:
     received = 0
     waiting = bytearray()
     async for part in request.stream():
@@ -128,15 +126,8 @@ async def _write_body(request: Request, file: BinaryIO) -> int:
     return received
 
 
-def _put(unfinished: Path, place: Path) -> None:
+def _put(upload: Upload, part: str, path: PurePosixPath) -> None:
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.replace(place)
+        upload.complete(part, path)
     except OSError as error:  # a folder of the same name, or a name that this disk does not take
-        raise UsageError(f"{place.name} cannot be kept: {error.strerror}.") from error
-
-
-def _remove_if_empty(upload: Upload) -> None:
-    with suppress(OSError):  # not empty
-        upload.files.rmdir()
-        upload.folder.rmdir()
+        raise UsageError(f"{path.name} cannot be kept: {error.strerror}.") from error
