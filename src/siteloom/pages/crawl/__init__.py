@@ -5,7 +5,7 @@ from siteloom.pages.crawl.journal import Journal
 from siteloom.pages.crawl.patterns import UrlPatterns, checked_pattern
 from siteloom.pages.crawl.progress import Done, Found, Links, Progress
 from siteloom.pages.crawl.public_addresses import is_public
-from siteloom.pages.crawl.source import FORBIDDEN, NOT_MODIFIED, WALKED, Crawl, Ended, check_extra
+from siteloom.pages.crawl.source import FORBIDDEN, NOT_MODIFIED, WALKED, Crawl, Ended
 
 __all__ = [
     "ALLOWING_PRIVATE",
@@ -21,7 +21,6 @@ __all__ = [
     "Links",
     "Progress",
     "UrlPatterns",
-    "check_extra",
     "checked_pattern",
     "checked_url",
     "is_public",
