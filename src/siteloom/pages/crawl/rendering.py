@@ -54,7 +54,7 @@ _FLAGS = (
 _AT_ONCE = 4
 # Pages that ask for news over and over never get quiet: after so many seconds, what is there counts.
 _LONGEST_UNREST = 10.0
-# What Playwright says if Chromium refuses to start as root, or where it finds no sandbox (1.56 to 1.61).
+# As Playwright 1.65 says it if Chromium refuses to start because it is root, or finds no sandbox.
 _NO_SANDBOX = "Chromium sandboxing failed"
 # What Scrapy has undone already, or would make a download of a page.
 _DROPPED_HEADERS = (b"content-encoding", b"content-length", b"transfer-encoding", b"content-disposition")
