@@ -242,12 +242,14 @@ workspace = "../elsewhere"
 warcs = "https://evil.example/"
 [crawl]
 private = true
+sandbox = false
 [retention]
 days = 1
 """
 NAMES = [
     "pages.warcs",
     "crawl.private",
+    "crawl.sandbox",
     "store.workspace",
     "store.url",
     "alarm.webhook",
@@ -337,10 +339,11 @@ def test_without_a_home_nothing_is_trusted(project: Path, environment: dict[str,
 def test_the_environment_and_flags_are_ones_own(project: Path, home: dict[str, str]) -> None:
     own = {f"SITELOOM_{name.upper().replace('.', '_')}": "" for name in NAMES}
     own |= {"SITELOOM_CRAWL_PRIVATE": "true", "SITELOOM_ALARM_COMMAND": "logger"}
-    own |= {"SITELOOM_RETENTION_DAYS": "0"}
+    own |= {"SITELOOM_CRAWL_SANDBOX": "true", "SITELOOM_RETENTION_DAYS": "0"}
     flags = {"store.url": "postgresql://mine.example/pages"}
     settings, _ = load_settings(project, {**home, **own}, flags)
     assert settings.crawl.private
+    assert settings.crawl.sandbox
     assert settings.alarm.command == "logger"
     assert settings.store.url == "postgresql://mine.example/pages"
 
@@ -350,7 +353,7 @@ def test_the_environment_and_flags_are_ones_own(project: Path, home: dict[str, s
     [
         "[store]\nworkspace = 'pages/of/shops'",
         "[pages]\nwarcs = 'archive'",
-        "[crawl]\nprivate = false\ncontact = 'me@shop.example'",
+        "[crawl]\nprivate = false\nsandbox = true\ncontact = 'me@shop.example'",
         "[alarm]\ncommand = ''\nwebhook = ''",
         "[store]\nurl = ''",
         "[retention]\ndays = 0\nversions = 0",

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass, field, fields, replace
+from operator import not_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siteloom.errors import SettingsError
@@ -101,6 +102,9 @@ class CrawlSettings:
     contact: str = _setting("", "address or mailbox that web sites are told to complain to")
     private: bool = _setting(
         False, "whether addresses within private networks may be fetched too", reaches=bool
+    )
+    sandbox: bool = _setting(
+        True, "whether pages are opened in Chromium only if it has its sandbox", reaches=not_
     )
 
 

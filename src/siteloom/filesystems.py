@@ -28,6 +28,8 @@ MISSING = "missing file"
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://")
 _FILE = re.compile(r"file://(?:localhost)?(?=/)")
+# Under these names fsspec 2026.9 has files of this machine, and repositories on it.
+_OF_THIS_MACHINE = re.compile(r"(?:file|local|asynclocal|git|dvc)://", re.IGNORECASE)
 # What stands behind the path of an address on the web may be a signature that lets anybody read it.
 _WEB_QUERY = re.compile(r"(https?://[^\s?#'\"]*)[?#][^\s'\"]*")
 
@@ -67,6 +69,11 @@ def local_path(location: str) -> str | None:
         return location
     start = _FILE.match(location)
     return unquote(location[start.end() :]) if start else None
+
+
+def leads_to_this_machine(address: str) -> bool:
+    """Whether an address may be read from the files of this machine, such as local://x or zip://a::file://b."""
+    return "::" in address or _OF_THIS_MACHINE.match(address) is not None
 
 
 def without_query(url: str) -> str:

@@ -291,6 +291,10 @@ def test_addresses_that_the_web_does_not_know_are_told(site: Guide) -> None:
         (("--fetch", "original.jsonl"), "--fetch takes the pages from the web: leave the SOURCE out."),
         (("--render",), "--render is for pages from the web: give --fetch, too."),
         (("--private",), "--private is for pages from the web: give --fetch, too."),
+        (
+            ("--fetch", "--no-sandbox"),
+            "--no-sandbox is for pages that are opened in Chromium: give --render, too.",
+        ),
         (("--watch", "watch.jsonl"), "give one, or --fetch, or leave it out."),
     ],
 )
@@ -303,7 +307,7 @@ def test_mistakes_are_told_in_a_sentence(site: Guide, arguments: tuple[str, ...]
 def test_pages_that_scripts_make_need_a_browser(site: Guide, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", "none")
-    result = within("monitor", "--fetch", "--render")
+    result = within("monitor", "--fetch", "--render", "--no-sandbox")
     assert result.returncode == 1
     assert "Pages that scripts make need Chromium, and there is none: install it, or run" in one_sentence(
         result

@@ -75,6 +75,7 @@ _FLAGS = {
     "crawl.delay": "--delay",
     "crawl.most_pages": "--pages",
     "crawl.private": "--private",
+    "crawl.sandbox": "--no-sandbox",
     "store.workspace": "--workspace",
     "store.url": "--store",
     "run.jobs": "--jobs",

@@ -481,6 +481,13 @@ def test_a_list_elsewhere_is_relative_to_a_folder_above_it(elsewhere: Callable[[
             b"a.warc\nfile:///etc/secret.warc",
             "names file:///etc/secret.warc, but a list from elsewhere may not",
         ),
+        *(
+            (line, "may not lead to files of this machine: copy it, and name")
+            for line in (
+                *(b"local:///etc/secret.warc", b"local://secret.warc", b"file://secret.warc"),
+                *(b"git:///home/ann/pages:main@secret.warc", b"asynclocal:///etc/secret.warc"),
+            )
+        ),
         (b"zip://a.warc::file:///etc/secret.zip", "may not lead to files of this machine: copy it, and name"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -81,7 +83,7 @@ def test_pages_are_what_scripts_make_of_them_within_the_rules(
         *(other + path for path in ("/restless", "/spying", "/huge")),
         *map(address.__add__, paths),
     )
-    settings = CrawlSettings(delay=0, timeout=SECONDS)
+    settings = CrawlSettings(delay=0, timeout=SECONDS, sandbox=False)
     crawl = Crawl(urls, 20, follows=True, settings=settings, pages=PagesSettings(LIMIT), renders=True)
     found = fetch(crawl)
 
@@ -107,7 +109,7 @@ def test_pages_are_what_scripts_make_of_them_within_the_rules(
 
 def test_a_page_whose_script_never_ends_is_too_slow(server: QuietServer) -> None:
     url = f"http://127.0.0.1:{server.server_port}/stuck"
-    settings = CrawlSettings(delay=0, timeout=2, private=True)
+    settings = CrawlSettings(delay=0, timeout=2, private=True, sandbox=False)
     (failure,) = fetch(Crawl((url,), 1, settings=settings, renders=True)).values()
     assert isinstance(failure, Failure)
     assert failure.reason == "too slow"
@@ -124,11 +126,12 @@ import os, signal
 from siteloom.config import CrawlSettings
 from siteloom.pages.crawl import Crawl
 urls = ("http://127.0.0.1:{server.server_port}/linked", "http://127.0.0.1:{server.server_port}/stuck")
-for _ in Crawl(urls, 2, settings=CrawlSettings(delay=0, private=True), renders=True).read():
+for _ in Crawl(urls, 2, settings=CrawlSettings(delay=0, private=True, sandbox=False), renders=True).read():
     os.kill(os.getpid(), signal.SIGKILL)
 """
     # By the folder of its profile, it is told from other browsers.
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+    folders = {"HOME": str(tmp_path), "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT / "src")}
+    environment = {"PATH": "/usr/bin:/bin", **folders}
     with subprocess.Popen([sys.executable, "-c", program], env=environment) as process:
         wait_until(lambda: bool(browsers(tmp_path)))
         process.wait()
@@ -153,7 +156,7 @@ def test_a_browser_that_cannot_be_started_is_told_of_in_a_sentence(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(tmp_path))
-    settings = CrawlSettings(delay=0, private=True)
+    settings = CrawlSettings(delay=0, private=True, sandbox=False)
     crawl = Crawl((f"http://127.0.0.1:{server.server_port}/linked",), 1, settings=settings, renders=True)
     (tmp_path / "chromium").write_text("#!/bin/sh\nexit 3\n")
     (tmp_path / "chromium").chmod(0o755)
@@ -167,3 +170,80 @@ def test_without_playwright_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(source, "find_spec", lambda name: None if name == "playwright" else object())
     with pytest.raises(MissingExtra, match=r"siteloom\[render\]"):
         next(iter(Crawl(("http://x.example/",), 1, renders=True).read()))
+
+
+def as_user(number: int, *, with_namespaces: bool = True) -> list[str]:
+    """What makes the command behind it one of that user, who may make user namespaces or not."""
+    command = ["unshare", "--user", f"--map-user={number}", f"--map-group={number}"]
+    if with_namespaces:
+        return command
+    forbid = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
+    return [*command, "--keep-caps", "sh", "-c", forbid, "sh"]
+
+
+def can_be_another() -> bool:
+    """Whether this user may take the place of others, as one in a container often may not."""
+    if shutil.which("unshare") is None:
+        return False
+    return subprocess.run([*as_user(ANN), "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+ANN = 65_000
+needs_others = pytest.mark.skipif(not can_be_another(), reason="unshare --user is not allowed here")
+
+
+def crawl_as(
+    user: list[str], server: QuietServer, folder: Path, *options: str
+) -> subprocess.CompletedProcess[str]:
+    url = f"http://127.0.0.1:{server.server_port}/made?{folder.name}"
+    verb = ("crawl", url, "--render", "--private", "--delay", "0", "--pages", "1", "--no-sitemap", *options)
+    return subprocess.run(
+        [*user, sys.executable, "-m", "siteloom", *verb],
+        cwd=folder,
+        env={**os.environ, "HOME": str(folder), "TMPDIR": str(folder), "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_root_gets_no_browser_without_a_sandbox_unless_that_is_said(
+    server: QuietServer, tmp_path: Path
+) -> None:
+    root = [] if os.geteuid() == 0 else as_user(0)
+    begin = len(server.asked)
+    refused = crawl_as(root, server, tmp_path)
+    assert refused.returncode == 1
+    (sentence,) = refused.stderr.splitlines()
+    assert sentence.endswith("run siteloom as another user, or give --no-sandbox if you trust these sites.")
+    assert not (tmp_path / ".siteloom").exists()
+    assert server.asked[begin:] == []
+
+    (tmp_path / "siteloom.toml").write_text("[crawl]\nsandbox = false\n")
+    not_trusted = crawl_as(root, server, tmp_path)
+    assert not_trusted.returncode != 0
+    assert "siteloom.toml sets crawl.sandbox" in not_trusted.stderr
+    (tmp_path / "siteloom.toml").unlink()
+
+    allowed = crawl_as(root, server, tmp_path, "--no-sandbox", "-o", "pages.warc")
+    assert allowed.returncode == 0, allowed.stderr
+    assert b"<p>made by script for Siteloom/" in (tmp_path / "pages.warc").read_bytes()
+
+
+@needs_others
+def test_any_other_user_gets_one_with_its_sandbox(server: QuietServer, tmp_path: Path) -> None:
+    done = crawl_as(as_user(ANN), server, tmp_path, "-o", "pages.warc")
+    assert done.returncode == 0, done.stderr
+    assert b"<p>made by script for Siteloom/" in (tmp_path / "pages.warc").read_bytes()
+
+
+@needs_others
+def test_where_there_is_no_sandbox_that_is_told_in_a_sentence(server: QuietServer, tmp_path: Path) -> None:
+    bounded = as_user(ANN, with_namespaces=False)
+    refused = crawl_as(bounded, server, tmp_path, "-o", "pages.warc")
+    assert refused.returncode == 1
+    sentence = refused.stderr.splitlines()[-1]
+    assert "cannot have its sandbox here" in sentence
+    assert sentence.endswith("or give --no-sandbox if you trust these sites.")
+    allowed = crawl_as(bounded, server, tmp_path, "-o", "pages.warc", "--no-sandbox")
+    assert allowed.returncode == 0, allowed.stderr

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import socket
 import time
 from contextlib import suppress
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from protego import Protego
 from scrapy.http import HtmlResponse
@@ -15,6 +17,7 @@ from siteloom.model import IndexDocument, Passage
 from siteloom.pages.crawl.addresses import checked_url
 from siteloom.pages.crawl.links import complete, links_of
 from siteloom.pages.crawl.patterns import UrlPatterns, checked_pattern
+from siteloom.pages.crawl.public_addresses import is_public
 from siteloom.pages.crawl.sitemaps import MOST_BYTES, read_sitemap
 from siteloom.search import parse_query, shown_hit
 from siteloom.search.highlights import places_in
@@ -127,6 +130,52 @@ _LINKS = (
 )
 
 
+# Where people have machines that others must not reach.
+_PRIVATE = tuple(
+    ip_network(block)
+    for block in (
+        *("0.0.0.0/8", "10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16"),
+        *("224.0.0.0/4", "::/127", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"),
+    )
+)
+_TRANSLATED = int(IPv6Address("64:ff9b::"))
+_MAPPED = int(IPv6Address("::ffff:0:0"))
+
+
+def ip_addresses(data: bytes) -> None:
+    """No host is one of a private network, in whatever notation, nor what stands for such an address."""
+    number = int.from_bytes(data[:16].ljust(16, b"\0"))
+    wide, narrow = IPv6Address(number), IPv4Address(number >> 96)
+    found = {str(wide), str(narrow)}
+    with suppress(OSError, ValueError):  # it is no number, and only a name server could tell
+        host = data.decode("utf-8", "replace")
+        found |= {str(one[4][0]) for one in socket.getaddrinfo(host, 80, flags=socket.AI_NUMERICHOST)}
+    for address in found:
+        if is_public(address):
+            one = ip_address(address)
+            inner = getattr(one, "ipv4_mapped", None) or one
+            assert not any(inner in network for network in _PRIVATE), address
+    for outer in (_TRANSLATED, _MAPPED):
+        assert is_public(str(IPv6Address(outer + int(narrow)))) == is_public(str(narrow)), narrow
+    assert is_public(f"{wide}%1") == is_public(str(wide)), wide
+
+
+_HOSTS = (
+    b"127.0.0.1",
+    b"0x7f.1",
+    b"2130706433",
+    b"0300.0250.1",
+    b"::ffff:10.0.0.1",
+    b"64:ff9b::c0a8:1",
+    b"fe80::1%1",
+    b"2606:4700::1111",
+    *(
+        ip_address(one).packed
+        for one in ("192.0.0.192", "8.8.8.8", "fe80::1", "2001:1::1", "::ffff:a9fe:a9fe")
+    ),
+)
+
+
 def search_query(data: bytes) -> None:
     """A query is read, and what it finds in a text stands there."""
     query_text, _, text = data.decode("utf-8", "replace").partition("\n")
@@ -172,6 +221,11 @@ TARGETS = (
         page_links,
         lambda: _LINKS,
         [b"<a href=", b"<base href=", b"Disallow: ", b"Allow: ", b"*", b"$", b"http://["],
+    ),
+    Target(
+        ip_addresses,
+        lambda: _HOSTS,
+        [b"0x", b"127.", b"192.168.", b"::", b"::ffff:", b"64:ff9b::", b"%1", b"."],
     ),
     Target(search_query, lambda: _QUERIES, [b'"', b" -", b"\n", "é".encode(), "東".encode(), "½".encode()]),
 )

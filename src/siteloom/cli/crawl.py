@@ -20,6 +20,7 @@ from siteloom.cli.ingested import (
     tell_ingested,
     write_failures,
 )
+from siteloom.cli.sandbox import NoSandboxOption, check_sandbox_option
 from siteloom.cli.shell import Shell
 from siteloom.errors import SourceError, UsageError
 from siteloom.filesystems import shown
@@ -97,6 +98,7 @@ def run(
             help="Open each page in Chromium, and take what its scripts make of it; needs the extra render.",
         ),
     ] = False,
+    no_sandbox: NoSandboxOption = False,
     requisites: Annotated[
         bool,
         typer.Option("--requisites", help="Fetch the stylesheets of pages, too, for showing them later."),
@@ -133,7 +135,8 @@ def run(
     """
     if failures:
         check_destination(failures)
-    crawl = _crawl(shell, urls, pages, include or (), exclude or (), delay, sitemap, private)
+    check_sandbox_option(no_sandbox, renders=render)
+    crawl = _crawl(shell, urls, pages, include or (), exclude or (), delay, sitemap, private, no_sandbox)
     crawl = replace(crawl, renders=render, with_requisites=requisites)
     if dry_run:
         if output is not None:
@@ -159,6 +162,7 @@ def _crawl(
     delay: str | None,
     with_sitemaps: bool,
     private: bool,
+    no_sandbox: bool,
 ) -> Crawl:
     from siteloom.pages.crawl import Crawl, UrlPatterns, checked_pattern, checked_url
 
@@ -173,6 +177,7 @@ def _crawl(
         settings,
         delay=settings.delay if delay is None else _seconds(delay),
         private=settings.private or private,
+        sandbox=settings.sandbox and not no_sandbox,
     )
     patterns = UrlPatterns(tuple(map(checked_pattern, include)), tuple(map(checked_pattern, exclude)))
     return Crawl(
@@ -198,9 +203,8 @@ def _seconds(text: str) -> float:
 
 def _crawl_to_workspace(shell: Shell, crawl: Crawl, site: str | None, failures: str | None) -> None:
     from siteloom.crawling import crawl_into, journal_file
-    from siteloom.pages.crawl import check_extra
 
-    check_extra(renders=crawl.renders)  # before there is a workspace without a page
+    crawl.check()  # before there is a workspace without a page
     with shell.store(create=True) as store:
         with ExitStack() as line:
             advance: Callable[[int], None]
@@ -238,10 +242,10 @@ def _crawl_to_workspace(shell: Shell, crawl: Crawl, site: str | None, failures: 
 
 
 def _crawl_to_file(shell: Shell, crawl: Crawl, file: Path, name: str, failures: str | None) -> None:
-    from siteloom.pages.crawl import Ended, check_extra
+    from siteloom.pages.crawl import Ended
     from siteloom.pages.warc_writing import open_warc
 
-    check_extra(renders=crawl.renders)  # before there is a file without a page
+    crawl.check()  # before there is a file without a page
     failed: list[Failure] = []
     skipped: Counter[str] = Counter()
     count = resources = 0

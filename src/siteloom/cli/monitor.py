@@ -9,6 +9,7 @@ import typer
 
 from siteloom.cli.change_words import named, raise_alarm, say_wrapped, show_changes, write_changes
 from siteloom.cli.forget import forget_what_expired
+from siteloom.cli.sandbox import NoSandboxOption, check_sandbox_option
 from siteloom.cli.shell import OutputOption, Shell
 from siteloom.cli.sources import SourcesArgument, pages_of
 from siteloom.errors import SourceError, UsageError, WatchError
@@ -64,6 +65,7 @@ def run(
     private: Annotated[
         bool, typer.Option("--private", help="Fetch from addresses within private networks, too, this time.")
     ] = False,
+    no_sandbox: NoSandboxOption = False,
     output: OutputOption = None,
 ) -> None:
     """Compare watched pages with what they were; tell what changed.
@@ -87,7 +89,8 @@ def run(
         raise UsageError("--render is for pages from the web: give --fetch, too.")
     if private and not fetch:
         raise UsageError("--private is for pages from the web: give --fetch, too.")
-    settings = _allowing_private(shell.settings) if private else shell.settings
+    check_sandbox_option(no_sandbox, renders=render)
+    settings = _allowing(shell.settings, private=private, no_sandbox=no_sandbox)
     if watch is not None and not sources and not fetch:
         raise UsageError(
             "--watch FILE is for the pages of a SOURCE, or of the web: give one, or --fetch, or leave it out."
@@ -126,8 +129,10 @@ def _share(shell: Shell, threshold: int | None) -> float:
     return percent / 100
 
 
-def _allowing_private(settings: Settings) -> Settings:
-    return replace(settings, crawl=replace(settings.crawl, private=True))
+def _allowing(settings: Settings, *, private: bool, no_sandbox: bool) -> Settings:
+    crawl = settings.crawl
+    allowing = replace(crawl, private=crawl.private or private, sandbox=crawl.sandbox and not no_sandbox)
+    return replace(settings, crawl=allowing)
 
 
 def _fetch(

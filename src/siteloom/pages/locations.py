@@ -15,6 +15,7 @@ from siteloom.filesystems import (
     fetch_needed,
     folders_above,
     has_scheme,
+    leads_to_this_machine,
     local_path,
     look_up,
     shown,
@@ -143,7 +144,7 @@ def _in_remote_folder(file: str, lines: list[str]) -> list[str]:
     It is the nearest folder above the list in which the first of them is: the lists of Common Crawl
     are far below the folder that theirs are relative to.
     """
-    own = [line for line in lines if "::" in line or (has_scheme(line) and local_path(line) is not None)]
+    own = [line for line in lines if leads_to_this_machine(line)]
     if own:
         raise SourceError(
             f"The list {shown(file)} names {shown(own[0])}, but a list from elsewhere may not lead to "

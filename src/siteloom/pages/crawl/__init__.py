@@ -1,10 +1,11 @@
 """Pages from the web: those of a list of addresses, or of a site from a start page on."""
 
-from siteloom.pages.crawl.addresses import ALLOWING_PRIVATE, PRIVATE, checked_url, is_public
+from siteloom.pages.crawl.addresses import ALLOWING_PRIVATE, PRIVATE, checked_url
 from siteloom.pages.crawl.journal import Journal
 from siteloom.pages.crawl.patterns import UrlPatterns, checked_pattern
 from siteloom.pages.crawl.progress import Done, Found, Links, Progress
-from siteloom.pages.crawl.source import FORBIDDEN, NOT_MODIFIED, WALKED, Crawl, Ended, check_extra
+from siteloom.pages.crawl.public_addresses import is_public
+from siteloom.pages.crawl.source import FORBIDDEN, NOT_MODIFIED, WALKED, Crawl, Ended
 
 __all__ = [
     "ALLOWING_PRIVATE",
@@ -20,7 +21,6 @@ __all__ = [
     "Links",
     "Progress",
     "UrlPatterns",
-    "check_extra",
     "checked_pattern",
     "checked_url",
     "is_public",

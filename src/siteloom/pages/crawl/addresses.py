@@ -1,15 +1,11 @@
-"""Which addresses may be fetched."""
+"""Addresses of web pages as people write them, and what is said of those that may not be fetched."""
 
 from __future__ import annotations
 
 import re
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from urllib.parse import urlsplit
 
 from siteloom.errors import UsageError
-
-# Networks without IPv4 reach it under this prefix, with the IPv4 address behind it (RFC 6052).
-_TRANSLATED = IPv6Network("64:ff9b::/96")
 
 PRIVATE = "private address"
 """Why an address is refused that is within a private network."""
@@ -40,29 +36,3 @@ def checked_url(text: str) -> str:
     if parts.username is not None or parts.password is not None:
         raise UsageError(f"The address of a page on {host} must not hold a name or password: leave it out.")
     return url
-
-
-def is_public(address: str) -> bool:
-    """Whether an IP address is one that anybody on the internet can reach.
-
-    Private, loopback, link-local, multicast and reserved ones are not, nor IPv6 addresses that stand for
-    such an IPv4 address.
-    """
-    found = ip_address(address)
-    if isinstance(found, IPv6Address):
-        inner = _ipv4_within(found)
-        if inner is not None:
-            return _is_public(inner)
-    return _is_public(found)
-
-
-def _is_public(address: IPv4Address | IPv6Address) -> bool:
-    is_special = address.is_multicast or address.is_reserved or getattr(address, "is_site_local", False)
-    return address.is_global and not is_special
-
-
-def _ipv4_within(address: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address that packets to an IPv6 address go to in the end, if it names one."""
-    if address in _TRANSLATED:
-        return IPv4Address(int(address) & 0xFFFF_FFFF)
-    return address.ipv4_mapped or address.sixtofour

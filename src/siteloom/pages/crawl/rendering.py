@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import ipaddress
-import os
 import shutil
 import socket
 from collections import defaultdict
@@ -55,6 +54,8 @@ _FLAGS = (
 _AT_ONCE = 4
 # Pages that ask for news over and over never get quiet: after so many seconds, what is there counts.
 _LONGEST_UNREST = 10.0
+# As Playwright 1.65 says it if Chromium refuses to start because it is root, or finds no sandbox.
+_NO_SANDBOX = "Chromium sandboxing failed"
 # What Scrapy has undone already, or would make a download of a page.
 _DROPPED_HEADERS = (b"content-encoding", b"content-length", b"transfer-encoding", b"content-disposition")
 
@@ -66,7 +67,9 @@ class Rendering(Redirects):
     def from_crawler(cls, crawler: Crawler) -> Self:
         """As Scrapy makes it."""
         made = super().from_crawler(crawler)
-        made.chromium = Chromium(crawler.settings["USER_AGENT"])
+        made.chromium = Chromium(
+            crawler.settings["USER_AGENT"], has_sandbox=crawler.settings.getbool("CHROMIUM_SANDBOX")
+        )
         crawler.signals.connect(made.chromium.close, signal=signals.spider_closed)
         return made
 
@@ -97,8 +100,9 @@ class Elsewhere(NamedTuple):
 class Chromium:
     """A browser that is started when it is first needed, with a context for each site."""
 
-    def __init__(self, user_agent: str) -> None:
+    def __init__(self, user_agent: str, *, has_sandbox: bool) -> None:
         self._user_agent = user_agent
+        self._has_sandbox = has_sandbox
         self._starting = asyncio.Lock()
         self._places = asyncio.Semaphore(_AT_ONCE)
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -166,9 +170,14 @@ class Chromium:
                 args=list(_FLAGS),
                 # This machine is no exception; and as Playwright starts it, it resolves no name itself.
                 proxy={"server": f"socks5://127.0.0.1:{port}", "bypass": "<-loopback>"},
-                chromium_sandbox=os.geteuid() != 0,  # Chromium refuses to have one as root
+                chromium_sandbox=self._has_sandbox,
             )
         except BrowserError as error:
+            if _NO_SANDBOX in str(error):
+                raise SourceError(
+                    f"{program} cannot have its sandbox here, and pages could break out of it: allow user "
+                    "namespaces on this machine, or give --no-sandbox if you trust these sites."
+                ) from error
             why = str(error).partition("\n")[0].rstrip(".")
             raise SourceError(f"Chromium cannot be started from {program}: {why}.") from error
 

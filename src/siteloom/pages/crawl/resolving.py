@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from twisted.internet._resolver import GAIResolver
 
-from siteloom.pages.crawl.addresses import is_public
+from siteloom.pages.crawl.public_addresses import is_public
 
 if TYPE_CHECKING:
     from typing import Self

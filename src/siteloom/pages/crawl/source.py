@@ -6,6 +6,7 @@ is told what to fetch on its standard input, and ends when that is closed, so it
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.config import CrawlSettings, PagesSettings
-from siteloom.errors import MissingExtra, SiteloomError
+from siteloom.errors import MissingExtra, SiteloomError, SourceError
 from siteloom.model import Failure
 from siteloom.pages.crawl.patterns import UrlPatterns
 from siteloom.pages.crawl.progress import Done, Links, Progress
@@ -35,14 +36,6 @@ WALKED = "only walked for its links"
 """Why a page is skipped that is not one of those to keep."""
 
 _PROGRAM = "siteloom.pages.crawl"
-
-
-def check_extra(*, renders: bool = False) -> None:
-    """Raise a MissingExtra if what fetches pages is not installed, or what opens them in a browser."""
-    if find_spec("scrapy") is None:
-        raise MissingExtra("Fetching pages from the web", "crawl")
-    if renders and find_spec("playwright") is None:
-        raise MissingExtra("Opening pages in Chromium", "render")
 
 
 class Ended(NamedTuple):
@@ -86,6 +79,22 @@ class Crawl:
     looks_ahead: bool = False
     progress: Progress = Progress()
 
+    def check(self) -> None:
+        """Raise an error if this cannot be done here.
+
+        A MissingExtra if what fetches pages is not installed, or what opens them in a browser; a SourceError
+        if that would run their scripts as root.
+        """
+        if find_spec("scrapy") is None:
+            raise MissingExtra("Fetching pages from the web", "crawl")
+        if self.renders and find_spec("playwright") is None:
+            raise MissingExtra("Opening pages in Chromium", "render")
+        if self.renders and self.settings.sandbox and os.geteuid() == 0:
+            raise SourceError(
+                "Chromium has no sandbox when root starts it, and pages could break out of it: run siteloom "
+                "as another user, or give --no-sandbox if you trust these sites."
+            )
+
     def read(self) -> Iterator[Page | Resource | Failure | Skipped]:
         """The pages as they come; closing this ends the process that fetches them."""
         with closing(self.events()) as events:
@@ -96,7 +105,7 @@ class Crawl:
 
         The last is that the crawl has ended, unless it had to end early.
         """
-        check_extra(renders=self.renders)
+        self.check()
         process = subprocess.Popen(  # noqa: S603 - our own
             [sys.executable, "-P", "-W", "ignore", "-m", _PROGRAM],
             stdin=subprocess.PIPE,

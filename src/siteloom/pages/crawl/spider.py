@@ -117,6 +117,7 @@ def _scrapy_settings(crawl: Crawl) -> dict[str, Any]:
         "DOWNLOAD_HANDLERS": dict.fromkeys(("data", "file", "ftp", "s3")),
         # Behind a proxy, it is the proxy that finds the addresses of hosts, and cannot be asked about them.
         "HTTPPROXY_ENABLED": settings.private,
+        "CHROMIUM_SANDBOX": settings.sandbox,  # for `Rendering` alone
         "TWISTED_DNS_RESOLVER": AnyAddresses if settings.private else PublicAddresses,
         "SCHEDULER": Schedule,
         "DOWNLOADER_MIDDLEWARES": {
