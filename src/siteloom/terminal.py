@@ -53,7 +53,7 @@ def guard_process() -> None:
 
 
 def guarded(stream: TextIO | None) -> Any:
-    """A stream that passes only harmless text on to a terminal; the stream itself if it is to something else."""
+    """A stream that passes only harmless text on to its terminal; the stream itself if it has none."""
     if stream is None or not stream.isatty():  # there is none if it was closed before Python began
         return stream
     guard = _Guard(stream)

@@ -213,7 +213,7 @@ class Shell:
             *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
         )
         # What is told meanwhile stands above the line. FileProxy obeys colours, so the guard is before it.
-        above = guarded(cast("TextIO", FileProxy(console, unguarded(sys.stderr))))
+        above = guarded(cast("TextIO", FileProxy(console, console.file)))
         with drawn as progress, redirect_stderr(above):
             task = progress.add_task(description, total=steps, counted=0, told=_counted(0, unit, None))
 
