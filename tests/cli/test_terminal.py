@@ -92,8 +92,8 @@ def write_pages(folder: Path) -> None:
     def page(number: int) -> dict[str, object]:
         html = (
             f"<title>Widget {number} {HOSTILE}</title><h1>Widget {number} {HOSTILE}</h1>"
-            f"<table><tr><td>Price {HOSTILE}<td>{number * 7 + 1}.50 {HOSTILE}<tr><td>Maker<td>M{number} {HOSTILE}"
-            "</table>"
+            f"<table><tr><td>Price {HOSTILE}<td>{number * 7 + 1}.50 {HOSTILE}"
+            f"<tr><td>Maker<td>M{number} {HOSTILE}</table>"
         )
         return {"url": f"https://shop.example/p/{number}?{HOSTILE}", "html": html}
 
@@ -220,10 +220,9 @@ def test_a_record_of_the_log_cannot_forge_another(end: str) -> None:
 
 
 def test_the_trace_of_an_error_is_part_of_its_record() -> None:
-    try:
-        raise ValueError(f"a{FORGED}")
-    except ValueError:
-        record = logging.LogRecord("siteloom", logging.ERROR, "", 0, "failed", (), sys.exc_info())
+    error = ValueError(f"a{FORGED}")
+    trace = (ValueError, error, None)
+    record = logging.LogRecord("siteloom", logging.ERROR, "", 0, "failed", (), trace)
     first, *others = TextRecords().format(record).splitlines()
     assert first == "ERROR failed"
     assert others[-1] == "    ERROR forged"
