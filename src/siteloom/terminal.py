@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 # C0 but for tab and line feed, DEL, and C1: each command to a terminal begins with one of them. And what
-# turns the direction of text around.
-_ACTING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# Unicode has to end lines and to turn the direction of text around.
+_ACTING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _MARK = "\ufffd"
 _INDENT = "    "
 

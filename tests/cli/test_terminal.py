@@ -32,7 +32,7 @@ INDENTED = "\r\n    ERROR forged" * len(LINE_ENDS)  # as a terminal gets it
 
 # The styles and movements that rich uses for tables and progress. The terminal driver makes \n into \r\n.
 _OWN = re.compile(r"\x1b\[(?:[0-9;]*m|\?25[lh]|1A|2K)|\r(?=\n|\x1b\[(?:2K|1A))")
-_ACTING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_ACTING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 class Shown(NamedTuple):
@@ -136,6 +136,16 @@ def test_hostile_pages_do_not_act_on_the_terminal(
     check_harmless(shown)
     assert visible in shown
     assert own in shown
+
+
+def test_a_terminal_that_is_not_to_show_colours_is_one(
+    hostile: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "")
+    shown = verb_at_terminal(hostile, "sample").text
+    assert "\x1b[1m" not in shown
+    assert "]0;owned[8;47mhid" in shown
+    check_harmless(shown)
 
 
 def test_files_and_pipes_get_every_byte(hostile: Command) -> None:

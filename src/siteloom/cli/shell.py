@@ -235,8 +235,10 @@ def _console() -> Console:
         def render(
             self, renderable: RenderableType, options: ConsoleOptions | None = None
         ) -> Iterable[Segment]:
+            # Rich may be told by FORCE_COLOR that there is a terminal where there is none, or none where one is.
+            is_seen = self.is_terminal or self.file.isatty()
             for segment in super().render(renderable, options):
-                if segment.control or not self.is_terminal:
+                if segment.control or not is_seen:
                     yield segment
                 else:  # no marks: rich has counted what is left out as nothing when it laid out its lines
                     yield Segment(harmless(segment.text, ""), segment.style)
