@@ -235,7 +235,7 @@ def _console() -> Console:
         def render(
             self, renderable: RenderableType, options: ConsoleOptions | None = None
         ) -> Iterable[Segment]:
-            # Rich may be told by FORCE_COLOR that there is a terminal where there is none, or none where one is.
+            # FORCE_COLOR may tell rich of a terminal where there is none, or of none where there is one.
             is_seen = self.is_terminal or self.file.isatty()
             for segment in super().render(renderable, options):
                 if segment.control or not is_seen:
