@@ -14,6 +14,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 import siteloom
 from siteloom.cli.options import PROGRAM, CommonOptions, common_options
+from siteloom.terminal import guard_process
 
 VERBS = {
     "demo": "Show on built-in web sites what Siteloom does, step by step.",
@@ -151,4 +152,5 @@ def _common(
 
 def main() -> None:
     """The entry point of the `siteloom` command."""
+    guard_process()
     app()

@@ -10,10 +10,10 @@ import os
 import signal
 import sys
 import traceback
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 
 import typer
 
@@ -22,11 +22,13 @@ from siteloom.config import ResolvedSetting, Settings, load_settings
 from siteloom.errors import OutputError, SiteloomError
 from siteloom.output import Column, open_output
 from siteloom.telling import plural
+from siteloom.terminal import TextRecords, as_record, guarded, harmless, unguarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from rich.console import Console, JustifyMethod
+    from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType
+    from rich.segment import Segment
 
     from siteloom.store import Store
 
@@ -87,15 +89,11 @@ class Shell:
         """Print a message."""
         logging.getLogger(PROGRAM).debug(text.strip())
         if not self.quiet:
-            from rich.text import Text
-
-            # As text, because a path may look like rich's markup; unwrapped, so that it can be copied.
-            self._console().print(Text(text), soft_wrap=True)
+            typer.echo(text, err=True, color=True)  # as it is: without, what looks like a colour is cut out
 
     def warn(self, text: str) -> None:
         """Print what went wrong beside the work itself, even to those who want to hear of nothing else."""
-        logging.getLogger(PROGRAM).error(text)
-        typer.echo(f"{PROGRAM}: {text}", err=True)
+        _tell(text)
 
     def show(
         self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, unbroken: str = ""
@@ -114,12 +112,12 @@ class Shell:
             table.add_column(column, justify=justify, overflow="fold", no_wrap=column == unbroken)
         for row in rows:
             table.add_row(*(Text(_shown(value)) for value in row))
-        self._console().print(table)
+        _console().print(table)
 
     def draw(self, picture: object) -> None:
         """Print what rich can draw, such as a tree."""
         if not self.quiet:
-            self._console().print(picture)
+            _console().print(picture)
 
     def write_or_show(
         self,
@@ -192,6 +190,7 @@ class Shell:
         if self.quiet or not sys.stderr.isatty():
             yield lambda _count, _steps: None
             return
+        from rich.file_proxy import FileProxy
         from rich.progress import (
             BarColumn,
             Progress,
@@ -209,7 +208,13 @@ class Shell:
         ]
         if steps is not None:
             columns += [BarColumn(), TextColumn("{task.percentage:.0f}%"), TimeRemainingColumn(compact=True)]
-        with Progress(*columns, console=self._console(), transient=True) as progress:
+        console = _console()
+        drawn = Progress(
+            *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
+        )
+        # What is told meanwhile stands above the line. FileProxy obeys colours, so the guard is before it.
+        above = guarded(cast("TextIO", FileProxy(console, console.file)))
+        with drawn as progress, redirect_stderr(above):
             task = progress.add_task(description, total=steps, counted=0, told=_counted(0, unit, None))
 
             def advance(count: int, done: int) -> None:
@@ -220,10 +225,25 @@ class Shell:
 
             yield advance
 
-    def _console(self) -> Console:
-        from rich.console import Console
 
-        return Console(stderr=True, soft_wrap=False)
+def _console() -> Console:
+    """Where rich draws: styles and movements of its own reach the terminal, those in what it draws do not."""
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class Harmless(Console):
+        def render(
+            self, renderable: RenderableType, options: ConsoleOptions | None = None
+        ) -> Iterable[Segment]:
+            # FORCE_COLOR may tell rich of a terminal where there is none, or of none where there is one.
+            is_seen = self.is_terminal or self.file.isatty()
+            for segment in super().render(renderable, options):
+                if segment.control or not is_seen:
+                    yield segment
+                else:  # no marks: rich has counted what is left out as nothing when it laid out its lines
+                    yield Segment(harmless(segment.text, ""), segment.style)
+
+    return Harmless(file=unguarded(sys.stderr), stderr=True, soft_wrap=False)
 
 
 def _counted(count: int, unit: str, seconds: float | None) -> str:
@@ -261,11 +281,15 @@ def _errors_as_sentences(debug: bool) -> Iterator[None]:
 
 
 def _fail(message: str, status: int, debug: bool) -> None:
-    logging.getLogger(PROGRAM).error(message)
     if debug:
-        traceback.print_exc()
-    typer.echo(f"{PROGRAM}: {message}", err=True)
+        typer.echo(as_record(traceback.format_exc()), err=True)
+    _tell(message)
     raise typer.Exit(status) from None
+
+
+def _tell(message: str) -> None:
+    logging.getLogger(PROGRAM).error(message)
+    typer.echo(as_record(f"{PROGRAM}: {message}"), err=True)
 
 
 class _JsonLines(logging.Formatter):
@@ -278,7 +302,7 @@ class _JsonLines(logging.Formatter):
         }
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False)
+        return json.dumps(line)  # in ASCII: U+2028 and the like end lines for some who read them
 
 
 def _set_up_logging(options: CommonOptions) -> None:
@@ -288,12 +312,12 @@ def _set_up_logging(options: CommonOptions) -> None:
         to_screen = logging.StreamHandler()
         to_screen.addFilter(lambda record: record.levelno < logging.ERROR)  # errors are told by _fail
         to_screen.setLevel(logging.DEBUG if options.verbose > 1 else logging.INFO)
-        to_screen.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
+        to_screen.setFormatter(TextRecords())
         log.addHandler(to_screen)
     # Of what fails in the server no one is told but those who look at its log.
     of_server = logging.StreamHandler()
     of_server.setLevel(logging.ERROR)
-    of_server.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
+    of_server.setFormatter(TextRecords())
     logging.getLogger(f"{PROGRAM}.server").addHandler(of_server)
     if options.log_file:
         try:

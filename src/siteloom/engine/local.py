@@ -45,6 +45,7 @@ from siteloom.engine.work import (
     ended_by,
 )
 from siteloom.errors import EngineError
+from siteloom.terminal import guard_process
 from siteloom.time_limit import ENDED_BY, killable
 
 if TYPE_CHECKING:
@@ -387,6 +388,7 @@ def _ending(code: int) -> str:
 
 def _serve(start: Callable[[], Work[Any, Any]], pipe: Connection, at_step: Any) -> None:
     """The life of a process: shards in, results out, until there is no one to ask for them."""
+    guard_process()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     killable()
 

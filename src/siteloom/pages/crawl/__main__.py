@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from siteloom.pages.crawl.source import Crawl, Ended
 from siteloom.pages.crawl.spider import run_crawl
+from siteloom.terminal import guard_process
 
 if TYPE_CHECKING:
     from siteloom.model import Failure, Page, Resource, Skipped
@@ -20,6 +21,7 @@ def main() -> None:
     """Fetch, and end at once when no one listens any more."""
     output = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever is printed must not get between
+    guard_process()
     crawl = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own
     assert isinstance(crawl, Crawl)
     threading.Thread(target=_end_with_input, daemon=True).start()

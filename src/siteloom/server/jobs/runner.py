@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from siteloom.errors import SiteloomError
 from siteloom.server.work import KINDS, checked_arguments
 from siteloom.store import open_store
+from siteloom.terminal import guard_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -272,6 +273,7 @@ def _work(
     run: Callable[..., dict[str, Any]], arguments: Mapping[str, Any], settings: Settings, pipe: Connection
 ) -> None:
     """The life of a process: one job."""
+    guard_process()
     os.setpgrp()  # Ctrl-C in a terminal is for the server, which passes it on
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
