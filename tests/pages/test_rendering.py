@@ -200,7 +200,7 @@ def crawl_as(
     return subprocess.run(
         [*user, sys.executable, "-m", "siteloom", *verb],
         cwd=folder,
-        env={**os.environ, "HOME": str(folder), "TMPDIR": str(folder), "PYTHONPATH": str(ROOT / "src")},
+        env={**os.environ, "HOME": str(folder), "PYTHONPATH": str(ROOT / "src")},
         capture_output=True,
         text=True,
         check=False,
