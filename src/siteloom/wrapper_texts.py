@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections import Counter
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.arrow import load_pyarrow
 from siteloom.errors import StoreError, WrapperError
 from siteloom.extraction import WrapperText
-from siteloom.filesystems import fetch_needed, has_scheme, shown
+from siteloom.filesystems import has_scheme, read_file, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,20 +47,14 @@ def _is_folder(location: str) -> bool:
 
 
 def _of_file(file: str) -> _FoundWrapper:
-    if has_scheme(file):
-        with tempfile.TemporaryDirectory(prefix="siteloom-") as folder:
-            copy = Path(folder, file.rpartition("/")[2])
-            fetch_needed(file, copy)
-            found = _of_file(str(copy))
-        return found._replace(path=shown(file))
     try:
-        text = Path(file).read_text(encoding="utf-8")
+        text = read_file(file).decode("utf-8")
     except FileNotFoundError as error:
-        raise WrapperError(f"There is no wrapper {file}: check the path.") from error
+        raise WrapperError(f"There is no wrapper {shown(file)}: check the path.") from error
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise WrapperError(f"The wrapper {file} cannot be read: {why}.") from error
-    return _FoundWrapper(Path(file).stem, file, text)
+        raise WrapperError(f"The wrapper {shown(file)} cannot be read: {why}.") from error
+    return _FoundWrapper(PurePosixPath(file).stem, shown(file), text)
 
 
 def _wrappers_of_folder(location: str) -> list[_FoundWrapper]:
