@@ -182,7 +182,7 @@ def _entry(row: dict[str, str | None], path: Path, folder: Path, place: str) -> 
 
 
 def outside(file: Path, folder: Path) -> Failure | None:
-    """The failure that a link leads from a file out of its folder, which may come from anyone; if one does."""
+    """The failure that a file leads out of a folder by a link, if it does; the folder may come from anyone."""
     try:
         if leads_out(file, folder):
             target = file.readlink() if file.is_symlink() else file.resolve()
