@@ -182,7 +182,7 @@ def _entry(row: dict[str, str | None], path: Path, folder: Path, place: str) -> 
 
 
 def outside(file: Path, folder: Path) -> Failure | None:
-    """The failure that a file leads out of a folder by a link, if it does; the folder may come from anyone."""
+    """The failure that a link leads out of a folder, if it does: the folder may come from anyone."""
     try:
         if leads_out(file, folder):
             target = file.readlink() if file.is_symlink() else file.resolve()
