@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from siteloom.arrow import load_pyarrow
+from siteloom.arrow import decoded_bytes, load_pyarrow
 from siteloom.errors import StoreError, WrapperError
 from siteloom.extraction import WrapperText
-from siteloom.filesystems import has_scheme, read_file, shown
+from siteloom.filesystems import LARGEST_OF_RECORDS, has_scheme, local_path, read_file, shown
+from siteloom.foreign_files import OutsideError, TooLargeError, leads_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from siteloom.store import Store
 
 _WRAPPER_SUFFIX = ".json"
+_LARGEST_MARK = 1_000_000  # bytes: a mark has some counts
 
 
 def wrapper_texts_of_files(files: Sequence[str]) -> list[WrapperText]:
@@ -61,21 +63,29 @@ def _wrappers_of_folder(location: str) -> list[_FoundWrapper]:
     """The wrappers of sites that are in a folder of Parquet files by site: see `siteloom.bulk`."""
     pyarrow = load_pyarrow()
     from fsspec.core import url_to_fs  # noqa: PLC0415 - an extra, with PyArrow
-    from pyarrow.dataset import dataset, partitioning  # noqa: PLC0415
+    from pyarrow.dataset import ParquetFileFormat, dataset, partitioning  # noqa: PLC0415
 
+    kept_once = ParquetFileFormat(dictionary_columns={"wrapper"})
     by_site = partitioning(pyarrow.schema([("site", pyarrow.string())]), flavor="hive")
     try:
         files, path = url_to_fs(location)
-        outcomes = json.loads(files.cat_file(f"{path.rstrip('/')}/_SUCCESS")).get("outcomes")
+        mark = files.cat_file(f"{path.rstrip('/')}/_SUCCESS", start=0, end=_LARGEST_MARK)
+        outcomes = json.loads(mark).get("outcomes")
         if outcomes and outcomes["wrapped"]:
-            of_sites = dataset(path, filesystem=files, format="parquet", partitioning=by_site)
-            rows = of_sites.to_table(["site", "wrapper"]).to_pylist()
+            of_sites = dataset(path, filesystem=files, format=kept_once, partitioning=by_site)
+            _check_links(location, of_sites.files)
+            table = of_sites.to_table(["site", "wrapper"])
+            if (
+                sum(decoded_bytes(batch.columns, pyarrow) for batch in table.to_batches())
+                > LARGEST_OF_RECORDS
+            ):
+                raise TooLargeError("they together", LARGEST_OF_RECORDS, "bytes")
+            rows = table.to_pylist()
     except FileNotFoundError:
         outcomes = None
     except (ImportError, OSError, ValueError) as error:
-        raise WrapperError(
-            f"The wrappers of {shown(location)} cannot be read: {shown(str(error))}."
-        ) from error
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise WrapperError(f"The wrappers of {shown(location)} cannot be read: {shown(why)}.") from error
     if outcomes is None:
         raise WrapperError(
             f"The wrapper {shown(location)} cannot be read: it is no file, and no folder that "
@@ -88,6 +98,21 @@ def _wrappers_of_folder(location: str) -> list[_FoundWrapper]:
         for row in rows
         if row["wrapper"] is not None
     )
+
+
+def _check_size(table: Any, pyarrow: Any) -> None:
+    """Raise TooLargeError if wrappers are too much together: one may be kept once for many sites."""
+    size = sum(decoded_bytes(batch.columns, pyarrow) for batch in table.to_batches())
+    if size > LARGEST_OF_RECORDS:
+        raise TooLargeError("what they say", LARGEST_OF_RECORDS, "bytes")
+
+
+def _check_links(location: str, files: Sequence[str]) -> None:
+    """Raise OutsideError if a link leads out of a folder of this machine, which may come from anyone."""
+    folder = local_path(location)
+    for file in map(Path, files if folder is not None else ()):
+        if leads_out(file, Path(folder or "/")):
+            raise OutsideError(file, Path(folder or "/"))
 
 
 def wrapper_texts_of_store(store: Store) -> list[WrapperText]:

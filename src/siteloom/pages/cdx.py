@@ -55,8 +55,9 @@ _LONGEST_LINE = 1 << 20  # an address may take some thousand characters, and lin
 _MOST_DIGITS = 18
 
 # So many lines are put in the order of the files and bytes they name, so that files are read from their
-# start to their end. More would take more memory: some hundred bytes each.
+# start to their end. More would take more memory: some hundred bytes each, and as much as they say.
 _LINES_OF_A_BLOCK = 100_000
+_CHARACTERS_OF_A_BLOCK = 50_000_000
 
 # Some seconds of work for a worker, as with files of a folder.
 _PLACES_OF_A_PART = 256
@@ -118,7 +119,7 @@ class Cdx:
     def _parts(self) -> Iterator[CdxPart]:
         part = CdxPart(self.location, self.settings, self.with_resources)
         captures = self._captures()
-        while block := list(islice(captures, _LINES_OF_A_BLOCK)):
+        while block := _block(captures):
             others = tuple(one for one in block if not isinstance(one, _Place))
             places = sorted({one for one in block if isinstance(one, _Place)}, key=_by_place)
             for start in range(0, max(len(places), 1), _PLACES_OF_A_PART):
@@ -182,6 +183,18 @@ class Cdx:
                 if failure is not None:
                     raise _IndexGone(failure)
             yield stack.enter_context(io.BufferedReader(open_compressed(Path(path))))  # type: ignore[type-var]  # any binary file will do
+
+
+def _block(captures: Iterator[_Place | Failure | Skipped]) -> list[_Place | Failure | Skipped]:
+    """The next of what lines say, as much as is put in order at once."""
+    block: list[_Place | Failure | Skipped] = []
+    characters = 0
+    for capture in islice(captures, _LINES_OF_A_BLOCK):
+        block.append(capture)
+        characters += len(capture.url) + (len(capture.file) if isinstance(capture, _Place) else 0)
+        if characters > _CHARACTERS_OF_A_BLOCK:
+            break
+    return block
 
 
 def _by_place(place: _Place) -> tuple[str, int, str]:
