@@ -236,6 +236,23 @@ def test_a_compressed_file_gets_no_more_memory_than_others(tmp_path: Path) -> No
     assert not reasons(read(tmp_path / "b.jsonl.xz"))
 
 
+@pytest.mark.parametrize("name", ["a.warc.zst", "i.cdxj"])
+def test_a_dictionary_of_zstd_is_decompressed_to_a_limit(tmp_path: Path, name: str) -> None:
+    """Some kilobytes that would be 500 MB, before a single record is read."""
+    pieces = [b"\x37\xa4\x30\xec", *[b"\0" * MEGABYTE] * 500]
+    dictionary = (
+        b"".join(map((packer := zstandard.ZstdCompressor().compressobj()).compress, pieces)) + packer.flush()
+    )
+    records = zstandard.compress(page_record("http://a.example/", b"<p>"))
+    archive = struct.pack("<LL", 0x184D2A5D, len(dictionary)) + dictionary + records
+    (tmp_path / "a.warc.zst").write_bytes(archive)
+    place = {"url": "http://a.example/", "filename": "a.warc.zst", "offset": 0, "length": len(archive)}
+    (tmp_path / "i.cdxj").write_text(f"a) 2024 {json.dumps(place)}\n", encoding="utf-8")
+    grown, found = measured(tmp_path / name, MEGABYTE)
+    assert found["damaged record"] == 1
+    assert grown < 200
+
+
 @pytest.mark.parametrize("status", ["200", "404"])
 def test_an_index_of_long_lines_is_not_held(tmp_path: Path, status: str) -> None:
     """Some hundred kilobytes that would be 600 MB of addresses."""

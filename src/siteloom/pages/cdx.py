@@ -17,8 +17,6 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 
-from fastwarc.warc import ArchiveIterator
-
 from siteloom.errors import SourceError
 from siteloom.filesystems import (
     MISSING,
@@ -36,7 +34,7 @@ from siteloom.foreign_files import OutsideError, open_below
 from siteloom.model import Failure, Page, Resource, Skipped
 from siteloom.pages.compressed import DECOMPRESSION_ERRORS, open_compressed
 from siteloom.pages.folder import OUTSIDE
-from siteloom.pages.warc import HTML_TYPES, Warc
+from siteloom.pages.warc import HTML_TYPES, Warc, records_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -249,7 +247,7 @@ def _item(content: IO[bytes] | Failure, place: _Place, reader: Warc) -> Page | R
     where = f"at byte {place.offset:,} of {shown(place.file)}"
     start = content.tell()
     try:
-        records = iter(ArchiveIterator(content, parse_http=True, auto_decode="none"))
+        records = records_from(content)
         record = next(records, None)
         if record is None or record.stream_pos != start:
             return Failure(place.url, _DAMAGED, f"there is no WARC record {where}")

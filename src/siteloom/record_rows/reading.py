@@ -22,8 +22,16 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from siteloom.arrow import LARGEST_ROWS, load_pyarrow, open_parquet, rows_at_a_time, small_rows
 from siteloom.config import StoreSettings, load_settings
 from siteloom.errors import SiteloomError, SourceError, UsageError
-from siteloom.filesystems import failure_of, fetch_needed, filesystem_of, local_path, shown, source_error
-from siteloom.foreign_files import lines_at_most
+from siteloom.filesystems import (
+    failure_of,
+    fetch_needed,
+    filesystem_of,
+    has_scheme,
+    local_path,
+    shown,
+    source_error,
+)
+from siteloom.foreign_files import leads_out, lines_at_most
 from siteloom.model import ValueType
 from siteloom.output import LIST_SEPARATOR, suffix_of
 from siteloom.record_rows.columns import column_names, lowest_confidence
@@ -277,7 +285,11 @@ def _of_run(folder: str) -> list[str]:
         why = not_done if files else "it is no workspace, and no run wrote it"
         raise SourceError(f"The folder {shown(folder)} has no records that can be read: {why}.")
     # Killed processes leave files whose names begin with a dot.
-    return [folder + file.removeprefix(path) for file in files if "/." not in file.removeprefix(path)]
+    found = [folder + file.removeprefix(path) for file in files if "/." not in file.removeprefix(path)]
+    for file in map(Path, () if has_scheme(folder) else found):
+        if leads_out(file, Path(folder)):
+            raise SourceError(f"{file} cannot be read: it leads out of {folder} by a link.")
+    return found
 
 
 def _of_copy(url: str, pa: Any) -> Iterator[Row]:
