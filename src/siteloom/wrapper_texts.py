@@ -74,12 +74,9 @@ def _wrappers_of_folder(location: str) -> list[_FoundWrapper]:
         if outcomes and outcomes["wrapped"]:
             of_sites = dataset(path, filesystem=files, format=kept_once, partitioning=by_site)
             _check_links(location, of_sites.files)
+            _check_texts(of_sites.schema, pyarrow)
             table = of_sites.to_table(["site", "wrapper"])
-            if (
-                sum(decoded_bytes(batch.columns, pyarrow) for batch in table.to_batches())
-                > LARGEST_OF_RECORDS
-            ):
-                raise TooLargeError("they together", LARGEST_OF_RECORDS, "bytes")
+            _check_size(table, pyarrow)
             rows = table.to_pylist()
     except FileNotFoundError:
         outcomes = None
@@ -98,6 +95,13 @@ def _wrappers_of_folder(location: str) -> list[_FoundWrapper]:
         for row in rows
         if row["wrapper"] is not None
     )
+
+
+def _check_texts(schema: Any, pyarrow: Any) -> None:
+    """Raise ValueError if wrappers are of a type that is not kept once."""
+    kind = dict(zip(schema.names, schema.types, strict=True)).get("wrapper")
+    if kind is not None and not pyarrow.types.is_dictionary(kind):
+        raise ValueError("its column wrapper holds no texts")
 
 
 def _check_size(table: Any, pyarrow: Any) -> None:

@@ -240,9 +240,8 @@ def test_a_compressed_file_gets_no_more_memory_than_others(tmp_path: Path) -> No
 def test_a_dictionary_of_zstd_is_decompressed_to_a_limit(tmp_path: Path, name: str) -> None:
     """Some kilobytes that would be 500 MB, before a single record is read."""
     pieces = [b"\x37\xa4\x30\xec", *[b"\0" * MEGABYTE] * 500]
-    dictionary = (
-        b"".join(map((packer := zstandard.ZstdCompressor().compressobj()).compress, pieces)) + packer.flush()
-    )
+    packer = zstandard.ZstdCompressor().compressobj()
+    dictionary = b"".join(map(packer.compress, pieces)) + packer.flush()
     records = zstandard.compress(page_record("http://a.example/", b"<p>"))
     archive = struct.pack("<LL", 0x184D2A5D, len(dictionary)) + dictionary + records
     (tmp_path / "a.warc.zst").write_bytes(archive)

@@ -439,6 +439,15 @@ def test_a_pattern_leads_out_of_its_folder_by_no_link(tmp_path: Path) -> None:
         assert {item.reason for item in out} == {"outside the folder"}, location
 
 
+def test_links_in_circles_are_not_walked(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/a.jsonl").write_bytes(lines("http://a.example/"))
+    for number in range(4):
+        (tmp_path / f"{number}").symlink_to(".")
+    assert urls_of(open_sources([f"{tmp_path}/**/*.jsonl"])) == ["http://a.example/"]
+    assert urls_of(open_sources([f"file://{tmp_path}/"])) == ["http://a.example/"]
+
+
 def test_a_folder_that_is_a_link_may_be_named(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "there/a.jsonl").write_bytes(lines("http://a.example/"))

@@ -111,10 +111,30 @@ def _folder_of(pattern: str) -> str:
 def _local_files(pattern: str) -> list[Path]:
     """The WARC, WACZ, Parquet and JSON Lines files that match a pattern, in the order of their names."""
     try:
-        names = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - keeps names as they are written
+        names = sorted(_names(pattern))
     except (OSError, ValueError):
         return []
     return [Path(name) for name in names if is_found_by(pattern, name) and os.path.isfile(name)]  # noqa: PTH113
+
+
+def _names(pattern: str) -> set[str]:
+    """What matches a pattern, as it is written; ** stands for folders of any depth, but for no links to some.
+
+    Two links to the folder that they are in would be more paths than can be walked.
+    """
+    parts = pattern.split("/")
+    if "**" not in parts:
+        return set(glob.glob(pattern))  # noqa: PTH207 - keeps names as they are written
+    place = parts.index("**")
+    base, below = "/".join(parts[:place]), "/".join(parts[place + 1 :]) or "*"
+    starts = glob.glob(base) if base else ["/" if pattern.startswith("/") else ""]  # noqa: PTH207
+    found: set[str] = set()
+    for start in starts:
+        for folder, folders, _ in os.walk(start or os.curdir):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            within = folder if start else folder.removeprefix(os.curdir).removeprefix("/")
+            found |= _names(os.path.join(glob.escape(within), below))  # noqa: PTH118 - as above
+    return found
 
 
 def _listed(file: str) -> list[str]:
