@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError, fields
 from pathlib import Path
 
@@ -378,6 +380,35 @@ def test_what_leads_out_of_its_folder_needs_trust(folder: Path, home: dict[str, 
     assert "siteloom config --trust" in problem(with_file(folder, text), home)
 
 
+@pytest.mark.parametrize("name", ["link", "link/inside", "sub/link", "circle"])
+@pytest.mark.parametrize("setting", ["[store]\nworkspace", "[pages]\nwarcs"])
+def test_a_link_that_leads_out_of_the_folder_needs_trust(
+    tmp_path: Path, home: dict[str, str], setting: str, name: str
+) -> None:
+    folder = tmp_path / "cloned"
+    (tmp_path / "victim").mkdir()
+    (folder / "sub").mkdir(parents=True)
+    (folder / "link").symlink_to(tmp_path / "victim")
+    (folder / "sub/link").symlink_to("../../victim")
+    (folder / "circle").symlink_to("circle")
+    assert "siteloom config --trust" in problem(with_file(folder, f"{setting} = '{name}'"), home)
+
+
+def test_a_link_within_the_folder_needs_no_trust(folder: Path, home: dict[str, str]) -> None:
+    (folder / "there").mkdir()
+    (folder / "link").symlink_to("there")
+    load_settings(with_file(folder, "[store]\nworkspace = 'link'\n[pages]\nwarcs = 'link'"), home, {})
+
+
+def test_a_link_to_a_trusted_file_is_not_trusted(tmp_path: Path, project: Path, home: dict[str, str]) -> None:
+    """Its paths and commands would be those of the folder of the link, which someone else may have made."""
+    trust_settings_file(project, home)
+    cloned = tmp_path / "cloned"
+    cloned.mkdir()
+    (cloned / "siteloom.toml").symlink_to(project / "siteloom.toml")
+    assert "alarm.command" in problem(cloned, home)
+
+
 @pytest.mark.parametrize("content", [None, ""])
 def test_there_must_be_something_to_trust(folder: Path, home: dict[str, str], content: str | None) -> None:
     if content is not None:
@@ -387,8 +418,17 @@ def test_there_must_be_something_to_trust(folder: Path, home: dict[str, str], co
 
 
 def test_a_file_without_end_is_one_clear_sentence(folder: Path) -> None:
-    (folder / "siteloom.toml").symlink_to("/dev/zero")
-    assert "more than 1,000,000 bytes" in problem(folder)
+    with (folder / "siteloom.toml").open("wb") as file:
+        file.truncate(10**12)  # which takes no room on the disk
+    assert "it has more than 1,000,000 bytes" in problem(folder)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_a_settings_file_that_is_no_file_is_one_clear_sentence(
+    folder: Path, make: Callable[[Path], None]
+) -> None:
+    make(folder / "siteloom.toml")
+    assert "it is no ordinary file" in problem(folder)
 
 
 @pytest.mark.parametrize("digits", [400, 5_000])

@@ -338,6 +338,40 @@ def test_wrappers_are_read_from_elsewhere_too(tmp_path: Path) -> None:
         wrapper_texts_of_files(["memory://wrappers/guide.json"])
 
 
+def wrapped(folder: Path, wrappers: Sequence[str]) -> Path:
+    """A folder as `siteloom bootstrap` makes it, of a site with some wrappers."""
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    (folder / "site=a.example").mkdir(parents=True)
+    file = folder / "site=a.example/0.parquet"
+    table = pa.table({"wrapper": wrappers})
+    pyarrow.parquet.write_table(table, file, compression="zstd", dictionary_pagesize_limit=1 << 30)
+    (folder / "_SUCCESS").write_text(json.dumps({"outcomes": {"wrapped": 1}}), encoding="utf-8")
+    return folder
+
+
+def test_a_folder_of_wrappers_leads_nowhere_else(tmp_path: Path) -> None:
+    """It may be unpacked from what someone else has made."""
+    private = wrapped(tmp_path / "private", ["{}"])
+    assert [one.text for one in wrapper_texts_of_files([str(private)])] == ["{}"]
+    folder = wrapped(tmp_path / "unpacked", ["{}"])
+    (folder / "site=b.example").symlink_to(private / "site=a.example")
+    with pytest.raises(WrapperError, match="it leads out of"):
+        wrapper_texts_of_files([str(folder)])
+
+
+def test_a_wrapper_that_is_kept_once_does_not_become_many(tmp_path: Path) -> None:
+    folder = wrapped(tmp_path, [" " * 1_000_000] * 1_100)
+    with pytest.raises(WrapperError, match="what they say has more than 1,073,741,824 bytes"):
+        wrapper_texts_of_files([str(folder)])
+
+
+def test_a_wrapper_without_end_is_told() -> None:
+    with pytest.raises(WrapperError, match="it has more than 67,108,864 bytes"):
+        wrapper_texts_of_files(["/dev/zero"])
+
+
 def test_wrappers_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     with pytest.raises(WrapperError, match=r"There is no wrapper none\.json: check the path\."):
         wrapper_texts_of_files(["none.json"])

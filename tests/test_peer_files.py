@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Mapping
@@ -260,6 +261,31 @@ def test_a_portia_sample_names_no_page_outside_of_its_folder(tmp_path: Path) -> 
         file.write_text(json.dumps({"start_urls": [], "templates": [sample]}), encoding="utf-8")
         with pytest.raises(SourceError, match="has no page"):
             read_peer_file(file)
+
+
+@pytest.mark.parametrize("link", ["sample/original_body.html", "sample"])
+def test_a_portia_sample_has_no_page_that_a_link_leads_to(tmp_path: Path, link: str) -> None:
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private/original_body.html").write_text(SHOP, encoding="utf-8")
+    file = tmp_path / "project/sample.json"
+    (file.parent / link).parent.mkdir(parents=True)
+    target = tmp_path / "private"
+    (file.parent / link).symlink_to(target / "original_body.html" if link.endswith(".html") else target)
+    sample = {"url": "https://shop.example/p/1", "annotated_body": SHOP}
+    file.write_text(json.dumps({"start_urls": [], "templates": [sample]}), encoding="utf-8")
+    with pytest.raises(SourceError, match="has no page"):
+        read_peer_file(file)
+
+
+def test_a_portia_project_has_no_file_without_end(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "items.json")
+    file = tmp_path / "sample.json"
+    (tmp_path / "sample").mkdir()
+    (tmp_path / "sample/original_body.html").symlink_to("/dev/zero")
+    sample = {"url": "https://shop.example/p/1", "annotated_body": SHOP}
+    file.write_text(json.dumps({"start_urls": [], "templates": [sample]}), encoding="utf-8")
+    with pytest.raises(SourceError, match="has no page"):
+        read_peer_file(file)
 
 
 def test_the_marks_of_a_portia_sample_are_its_values(tmp_path: Path) -> None:

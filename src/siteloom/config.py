@@ -17,10 +17,10 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass, field, fields, replace
-from operator import not_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siteloom.errors import SettingsError
+from siteloom.foreign_files import leads_out, open_ordinary, read_at_most
 from siteloom.trust import is_trusted, remember
 
 if TYPE_CHECKING:
@@ -53,13 +53,26 @@ _HOST = re.compile(
 )
 
 
-def _never(_value: object) -> bool:
+def _never(_value: object, _folder: Path) -> bool:
     return False
 
 
-def _leads_out(location: str) -> bool:
+def _if_set(value: object, _folder: Path) -> bool:
+    return bool(value)
+
+
+def _if_not_set(value: object, _folder: Path) -> bool:
+    return not value
+
+
+def _leads_out(location: str, folder: Path) -> bool:
     """Whether a path or an address may be that of something outside of the folder it is seen from."""
-    return "://" in location or location.startswith("/") or ".." in location.split("/")
+    if "://" in location or location.startswith("/") or ".." in location.split("/"):
+        return True
+    try:
+        return leads_out(folder / location, folder)
+    except (OSError, ValueError):  # a circle of links, or no path at all
+        return True
 
 
 def _setting(
@@ -67,12 +80,12 @@ def _setting(
     help_text: str,
     at_least: int | None = None,
     at_most: int | None = None,
-    reaches: Callable[[Any], bool] = _never,
+    reaches: Callable[[Any, Path], bool] = _never,
 ) -> Any:
     """A field with its default, its one line of documentation and its bounds.
 
-    `reaches` tells of a value whether it runs programs, removes pages or reaches beyond the folder of a file
-    that says it.
+    `reaches` tells of a value, and the folder of a file that says it, whether it runs programs, removes pages
+    or reaches beyond that folder.
     """
     bounds = {"at_least": at_least, "at_most": at_most}
     return field(default=default, metadata={"help": help_text, **bounds, "reaches": reaches})
@@ -101,10 +114,10 @@ class CrawlSettings:
     )
     contact: str = _setting("", "address or mailbox that web sites are told to complain to")
     private: bool = _setting(
-        False, "whether addresses within private networks may be fetched too", reaches=bool
+        False, "whether addresses within private networks may be fetched too", reaches=_if_set
     )
     sandbox: bool = _setting(
-        True, "whether pages are opened in Chromium only if it has its sandbox", reaches=not_
+        True, "whether pages are opened in Chromium only if it has its sandbox", reaches=_if_not_set
     )
 
 
@@ -145,7 +158,7 @@ class StoreSettings:
     url: str = _setting(
         "",
         "database instead of the workspace's own SQLite, such as postgresql://user@host/name",
-        reaches=bool,
+        reaches=_if_set,
     )
 
 
@@ -160,8 +173,10 @@ class RunSettings:
 class AlarmSettings:
     """Who is told when sites change."""
 
-    webhook: str = _setting("", "address that changes are posted to as JSON", reaches=bool)
-    command: str = _setting("", "command that gets changes as JSON Lines on its standard input", reaches=bool)
+    webhook: str = _setting("", "address that changes are posted to as JSON", reaches=_if_set)
+    command: str = _setting(
+        "", "command that gets changes as JSON Lines on its standard input", reaches=_if_set
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +206,10 @@ class RetentionSettings:
         0,
         "days after which a page that was not seen again is forgotten; 0 keeps all for ever",
         at_least=0,
-        reaches=bool,  # the workspace may be one that a flag or the environment names
+        reaches=_if_set,  # the workspace may be one that a flag or the environment names
     )
     versions: int = _setting(
-        0, "most versions of a page that are kept; 0 keeps all", at_least=0, reaches=bool
+        0, "most versions of a page that are kept; 0 keeps all", at_least=0, reaches=_if_set
     )
 
 
@@ -292,7 +307,7 @@ def load_settings(
             if isinstance(checked, _Problem):
                 problems.append(f"{name} {checked.text}, but is {value!r} ({origin})")
                 continue
-            needs_trust = origin == str(file) and not is_own and setting.metadata["reaches"](checked)
+            needs_trust = origin == str(file) and not is_own and setting.metadata["reaches"](checked, folder)
             values[setting.name] = default if needs_trust else checked
             resolved.append(ResolvedSetting(name, checked, origin, setting.metadata["help"], needs_trust))
         stages[stage] = type(defaults)(**values)
@@ -342,15 +357,12 @@ def _variable(name: str) -> str:
 def _content(file: Path) -> bytes:
     """All of a settings file; nothing if there is none."""
     try:
-        with file.open("rb") as opened:
-            content = opened.read(_LARGEST_FILE + 1)
+        with open_ordinary(file) as opened:
+            return read_at_most(opened, _LARGEST_FILE)
     except FileNotFoundError:
         return b""
     except OSError as error:
-        raise SettingsError(f"{file} cannot be read: {error}.") from error
-    if len(content) > _LARGEST_FILE:
-        raise SettingsError(f"{file} cannot be read: it has more than {_LARGEST_FILE:,} bytes.")
-    return content
+        raise SettingsError(f"{file} cannot be read: {error.strerror or error}.") from error
 
 
 def _from_file(content: bytes, file: Path, problems: list[str]) -> dict[str, object]:

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING
 
+from siteloom.foreign_files import ordinary
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -142,10 +144,7 @@ class ConfinedFolder:
     def _open_file(self, name: str, flags: int) -> int:
         with self._above(name) as (handle, last):
             opened = _open_at(handle, last, flags | _FILE, self.root / name)
-        if not stat.S_ISREG(os.fstat(opened).st_mode):
-            os.close(opened)
-            raise OSError(errno.EINVAL, "it is no ordinary file", str(self.root / name))
-        return opened
+        return ordinary(opened, self.root / name)
 
     @contextmanager
     def _opened(self, folder: str) -> Iterator[int]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from siteloom.errors import ExampleError
-from siteloom.filesystems import read_file, shown
+from siteloom.filesystems import lines_of_file, shown
 from siteloom.model import Example
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class ExampleLine:
 def read_examples(file: str) -> list[ExampleLine]:
     """All examples of a file, or a sentence on the first line that is none."""
     try:
-        lines = read_file(file).splitlines()
+        lines = lines_of_file(file)
     except OSError as error:
         raise ExampleError(f"The examples {file} cannot be read: {error.strerror}.") from error
     name = shown(file)

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import unquote
 from uuid import uuid4
 
 from siteloom.config import without_passwords
 from siteloom.errors import MissingExtra, OutputError, SourceError, UsageError
+from siteloom.foreign_files import TooLargeError, read_at_most
 from siteloom.model import Failure
 
 if TYPE_CHECKING:
@@ -25,6 +28,12 @@ WEB = ("http://", "https://")
 
 MISSING = "missing file"
 """Why a file cannot be had that is not there, as a `Failure` says it."""
+
+LARGEST_OF_RECORDS = 1 << 30
+"""Bytes of the largest file of records or watches that is read: some hundred thousand pages have less."""
+
+# Examples, schemas, wrappers and the files of other tools have some megabytes at most.
+_LARGEST = 1 << 26
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://")
 _FILE = re.compile(r"file://(?:localhost)?(?=/)")
@@ -116,21 +125,34 @@ def look_up(url: str) -> Mapping[str, Any] | Failure:
     return info
 
 
-def fetch(url: str, copy: Path) -> Failure | None:
-    """Copy a file from elsewhere; what went wrong, if anything did."""
+def fetch(url: str, copy: Path, most_bytes: int | None = None) -> Failure | None:
+    """Copy a file from elsewhere, if it has no more than so many bytes; what went wrong, if anything did."""
     try:
         filesystem, path = filesystem_of(url)
-        filesystem.get_file(path, str(copy))
+        filesystem.get_file(path, str(copy), **({} if most_bytes is None else _up_to(most_bytes)))
     except MissingExtra:
         raise
+    except TooLargeError as error:
+        return Failure(shown(url), _UNREADABLE, error.strerror or "")
     except Exception as error:  # noqa: BLE001 - filesystems raise errors of packages of their own
         return failure_of(url, error)
     return None
 
 
-def fetch_needed(url: str, copy: Path) -> None:
+def _up_to(most_bytes: int) -> dict[str, Any]:
+    """What makes a filesystem that counts bytes stop copying behind so many: a server may send for ever."""
+    from fsspec.callbacks import Callback  # noqa: PLC0415 - optional
+
+    def count(size: int | None, value: int, **_: object) -> None:
+        if max(size or 0, value) > most_bytes:
+            raise TooLargeError("it", most_bytes, "bytes")
+
+    return {"callback": Callback(hooks={"count": count})}
+
+
+def fetch_needed(url: str, copy: Path, most_bytes: int | None = None) -> None:
     """Copy a file that must be there; raises SourceError if it cannot be had."""
-    failure = fetch(url, copy)
+    failure = fetch(url, copy, most_bytes)
     if failure is not None:
         raise source_error(failure)
 
@@ -149,19 +171,23 @@ def read_range(url: str, start: int, end: int) -> bytes | Failure:
     return content
 
 
-def read_file(location: str) -> bytes:
+def read_file(location: str, most_bytes: int = _LARGEST) -> bytes:
     """All of a file, here or elsewhere: OSError if it cannot be read here, SourceError if not from there."""
     path = local_path(location)
     if path is not None:
-        return Path(path).read_bytes()
-    try:
-        filesystem, place = filesystem_of(location)
-        content: bytes = filesystem.cat_file(place)
-    except MissingExtra:
-        raise
-    except Exception as error:
-        raise source_error(failure_of(location, error)) from error
-    return content
+        with Path(path).open("rb") as file:
+            return read_at_most(file, most_bytes)
+    with TemporaryDirectory(prefix="siteloom-") as folder:
+        copy = Path(folder, "copy")
+        fetch_needed(location, copy, most_bytes)
+        if copy.is_dir():  # which some filesystems make of a folder
+            raise SourceError(f"{shown(location)} is a folder: name a file in it.")
+        return copy.read_bytes()
+
+
+def lines_of_file(location: str, most_bytes: int = _LARGEST) -> IO[bytes]:
+    """The lines of a file, which is read like `read_file` does."""
+    return BytesIO(read_file(location, most_bytes))
 
 
 def check_writable(url: str) -> None:

@@ -60,7 +60,8 @@ def trusted_files(environment: Mapping[str, str]) -> Path | None:
 
 def _line(file: Path, content: bytes) -> str:
     """What is kept of a file: a digest of its place and content, and its place for people to read."""
-    place = json.dumps(str(file.resolve()))
+    # Where the file is seen from, not where a link leads: paths in it are relative to that folder.
+    place = json.dumps(str(file.parent.resolve() / file.name))
     digest = hashlib.sha256(place.encode() + b"\0" + content).hexdigest()
     return f"{digest} {place}"
 

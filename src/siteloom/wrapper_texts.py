@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections import Counter
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from siteloom.arrow import load_pyarrow
+from siteloom.arrow import decoded_bytes, load_pyarrow
 from siteloom.errors import StoreError, WrapperError
 from siteloom.extraction import WrapperText
-from siteloom.filesystems import fetch_needed, has_scheme, shown
+from siteloom.filesystems import LARGEST_OF_RECORDS, has_scheme, local_path, read_file, shown
+from siteloom.foreign_files import OutsideError, TooLargeError, leads_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from siteloom.store import Store
 
 _WRAPPER_SUFFIX = ".json"
+_LARGEST_MARK = 1_000_000  # bytes: a mark has some counts
 
 
 def wrapper_texts_of_files(files: Sequence[str]) -> list[WrapperText]:
@@ -48,41 +49,40 @@ def _is_folder(location: str) -> bool:
 
 
 def _of_file(file: str) -> _FoundWrapper:
-    if has_scheme(file):
-        with tempfile.TemporaryDirectory(prefix="siteloom-") as folder:
-            copy = Path(folder, file.rpartition("/")[2])
-            fetch_needed(file, copy)
-            found = _of_file(str(copy))
-        return found._replace(path=shown(file))
     try:
-        text = Path(file).read_text(encoding="utf-8")
+        text = read_file(file).decode("utf-8")
     except FileNotFoundError as error:
-        raise WrapperError(f"There is no wrapper {file}: check the path.") from error
+        raise WrapperError(f"There is no wrapper {shown(file)}: check the path.") from error
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise WrapperError(f"The wrapper {file} cannot be read: {why}.") from error
-    return _FoundWrapper(Path(file).stem, file, text)
+        raise WrapperError(f"The wrapper {shown(file)} cannot be read: {why}.") from error
+    return _FoundWrapper(PurePosixPath(file).stem, shown(file), text)
 
 
 def _wrappers_of_folder(location: str) -> list[_FoundWrapper]:
     """The wrappers of sites that are in a folder of Parquet files by site: see `siteloom.bulk`."""
     pyarrow = load_pyarrow()
     from fsspec.core import url_to_fs  # noqa: PLC0415 - an extra, with PyArrow
-    from pyarrow.dataset import dataset, partitioning  # noqa: PLC0415
+    from pyarrow.dataset import ParquetFileFormat, dataset, partitioning  # noqa: PLC0415
 
+    kept_once = ParquetFileFormat(dictionary_columns={"wrapper"})
     by_site = partitioning(pyarrow.schema([("site", pyarrow.string())]), flavor="hive")
     try:
         files, path = url_to_fs(location)
-        outcomes = json.loads(files.cat_file(f"{path.rstrip('/')}/_SUCCESS")).get("outcomes")
+        mark = files.cat_file(f"{path.rstrip('/')}/_SUCCESS", start=0, end=_LARGEST_MARK)
+        outcomes = json.loads(mark).get("outcomes")
         if outcomes and outcomes["wrapped"]:
-            of_sites = dataset(path, filesystem=files, format="parquet", partitioning=by_site)
-            rows = of_sites.to_table(["site", "wrapper"]).to_pylist()
+            of_sites = dataset(path, filesystem=files, format=kept_once, partitioning=by_site)
+            _check_links(location, of_sites.files)
+            _check_texts(of_sites.schema, pyarrow)
+            table = of_sites.to_table(["site", "wrapper"])
+            _check_size(table, pyarrow)
+            rows = table.to_pylist()
     except FileNotFoundError:
         outcomes = None
     except (ImportError, OSError, ValueError) as error:
-        raise WrapperError(
-            f"The wrappers of {shown(location)} cannot be read: {shown(str(error))}."
-        ) from error
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise WrapperError(f"The wrappers of {shown(location)} cannot be read: {shown(why)}.") from error
     if outcomes is None:
         raise WrapperError(
             f"The wrapper {shown(location)} cannot be read: it is no file, and no folder that "
@@ -95,6 +95,28 @@ def _wrappers_of_folder(location: str) -> list[_FoundWrapper]:
         for row in rows
         if row["wrapper"] is not None
     )
+
+
+def _check_texts(schema: Any, pyarrow: Any) -> None:
+    """Raise ValueError if wrappers are of a type that is not kept once."""
+    kind = dict(zip(schema.names, schema.types, strict=True)).get("wrapper")
+    if kind is not None and not pyarrow.types.is_dictionary(kind):
+        raise ValueError("its column wrapper holds no texts")
+
+
+def _check_size(table: Any, pyarrow: Any) -> None:
+    """Raise TooLargeError if wrappers are too much together: one may be kept once for many sites."""
+    size = sum(decoded_bytes(batch.columns, pyarrow) for batch in table.to_batches())
+    if size > LARGEST_OF_RECORDS:
+        raise TooLargeError("what they say", LARGEST_OF_RECORDS, "bytes")
+
+
+def _check_links(location: str, files: Sequence[str]) -> None:
+    """Raise OutsideError if a link leads out of a folder of this machine, which may come from anyone."""
+    folder = local_path(location)
+    for file in map(Path, files if folder is not None else ()):
+        if leads_out(file, Path(folder or "/")):
+            raise OutsideError(file, Path(folder or "/"))
 
 
 def wrapper_texts_of_store(store: Store) -> list[WrapperText]:

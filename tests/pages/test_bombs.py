@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 import os
 import struct
 import subprocess
@@ -27,13 +28,14 @@ from .warc_records import gzip_members, page_record, plain
 
 MEGABYTE = 1_000_000
 
-# Reads a source in a process of its own, and tells by how many megabytes that made it grow at most.
+# Reads a source in a process of its own, and tells by how many megabytes that made it grow at most. Not by
+# getrusage: what that tells of a process is no less than the size of the one that has started it.
 MEASURE = """
 import json, resource, sys
 from siteloom.config import PagesSettings
 from siteloom.pages import open_source
 import pyarrow.compute, pyarrow.parquet
-def largest(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+def largest(): return int(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0]) // 1024
 resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))  # rather an error than a machine that stands still
 before = largest()
 found = {}
@@ -119,6 +121,83 @@ def test_large_rows_are_a_failure_before_they_are_read(tmp_path: Path) -> None:
     assert (failure.reason, failure.url.endswith("row 1")) == ("page too large", True)
 
 
+# ---- values of Parquet that take far less room in the file: 1,000 times the same one
+
+
+def bomb(file: Path, form: str) -> Path:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    size, rows = 3 * MEGABYTE, 300
+    text, raw = pa.array(["x" * size] * rows), pa.array([b"x" * size] * rows, pa.binary(size))
+    one_each, all_in_one = (pa.array(ends, pa.int32()) for ends in (range(rows + 1), [0] * rows + [rows]))
+    in_lists = pa.ListArray.from_arrays
+    column = {
+        "text": text,
+        "list": in_lists(one_each, text),
+        "long list": in_lists(all_in_one, text),
+        "fixed": raw,
+        "fixed list": in_lists(one_each, raw),
+        "delta": text,
+        "delta list": in_lists(one_each, text),
+    }[form]
+    urls = pa.array([f"http://a.example/{row}" for row in range(len(column))])
+    path = "html.list.element" if "list" in form else "html"
+    how = {"use_dictionary": False, "column_encoding": {path: "DELTA_BYTE_ARRAY"}} if "delta" in form else {}
+    pyarrow.parquet.write_table(
+        pa.table({"url": urls, "html": column}),
+        file,
+        **{"compression": "zstd", "store_schema": False, "write_statistics": False, **how},
+        data_page_size=1 << 30,
+        dictionary_pagesize_limit=1 << 30,
+    )
+    assert file.stat().st_size < 20_000
+    return file
+
+
+FORMS = ["text", "list", "long list", "fixed", "fixed list", "delta", "delta list"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_page_of_parquet_is_there_more_than_once(tmp_path: Path, form: str) -> None:
+    grown, _ = measured(bomb(tmp_path / "a.parquet", form), 50 * MEGABYTE)
+    assert grown < 450
+
+
+# Reads known records in a process of its own, and tells by how many megabytes that made it grow at most.
+MEASURE_ROWS = """
+import json, resource, sys
+from siteloom.arrow import load_pyarrow
+from siteloom.errors import SourceError
+from siteloom.seed_files.opening import opened
+load_pyarrow()
+def largest(): return int(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0]) // 1024
+resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+before = largest()
+rows, bad, error = 0, [], ""
+try:
+    for _, row in opened(sys.argv[1]).rows:
+        rows += 1
+        bad += [row.detail] if hasattr(row, "detail") else []
+except SourceError as problem:
+    error = str(problem)
+print(json.dumps([largest() - before, rows, bad, error]))
+"""
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_known_record_of_parquet_is_there_more_than_once(tmp_path: Path, form: str) -> None:
+    file = bomb(tmp_path / "a.parquet", form)
+    done = subprocess.run([sys.executable, "-c", MEASURE_ROWS, str(file)], capture_output=True, check=True)
+    grown, rows, bad, error = json.loads(done.stdout)
+    assert grown < 450
+    if form in ("delta list", "fixed list"):
+        assert error.endswith("the lists in its column html.list.element could take any amount of memory.")
+    else:
+        assert (rows, error) == (300, "")
+        assert bad == (["the row has over 64,000,000 bytes"] if form == "long list" else [])
+
+
 ZEROS = [b"\0" * MEGABYTE] * 60
 BODIES = {
     "gzip": packed(ZEROS),
@@ -144,6 +223,47 @@ def test_headers_without_end_are_a_damaged_record(tmp_path: Path) -> None:
     for start in (b"WARC/1.0\r\n", page_record("http://a.example/", b"").rstrip(b"\r\n") + b"\r\n"):
         file.write_bytes(packed([start, *[b"a: b\r\n" * 100_000] * 50]))
         assert failures(read(file))
+
+
+def test_a_compressed_file_gets_no_more_memory_than_others(tmp_path: Path) -> None:
+    """The window of xz may be as large as the file says, and is filled as the content is."""
+    line = json.dumps({"url": "http://a.example/", "html": "<p>1"}).encode() + b"\n"
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << 29}]
+    (tmp_path / "a.jsonl.xz").write_bytes(lzma.compress(line, filters=filters))
+    (tmp_path / "b.jsonl.xz").write_bytes(lzma.compress(line, preset=9) + bytes(8) + lzma.compress(line))
+    (failure,) = failures(read(tmp_path / "a.jsonl.xz"))
+    assert "Memory usage limit exceeded" in failure.detail
+    assert len(read(tmp_path / "b.jsonl.xz")) == 2
+    assert not reasons(read(tmp_path / "b.jsonl.xz"))
+
+
+@pytest.mark.parametrize("name", ["a.warc.zst", "i.cdxj"])
+def test_a_dictionary_of_zstd_is_decompressed_to_a_limit(tmp_path: Path, name: str) -> None:
+    """Some kilobytes that would be 500 MB, before a single record is read."""
+    pieces = [b"\x37\xa4\x30\xec", *[b"\0" * MEGABYTE] * 500]
+    packer = zstandard.ZstdCompressor().compressobj()
+    dictionary = b"".join(map(packer.compress, pieces)) + packer.flush()
+    records = zstandard.compress(page_record("http://a.example/", b"<p>"))
+    archive = struct.pack("<LL", 0x184D2A5D, len(dictionary)) + dictionary + records
+    (tmp_path / "a.warc.zst").write_bytes(archive)
+    place = {"url": "http://a.example/", "filename": "a.warc.zst", "offset": 0, "length": len(archive)}
+    (tmp_path / "i.cdxj").write_text(f"a) 2024 {json.dumps(place)}\n", encoding="utf-8")
+    grown, found = measured(tmp_path / name, MEGABYTE)
+    assert found["damaged record"] == 1
+    assert grown < 200
+
+
+@pytest.mark.parametrize("status", ["200", "404"])
+def test_an_index_of_long_lines_is_not_held(tmp_path: Path, status: str) -> None:
+    """Some hundred kilobytes that would be 600 MB of addresses."""
+    address = b"http://a.example/" + b"x" * MEGABYTE
+    line = b'a) 2024 {"url": "%s", "status": "404", "offset": 0, "filename": "a"}\n' % address
+    line = line.replace(b"404", status.encode())
+    file = tmp_path / "i.cdxj.gz"
+    file.write_bytes(packed([line] * 600))
+    grown, found = measured(file, MEGABYTE)
+    assert set(found) == {"missing file" if status == "200" else "status 404"}
+    assert grown < 300
 
 
 # ---- zip files

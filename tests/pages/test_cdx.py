@@ -309,6 +309,32 @@ def test_an_index_leads_nowhere_but_near_itself(tmp_path: Path, elsewhere: str) 
     assert urls(list(told.read())) == ["http://a.example/2"]
 
 
+@pytest.mark.parametrize("setting", ["", "warcs"])
+@pytest.mark.parametrize("link", ["a.warc.gz", "archive", "warcs/a.warc.gz", "sub"])
+def test_a_link_beside_an_index_leads_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, link: str, setting: str
+) -> None:
+    """The folder of an index may be unpacked from what someone else has made."""
+    private = tmp_path / "private/a.warc.gz"
+    private.parent.mkdir()
+    private.write_bytes(gzip_members(RECORDS).content)
+    index = tmp_path / "downloads/i.cdxj"
+    (index.parent / "warcs").mkdir(parents=True)
+    (index.parent / link).symlink_to(private if link.endswith(".gz") else private.parent)
+    monkeypatch.chdir(index.parent)
+    name = "sub/a.warc.gz" if link == "sub" else "a.warc.gz"
+    index.write_text(lines_of([2], name), encoding="utf-8")
+    (failure,) = open_source(index, PagesSettings(warcs=setting)).read()
+    assert isinstance(failure, Failure)
+    assert failure.reason == "outside the folder"
+
+
+def test_a_link_beside_an_index_may_lead_to_another_file_there(crawl: Path) -> None:
+    (crawl / "b.warc.gz").symlink_to("a.warc.gz")
+    (crawl / "i.cdxj").write_text(lines_of([2], "b.warc.gz"), encoding="utf-8")
+    assert urls(read(crawl / "i.cdxj")) == ["http://a.example/2"]
+
+
 def test_an_index_elsewhere_leads_to_no_file_of_this_machine(crawl: Path, memory: Any) -> None:
     names = [f"{crawl}/a.warc.gz", f"file://{crawl}/a.warc.gz", f"x::file://{crawl}/a.warc.gz"]
     for name in names:
@@ -331,7 +357,7 @@ def test_whole_names_within_the_folder_of_an_index_are_followed(
 def test_a_pipe_is_no_archive(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.warc.gz")  # to open it would be to wait for ever
     (failure,) = read_content_beside(tmp_path, lines_of([1]))
-    assert failure.detail.endswith("it is no regular file")
+    assert failure.detail.endswith("it is no ordinary file")
 
 
 def read_content_beside(folder: Path, lines: str) -> list[Failure]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,6 +21,12 @@ def write(folder: Path, files: dict[str, bytes | str]) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return folder
+
+
+def large(file: Path) -> None:
+    """Make a file of zeros that takes no room on the disk."""
+    with file.open("wb") as content:
+        content.truncate(10**12)
 
 
 def urls(folder: Path) -> list[str]:
@@ -124,6 +131,24 @@ def test_a_bad_row_of_the_index_is_a_failure_and_the_rest_goes_on(
     items = read(tmp_path)
     assert reasons(items) == [reason]
     assert [page.url for page in pages(items)] == ["http://b.example/"]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: path.symlink_to("../outside.csv"), "it leads out of"),
+        (lambda path: path.symlink_to("/dev/zero"), "it leads out of"),
+        (os.mkfifo, "it is no ordinary file"),
+        (large, "line 1 has more than 1,000,000 characters"),
+    ],
+)
+def test_an_index_that_is_no_file_of_the_folder_is_an_error(
+    tmp_path: Path, make: Callable[[Path], None], message: str
+) -> None:
+    write(tmp_path, {"outside.csv": "file,url\na.html,http://a.example/\n", "pages/a.html": "<p>a"})
+    make(tmp_path / "pages/index.csv")
+    with pytest.raises(SourceError, match=message):
+        read(tmp_path / "pages")
 
 
 def test_links_are_followed_within_the_folder_only(tmp_path: Path) -> None:

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import pickle
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.config import PagesSettings, ParseSettings
 from siteloom.errors import MissingExtra, SourceError
 from siteloom.extraction_runs import Plan, shards_of, source_files
-from siteloom.filesystems import shown
-from siteloom.model import Failure, Skipped
+from siteloom.filesystems import read_file, shown
+from siteloom.model import Failure, Page, Skipped
 from siteloom.pages import PageSource, open_source, open_sources, read_pages
 from siteloom.pages.remote import RemoteFile
 
+from ..file_server import file_server
 from .reading import failures, pages
 from .warc_records import http, page_record, record
 
@@ -242,7 +247,17 @@ class Answers(BaseHTTPRequestHandler):
         self._answer()
 
     def do_GET(self) -> None:
-        self.wfile.write(self._answer())
+        if self.path == "/endless.txt":
+            self._send_without_end()
+        else:
+            self.wfile.write(self._answer())
+
+    def _send_without_end(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        with suppress(OSError):  # once nobody listens any more
+            while True:
+                self.wfile.write(b"a.warc\n" * 100_000)
 
     def _answer(self) -> bytes:
         name = self.path.partition("?")[0].rpartition("/")[2]
@@ -405,6 +420,41 @@ def test_local_patterns_and_folders_of_files(tmp_path: Path, monkeypatch: pytest
         open_sources(["*"])
 
 
+def test_a_pattern_leads_out_of_its_folder_by_no_link(tmp_path: Path) -> None:
+    """The folder may be unpacked from what someone else has made."""
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private/secret.jsonl").write_bytes(lines("http://secret.example/"))
+    folder = tmp_path / "unpacked"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "a.jsonl").write_bytes(lines("http://a.example/"))
+    (folder / "b.jsonl").symlink_to("a.jsonl")
+    (folder / "deep/c.jsonl").symlink_to("../../private/secret.jsonl")
+    (folder / "deep/d").symlink_to(tmp_path / "private")
+    list_file = folder / "list.txt"
+    list_file.write_text("**/*.jsonl\n")
+    for location in (f"{folder}/**/*.jsonl", f"file://{folder}/", f"{folder}/*/*", f"@{list_file}"):
+        items = [item for source in open_sources([location]) for item in source.read()]
+        assert {item.url for item in items if isinstance(item, Page)} <= {"http://a.example/"}, location
+        out = [item for item in items if isinstance(item, Failure)]
+        assert {item.reason for item in out} == {"outside the folder"}, location
+
+
+def test_links_in_circles_are_not_walked(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/a.jsonl").write_bytes(lines("http://a.example/"))
+    for number in range(4):
+        (tmp_path / f"{number}").symlink_to(".")
+    assert urls_of(open_sources([f"{tmp_path}/**/*.jsonl"])) == ["http://a.example/"]
+    assert urls_of(open_sources([f"file://{tmp_path}/"])) == ["http://a.example/"]
+
+
+def test_a_folder_that_is_a_link_may_be_named(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there/a.jsonl").write_bytes(lines("http://a.example/"))
+    (tmp_path / "link").symlink_to("there")
+    assert urls_of(open_sources([f"{tmp_path}/link/*.jsonl"])) == ["http://a.example/"]
+
+
 def test_a_path_stands_for_itself_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("@a.jsonl", "*.jsonl", "a.jsonl"):
@@ -510,6 +560,44 @@ def test_a_list_names_no_lists_and_what_is_cut_off_is_told(
     (tmp_path / "list.gz").write_bytes(gzip.compress(b"a.warc")[:-4])
     with pytest.raises(SourceError, match=r"The list list\.gz cannot be read: Compressed file ended"):
         open_sources(["@list.gz"])
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+def test_a_list_is_decompressed_to_a_limit(tmp_path: Path, suffix: str) -> None:
+    compress: dict[str, Callable[[bytes], bytes]] = {
+        ".gz": gzip.compress,
+        ".bz2": bz2.compress,
+        ".xz": lzma.compress,
+        ".zst": zstandard.compress,
+    }
+    line = b"a.warc\n"
+    member = compress[suffix](line * 200_000)
+    (tmp_path / f"list.txt{suffix}").write_bytes(member * 100)
+    assert len(member) < 20_000
+    with file_server(tmp_path) as web:
+        for place in (str(tmp_path), f"file://{tmp_path}", web):
+            with pytest.raises(SourceError, match="cannot be read: it has more than 33,554,432 bytes"):
+                open_sources([f"@{place}/list.txt{suffix}"])
+
+
+def test_a_list_names_so_many_sources_at_most(tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_bytes(b"a.warc\n" * 250_001)
+    with pytest.raises(SourceError, match="names more than 250,000 sources: split it"):
+        open_sources([f"@{tmp_path}/list.txt"])
+
+
+def test_a_server_that_sends_without_end_gives_no_list(web: str, temporary: Path) -> None:
+    with pytest.raises(SourceError, match=r"endless\.txt cannot be read: it has more than 33,554,432 bytes"):
+        open_sources([f"@{web}/endless.txt"])
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_file_that_is_read_as_a_whole_has_a_limit(web: str, temporary: Path) -> None:
+    with pytest.raises(SourceError, match=r"endless\.txt cannot be read: it has more than 100 bytes"):
+        read_file(f"{web}/endless.txt", 100)
+    with pytest.raises(OSError, match="it has more than 100 bytes"):
+        read_file("/dev/zero", 100)
+    assert list(temporary.iterdir()) == []
 
 
 # ---- a changed file is noticed

@@ -224,6 +224,38 @@ def test_the_folder_of_a_run_of_an_engine_is_read(tmp_path: Path) -> None:
         assert read_records(name)["name"].to_pylist() == ["Lamp", "Desk"]
 
 
+def test_the_folder_of_a_run_leads_nowhere_else(tmp_path: Path) -> None:
+    """It may be unpacked from what someone else has made."""
+    private, folder = bulk_folder(tmp_path / "private"), tmp_path / "unpacked"
+    folder.mkdir()
+    (folder / "_SUCCESS").write_text("{}", encoding="utf-8")
+    (folder / "site=a").mkdir()
+    (folder / "site=a/0.parquet").symlink_to(private / "site=shop0.example/0.parquet")
+    with pytest.raises(SourceError, match="it leads out of"):
+        read_records(folder)
+
+
+def test_a_line_without_end_is_told(tmp_path: Path) -> None:
+    with (tmp_path / "a.jsonl").open("wb") as file:
+        file.truncate(10**12)  # which takes no room on the disk
+    with pytest.raises(SourceError, match="line 1 has more than 300,000,000 characters"):
+        read_records(tmp_path / "a.jsonl")
+
+
+def test_a_value_that_is_kept_once_does_not_become_many(tmp_path: Path) -> None:
+    """Some hundred bytes that would be 300 MB in a single record."""
+    text = pa.array(["x" * 3_000_000] * 100)
+    values = pa.StructArray.from_arrays(
+        [pa.ListArray.from_arrays(pa.array([0, 100], pa.int32()), text)], ["name"]
+    )
+    columns = {"url": ["http://a.example/"], "wrapper": ["w"], "duplicate_of": [None], "values": values}
+    pq.write_table(
+        pa.table(columns), tmp_path / "a.parquet", compression="zstd", dictionary_pagesize_limit=1 << 30
+    )
+    with pytest.raises(SourceError, match="a row has over 64,000,000 bytes"):
+        read_records(tmp_path / "a.parquet")
+
+
 def test_files_and_folders_elsewhere_are_read(tmp_path: Path, memory: Any) -> None:
     for name in ("r.jsonl", "r.parquet"):
         memory.pipe_file(f"/bucket/{name}", write(tmp_path / name, SHOP).read_bytes())

@@ -25,7 +25,8 @@ needs_atheris = pytest.mark.skipif(
 NAMES = {
     "pages": "page_tree page_signature page_records exported_wrapper learned_from_pages changed_pages "
     "clustered_pages clean_page archived_page stylesheet embedded_data typed_text",
-    "archives": "warc_file wacz_file cdx_file json_lines_file parquet_file folder_of_pages pack_file",
+    "archives": "warc_file wacz_file cdx_file linked_folder source_list table_of_records json_lines_file "
+    "parquet_file folder_of_pages pack_file",
     "files": "examples_file wrapper_json watch_json seed_file peer_file settings_file",
     "addresses": "learned_url_patterns sitemap page_links ip_addresses search_query",
 }

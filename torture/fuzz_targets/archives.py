@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import re
+import shutil
 import struct
 import zipfile
 import zlib
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,22 +20,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
+from siteloom.arrow import LARGEST_ROWS
 from siteloom.config import PagesSettings
-from siteloom.errors import PackError, SourceError
+from siteloom.errors import PackError, SiteloomError, SourceError
 from siteloom.model import Failure, Page, Resource, Skipped
-from siteloom.pages import jsonl, warc
+from siteloom.pages import jsonl, open_sources, warc
 from siteloom.pages.cdx import Cdx
 from siteloom.pages.folder import Folder, canonical_url
 from siteloom.pages.jsonl import JsonLines
 from siteloom.pages.parquet import Parquet
 from siteloom.pages.wacz import Wacz
 from siteloom.pages.warc import Warc
+from siteloom.seed_files import read_seeds
 from siteloom.store.packs import PACK_MAGIC, Document, Pack, encode_block
 from torture.fuzz_targets.cutting import Cutter, as_json, edited
 from torture.fuzz_targets.target import Target, is_writable, scratch_folder, written
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from types import ModuleType
 
     from siteloom.pages.source import PageSource, SourceItem
@@ -190,6 +195,77 @@ def _cdx_seeds() -> list[bytes]:
     start, length = len(RECORDS[0]), len(RECORDS[1])
     lines = CDX % (length, start, length, start)
     return [bytes([number]) + lines for number in range(3)]
+
+
+_LINK_NAMES = ("a.warc", "archive", "b.html", "index.csv", "sub", "c.jsonl", "i.cdxj")
+_LINK_TARGETS = ("../private/secret.warc", "../private", "/dev/zero", ".", "..", "a.html", "sub/a.warc")
+
+
+def linked_folder(data: bytes) -> None:
+    """No link of a folder leads out of it, be it its pages that are read, its index or what matches."""
+    cut = Cutter(data)
+    private, folder = scratch_folder() / "private", scratch_folder() / "unpacked"
+    private.mkdir(exist_ok=True)
+    for name in ("secret.warc", "a.warc"):
+        (private / name).write_bytes(_record("http://secret.example/", _response(b"secret")))
+    (private / "b.html").write_bytes(b"secret")
+    (private / "c.jsonl").write_bytes(b'{"url": "http://secret.example/", "html": "secret"}')
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    (folder / "a.html").write_bytes(b"<p>one")
+    for _ in range(cut.number(5)):
+        link = folder / cut.choice(_LINK_NAMES)
+        if not link.is_symlink():
+            link.symlink_to(cut.choice(_LINK_TARGETS))
+    named = cut.choice(("a.warc", "sub/a.warc", "sub/secret.warc", "secret.warc", "archive/a.warc"))
+    index = folder / "index.cdxj"
+    index.write_text(f'a) 2024 {{"url": "http://a.example/1", "offset": 0, "filename": "{named}"}}\n')
+    for location in (str(folder), str(index), f"{folder}/**/*", f"{folder}/*.cdxj", f"file://{folder}/"):
+        try:
+            items = [item for source in open_sources([location], SETTINGS) for item in source.read()]
+        except SourceError:
+            continue
+        assert not any(isinstance(item, Page) and item.html == b"secret" for item in items), location
+
+
+_LINKED = [bytes([count, *choices]) for count in (1, 2, 4) for choices in (range(8), b"\0\0\4\1\1\3")]
+
+_LIST = b"# sources\na.jsonl\n\nmemory://x/a.warc\nsub/*.jsonl\n/dev/zero\nfile:///etc/passwd\n"
+
+
+_PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "txt": bytes,
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": zstandard.compress,
+}
+
+
+def source_list(data: bytes) -> None:
+    """The sources of a list, which may be compressed, or one sentence that says what is wrong with it."""
+    cut = Cutter(data)
+    name = cut.choice(("list.txt", "list.gz", "list.bz2", "list.xz", "list.zst"))
+    is_sound = cut.number(2) == 1
+    content = cut.rest()
+    if is_sound:
+        content = _PACKERS[name.partition(".")[2]](content)
+    written("a.jsonl", b"")
+    told = ""
+    try:
+        open_sources([f"@{written(name, content)}"], SETTINGS)
+    except SiteloomError as error:
+        told = str(error)
+    assert is_writable(told)
+
+
+def table_of_records(data: bytes) -> None:
+    """Known records of any table, nested or not, of which no row is larger than what is read."""
+    cut = Cutter(data)
+    content = cut.rest() if cut.number(2) == 0 else _table(cut)
+    with suppress(SourceError):
+        for seed in read_seeds(str(written("s.parquet", content)), on_problem=lambda _: None):
+            assert sum(len(text) for texts in seed.values.values() for text in texts) <= LARGEST_ROWS
 
 
 def json_lines_file(data: bytes) -> None:
@@ -388,6 +464,9 @@ TARGETS = (
         _cdx_seeds,
         [b'"offset"', b'"length"', b'"filename"', b"a.warc", b" CDX ", b"file:///", b"../"],
     ),
+    Target(linked_folder, lambda: _LINKED),
+    Target(source_list, lambda: [bytes([name, 1]) + _LIST for name in range(5)], [b"memory://", b"*", b"#"]),
+    Target(table_of_records, _parquet_seeds, [b"PAR1"]),
     Target(json_lines_file, _json_lines_seeds, [b'"url"', b'"html"', b'"fetched_at"', b"\\ud800", b"1e999"]),
     Target(parquet_file, _parquet_seeds, [b"PAR1"]),
     Target(

@@ -13,7 +13,7 @@ from siteloom.cli.sandbox import NoSandboxOption, check_sandbox_option
 from siteloom.cli.shell import OutputOption, Shell
 from siteloom.cli.sources import SourcesArgument, pages_of
 from siteloom.errors import SourceError, UsageError, WatchError
-from siteloom.filesystems import read_file
+from siteloom.filesystems import LARGEST_OF_RECORDS, lines_of_file
 from siteloom.output import check_destination
 from siteloom.telling import plural
 
@@ -228,7 +228,7 @@ def _read_watches(file: str, names: Collection[str]) -> list[Watch]:
     from siteloom.monitoring.watch_format import watch_from_json
 
     try:
-        lines = read_file(file).splitlines()
+        lines = lines_of_file(file, LARGEST_OF_RECORDS)
     except OSError as error:
         raise WatchError(f"The watch {file} cannot be read: {error.strerror}.") from error
     watches = []

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from siteloom.errors import UsageError
-from siteloom.filesystems import read_file, shown
+from siteloom.filesystems import LARGEST_OF_RECORDS, lines_of_file, shown
 
 if TYPE_CHECKING:
     from siteloom.model import Record
@@ -17,7 +17,7 @@ def read_records(file: str) -> list[Record]:
     from siteloom.model import Record
 
     try:
-        lines = read_file(file).splitlines()
+        lines = lines_of_file(file, LARGEST_OF_RECORDS)
     except OSError as error:
         raise UsageError(f"The records {file} cannot be read: {error.strerror}.") from error
     records = []

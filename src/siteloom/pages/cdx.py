@@ -17,8 +17,6 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 
-from fastwarc.warc import ArchiveIterator
-
 from siteloom.errors import SourceError
 from siteloom.filesystems import (
     MISSING,
@@ -32,9 +30,11 @@ from siteloom.filesystems import (
     source_error,
     without_query,
 )
+from siteloom.foreign_files import OutsideError, open_below
 from siteloom.model import Failure, Page, Resource, Skipped
 from siteloom.pages.compressed import DECOMPRESSION_ERRORS, open_compressed
-from siteloom.pages.warc import HTML_TYPES, Warc
+from siteloom.pages.folder import OUTSIDE
+from siteloom.pages.warc import HTML_TYPES, Warc, records_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,8 +53,9 @@ _LONGEST_LINE = 1 << 20  # an address may take some thousand characters, and lin
 _MOST_DIGITS = 18
 
 # So many lines are put in the order of the files and bytes they name, so that files are read from their
-# start to their end. More would take more memory: some hundred bytes each.
+# start to their end. More would take more memory: some hundred bytes each, and as much as they say.
 _LINES_OF_A_BLOCK = 100_000
+_CHARACTERS_OF_A_BLOCK = 50_000_000
 
 # Some seconds of work for a worker, as with files of a folder.
 _PLACES_OF_A_PART = 256
@@ -116,7 +117,7 @@ class Cdx:
     def _parts(self) -> Iterator[CdxPart]:
         part = CdxPart(self.location, self.settings, self.with_resources)
         captures = self._captures()
-        while block := list(islice(captures, _LINES_OF_A_BLOCK)):
+        while block := _block(captures):
             others = tuple(one for one in block if not isinstance(one, _Place))
             places = sorted({one for one in block if isinstance(one, _Place)}, key=_by_place)
             for start in range(0, max(len(places), 1), _PLACES_OF_A_PART):
@@ -182,6 +183,18 @@ class Cdx:
             yield stack.enter_context(io.BufferedReader(open_compressed(Path(path))))  # type: ignore[type-var]  # any binary file will do
 
 
+def _block(captures: Iterator[_Place | Failure | Skipped]) -> list[_Place | Failure | Skipped]:
+    """The next of what lines say, as much as is put in order at once."""
+    block: list[_Place | Failure | Skipped] = []
+    characters = 0
+    for capture in islice(captures, _LINES_OF_A_BLOCK):
+        block.append(capture)
+        characters += len(capture.url) + (len(capture.file) if isinstance(capture, _Place) else 0)
+        if characters > _CHARACTERS_OF_A_BLOCK:
+            break
+    return block
+
+
 def _by_place(place: _Place) -> tuple[str, int, str]:
     return place.file, place.offset, place.url
 
@@ -234,7 +247,7 @@ def _item(content: IO[bytes] | Failure, place: _Place, reader: Warc) -> Page | R
     where = f"at byte {place.offset:,} of {shown(place.file)}"
     start = content.tell()
     try:
-        records = iter(ArchiveIterator(content, parse_http=True, auto_decode="none"))
+        records = records_from(content)
         record = next(records, None)
         if record is None or record.stream_pos != start:
             return Failure(place.url, _DAMAGED, f"there is no WARC record {where}")
@@ -290,7 +303,7 @@ class _Warcs:
         location = way.location_of(place.file)
         if location is None:
             return None
-        file = _opened_here(location)
+        file = _opened_here(location, way.within)
         if isinstance(file, Failure):
             return file
         found = _Found(place.file, location, file)
@@ -326,19 +339,17 @@ def _content_at(found: _Found, place: _Place) -> IO[bytes] | Failure:
     return content if isinstance(content, Failure) else io.BytesIO(content)
 
 
-def _opened_here(location: str) -> IO[bytes] | Failure | None:
+def _opened_here(location: str, within: str) -> IO[bytes] | Failure | None:
     """An open file, if it is one of this machine."""
-    path = local_path(location)
-    if path is None:
+    path, folder = local_path(location), local_path(within)
+    if path is None or folder is None:
         return None
     try:
-        if not Path(path).is_file() and Path(path).exists():
-            return Failure(
-                location, _UNREADABLE, "it is no regular file"
-            )  # a pipe, such as one without an end
-        return Path(path).open("rb")
+        return open_below(Path(path), Path(folder or "/"))
     except FileNotFoundError:
         return Failure(location, MISSING)
+    except OutsideError:
+        return Failure(location, OUTSIDE, f"it leads out of {within} by a link")
     except (OSError, ValueError) as error:
         told = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         return Failure(location, _UNREADABLE, told)
@@ -348,10 +359,12 @@ class _Way(NamedTuple):
     """A folder in which WARC files may be; `is_bare` if they are there without the folders of their names.
 
     An index may come from anyone, so it leads nowhere else: a whole address or path counts only where it is
-    one of something in a folder that `takes_whole` ones.
+    one of something in a folder that `takes_whole` ones. No link leads out of `within`, which is the folder
+    itself or, where an index may bring that, the one it is in.
     """
 
     folder: str
+    within: str
     is_bare: bool = False
     takes_whole: bool = False
 
@@ -384,14 +397,17 @@ def _ways(index: str, warcs: str) -> list[_Way]:
     """
     path = local_path(index)
     folders = folders_above(index) if path is None else [str(one) for one in Path(path).absolute().parents]
-    near = [place for one in folders[:2] for place in (one, *(f"{one}/{name}" for name in _FOLDERS_OF_WARCS))]
-    given = [warcs.rstrip("/")] if warcs else []
+    near = {
+        place: one for one in folders[:2] for place in (one, *(f"{one}/{name}" for name in _FOLDERS_OF_WARCS))
+    }
+    given = {warcs.rstrip("/"): warcs.rstrip("/")} if warcs else {}
     own = [*given, *(folders if path is None else folders[:2])]
     further = [one for one in folders[2:] if path is None or Path(one).is_relative_to(Path.cwd())]
-    with_folders = dict.fromkeys([*given, *near, *further])
+    bare = {**given, **near, **given}
+    with_folders = {**bare, **{one: one for one in further if one not in bare}}
     return [
-        *(_Way(folder, takes_whole=folder in own) for folder in with_folders),
-        *(_Way(folder, is_bare=True) for folder in [*given, *near]),
+        *(_Way(folder, within, takes_whole=folder in own) for folder, within in with_folders.items()),
+        *(_Way(folder, within, is_bare=True) for folder, within in bare.items()),
     ]
 
 

@@ -12,10 +12,15 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import zstandard
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 DECOMPRESSION_ERRORS = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error, zstandard.ZstdError)
 """What reading a damaged compressed file raises, besides OSError."""
+
+
+# What the libraries take for zstd unless told otherwise; xz -9 needs half of it.
+_MOST_MEMORY = 1 << 27
 
 
 def is_compressed(path: Path) -> bool:
@@ -33,26 +38,37 @@ def open_compressed(path: Path) -> IO[bytes]:
         case ".bz2":
             return bz2.open(path, "rb")
         case ".xz":
-            return lzma.open(path, "rb")
+            return io.BufferedReader(_Frames(path, _xz_frame, padding=b"\0"))
         case ".zst":
-            return io.BufferedReader(_ZstdFile(path))
+            return io.BufferedReader(_Frames(path, _zstd_frame))
         case _:
             return path.open("rb")
 
 
-class _ZstdFile(io.RawIOBase):
-    """The content of a zstd file.
+def _xz_frame() -> Any:
+    return lzma.LZMADecompressor(memlimit=_MOST_MEMORY)
 
-    The library's own reader ends silently where a file is cut off.
+
+def _zstd_frame() -> Any:
+    return zstandard.ZstdDecompressor(max_window_size=_MOST_MEMORY).decompressobj()
+
+
+class _Frames(io.RawIOBase):
+    """The content of a file of compressed frames, with `padding` between them.
+
+    The zstd library's own reader ends silently where a file is cut off, and Python's for xz takes as much
+    memory as a file asks for.
     """
 
-    # A block of four bytes can stand for 128 KiB, so this bounds the memory
+    # A block of four bytes of zstd can stand for 128 KiB, so this bounds the memory
     # that a hostile file can take to 8 MB; larger pieces would be no faster.
     _BYTES_AT_A_TIME = 256
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, frame: Callable[[], Any], padding: bytes = b"") -> None:
         self._file = path.open("rb")
-        self._frame = zstandard.ZstdDecompressor().decompressobj()
+        self._new_frame = frame
+        self._padding = padding
+        self._frame = frame()
         self._read_on = b""  # the start of the next frame
         self._content = memoryview(b"")
 
@@ -71,7 +87,11 @@ class _ZstdFile(io.RawIOBase):
                     raise EOFError("the file ends in the middle of a compressed frame")
                 return 0
             if self._frame.eof:
-                self._frame = zstandard.ZstdDecompressor().decompressobj()
+                compressed = compressed.lstrip(self._padding) if self._padding else compressed
+                if not compressed:
+                    self._read_on = b""
+                    continue
+                self._frame = self._new_frame()
             self._content = memoryview(self._frame.decompress(compressed))
             self._read_on = self._frame.unused_data
         size = min(len(buffer), len(self._content))

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 
 from siteloom.model import Failure, Page
 
+_LONGEST_TIME = 100  # characters: those that people write have some thirty
+
 
 def page_from_fields(
     url: object, html: object, fetched_at: object, place: str, max_bytes: int
@@ -33,6 +35,8 @@ def time_from_field(value: object) -> datetime | None:
     if value is None or value == "":
         return None
     if isinstance(value, str):
+        if len(value) > _LONGEST_TIME:  # which would be repeated in what is said of it
+            raise ValueError(f"a text of {len(value):,} characters is no time")
         value = datetime.fromisoformat(value.strip())
     elif isinstance(value, int | float) and not isinstance(value, bool):
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 import re
 import stat
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import urljoin, urlsplit
 
 from siteloom.errors import SourceError
+from siteloom.foreign_files import leads_out, lines_at_most, open_below
 from siteloom.model import Failure, Page
 from siteloom.pages.fields import time_from_field
 
@@ -27,7 +29,10 @@ INDEX_FILE = "index.csv"
 # Some seconds of work for a worker, and a list that is soon sent to it.
 _FILES_PER_SHARD = 256
 
-_OUTSIDE = "outside the folder"
+OUTSIDE = "outside the folder"
+"""Why a file is not read that a link leads to, or an index, as a `Failure` says it."""
+
+_LONGEST_LINE = 1_000_000  # characters, of a line of the index: a path and an address may take some thousand
 
 _BODY_TAG = re.compile(rb"<body[\s/>]", re.IGNORECASE)
 
@@ -102,12 +107,8 @@ class Folder:
 
     def _file(self, file: Path) -> Path | Failure:
         """The file, unless it is a link that leads out: a folder may come from anyone."""
-        try:
-            if file.is_symlink() and not _is_inside(file, self.path):
-                return Failure(_file_url(file), _OUTSIDE, f"{file} is a link to {file.readlink()}")
-        except (OSError, RuntimeError):  # told when it is read
-            pass
-        return file
+        # Only files are looked at: no folder is walked that is a link.
+        return (file.is_symlink() and outside(file, self.path)) or file
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +149,8 @@ def _read_index(folder: Path) -> tuple[tuple[Path, _Entry | Failure], ...]:
         return ()
     index: list[tuple[Path, _Entry | Failure]] = []
     try:
-        with file.open(encoding="utf-8-sig", newline="") as lines:
-            rows = csv.DictReader(lines)
+        with io.TextIOWrapper(open_below(file, folder), encoding="utf-8-sig", newline="") as content:
+            rows = csv.DictReader(lines_at_most(content, _LONGEST_LINE))
             missing = {"file", "url"} - set(rows.fieldnames or ())
             if missing:
                 raise SourceError(
@@ -160,7 +161,8 @@ def _read_index(folder: Path) -> tuple[tuple[Path, _Entry | Failure], ...]:
                 path = folder / os.path.normpath(row["file"] or "")
                 index.append((path, _entry(row, path, folder, f"{file}:{rows.line_num}")))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise SourceError(f"{file} cannot be read: {error}.") from error
+        why = (error.strerror if isinstance(error, OSError) else None) or error
+        raise SourceError(f"{file} cannot be read: {why}.") from error
     return tuple(index)
 
 
@@ -169,19 +171,25 @@ def _entry(row: dict[str, str | None], path: Path, folder: Path, place: str) -> 
     if not url:
         return Failure(place, "no URL", "the column url is empty")
     try:
-        is_inside = _is_inside(path, folder)
-    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError is a circle of links
+        if leads_out(path, folder):
+            return Failure(url, OUTSIDE, f"{row['file']} ({place})")
+    except (OSError, ValueError) as error:
         return Failure(url, "unreadable file", f"{error} ({place})")
-    if not is_inside:
-        return Failure(url, _OUTSIDE, f"{row['file']} ({place})")
     try:
         return _Entry(url, time_from_field(row.get("fetched_at")))
     except ValueError as error:
         return Failure(url, "bad fetched_at", f"{error} ({place})")
 
 
-def _is_inside(path: Path, folder: Path) -> bool:
-    return path.resolve().is_relative_to(folder.resolve())
+def outside(file: Path, folder: Path) -> Failure | None:
+    """The failure that a link leads out of a folder, if it does: the folder may come from anyone."""
+    try:
+        if leads_out(file, folder):
+            target = file.readlink() if file.is_symlink() else file.resolve()
+            return Failure(_file_url(file), OUTSIDE, f"{file} is a link to {target}")
+    except OSError:  # told when it is read
+        pass
+    return None
 
 
 def _read_files(files: Iterable[_File | Failure], settings: PagesSettings) -> Iterator[Page | Failure]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import glob
+import io
 import os
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,11 +23,13 @@ from siteloom.filesystems import (
     shown,
     without_query,
 )
+from siteloom.foreign_files import read_at_most
 from siteloom.model import Failure
 from siteloom.pages.compressed import DECOMPRESSION_ERRORS, open_compressed
+from siteloom.pages.folder import outside
 from siteloom.pages.formats import is_found_by, is_index
 from siteloom.pages.remote import Listed, RemoteFile, no_match, remote_files
-from siteloom.pages.source import open_source
+from siteloom.pages.source import Items, open_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -36,6 +40,10 @@ LIST_MARK = "@"
 """What stands before the name of a file that lists sources."""
 
 _COMMENT_MARK = "#"
+
+# The list of a crawl of Common Crawl names 100,000 files in 14 MB.
+_LARGEST_LIST = 1 << 25
+_MOST_LISTED = 250_000
 
 # So many files elsewhere are looked up at once: a list may have thousands, and each takes as long as
 # an answer from there. Object stores take far more requests from one client.
@@ -54,7 +62,9 @@ def open_sources(
     below it, and @FILE for what that file lists, one location a line.
     """
 
-    def opened(found: str | Path | Listed) -> PageSource:
+    def opened(found: str | Path | Listed | Items) -> PageSource:
+        if isinstance(found, Items):
+            return found
         if isinstance(found, Listed) and is_index(without_query(found.url)):
             return open_source(found.url, settings, with_resources=with_resources)
         if isinstance(found, Listed):
@@ -66,7 +76,7 @@ def open_sources(
         return list(pool.map(opened, all_found))
 
 
-def _expanded(location: str | Path) -> Iterator[str | Path | Listed]:
+def _expanded(location: str | Path) -> Iterator[str | Path | Listed | Items]:
     if isinstance(location, str) and location.startswith(LIST_MARK):
         for listed in _listed(location.removeprefix(LIST_MARK)):
             yield from _matching(listed)
@@ -74,7 +84,7 @@ def _expanded(location: str | Path) -> Iterator[str | Path | Listed]:
         yield from _matching(location)
 
 
-def _matching(location: str | Path) -> Iterable[str | Path | Listed]:
+def _matching(location: str | Path) -> Iterable[str | Path | Listed | Items]:
     """What a location stands for that is no list."""
     if isinstance(location, Path):
         return [location]
@@ -84,27 +94,56 @@ def _matching(location: str | Path) -> Iterable[str | Path | Listed]:
     is_folder_of_files = has_scheme(location) and path.endswith("/")
     if not is_folder_of_files and ("*" not in path or os.path.exists(path)):  # noqa: PTH110 - takes any text
         return [Path(path)]
+    folder = Path(path if is_folder_of_files else _folder_of(path))
     if found := _local_files(f"{glob.escape(path)}**" if is_folder_of_files else path):
-        return found
+        return [Items((failure,)) if (failure := outside(file, folder)) else file for file in found]
     raise no_match(location)
+
+
+def _folder_of(pattern: str) -> str:
+    """The folder that a pattern names before its first sign: what is below may come from anyone."""
+    folder = pattern
+    while glob.has_magic(folder):
+        folder = os.path.dirname(folder)  # noqa: PTH120 - takes any text
+    return folder
 
 
 def _local_files(pattern: str) -> list[Path]:
     """The WARC, WACZ, Parquet and JSON Lines files that match a pattern, in the order of their names."""
     try:
-        names = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - keeps names as they are written
+        names = sorted(_names(pattern))
     except (OSError, ValueError):
         return []
     return [Path(name) for name in names if is_found_by(pattern, name) and os.path.isfile(name)]  # noqa: PTH113
 
 
+def _names(pattern: str) -> set[str]:
+    """What matches a pattern, as it is written; ** stands for folders of any depth, but for no links to some.
+
+    Two links to the folder that they are in would be more paths than can be walked.
+    """
+    parts = pattern.split("/")
+    if "**" not in parts:
+        return set(glob.glob(pattern))  # noqa: PTH207 - keeps names as they are written
+    place = parts.index("**")
+    base, below = "/".join(parts[:place]), "/".join(parts[place + 1 :]) or "*"
+    starts = glob.glob(base) if base else ["/" if pattern.startswith("/") else ""]  # noqa: PTH207
+    found: set[str] = set()
+    for start in starts:
+        for folder, folders, _ in os.walk(start or os.curdir):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            within = folder if start else folder.removeprefix(os.curdir).removeprefix("/")
+            found |= _names(os.path.join(glob.escape(within), below))  # noqa: PTH118 - as above
+    return found
+
+
 def _listed(file: str) -> list[str]:
     """The locations that a file lists, as they are seen from here."""
-    lines = [
-        line
-        for line in map(str.strip, _text(file).splitlines())
-        if line and not line.startswith(_COMMENT_MARK)
-    ]
+    stripped = map(str.strip, io.StringIO(_text(file), newline=None))
+    named = (line for line in stripped if line and not line.startswith(_COMMENT_MARK))
+    lines = list(islice(named, _MOST_LISTED + 1))
+    if len(lines) > _MOST_LISTED:
+        raise SourceError(f"The list {shown(file)} names more than {_MOST_LISTED:,} sources: split it.")
     if not lines:
         raise SourceError(f"The list {shown(file)} is empty: it must name one source a line.")
     path = local_path(file)
@@ -120,10 +159,10 @@ def _text(file: str) -> str:
         path = local_path(file)
         if path is None:
             copy = Path(folder, f"list{Path(without_query(file)).suffix}")
-            fetch_needed(file, copy)
+            fetch_needed(file, copy, _LARGEST_LIST)
         try:
             with open_compressed(Path(path) if path is not None else copy) as content:
-                return content.read().decode("utf-8-sig")
+                return read_at_most(content, _LARGEST_LIST).decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise SourceError(f"The list {shown(file)} is no text in UTF-8: {error.reason}.") from error
         except (OSError, ValueError, *DECOMPRESSION_ERRORS) as error:

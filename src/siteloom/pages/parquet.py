@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from siteloom.arrow import in_microseconds, load_pyarrow
+from siteloom.arrow import in_microseconds, load_pyarrow, open_parquet, rows_at_a_time
 from siteloom.errors import SourceError
 from siteloom.model import Failure, Page
 from siteloom.pages.fields import page_from_fields
@@ -26,6 +26,9 @@ _BUFFER_BYTES = 1 << 20
 # Row groups are read together until they have so many rows: Arrow's overhead vanishes in them, and
 # damage costs no more than the rest of them.
 _ROWS_PER_SHARD = 256
+
+
+_NO_VALUE = ()  # in the place of a list, which is not looked into: it may be of any size
 
 
 class _Part(NamedTuple):
@@ -63,14 +66,7 @@ class Parquet:
         """The pages in the order of the rows."""
         pyarrow = load_pyarrow()
         try:
-            # Not buffered ahead: Arrow would hold a whole row group, which may be the whole file. And a value
-            # that is kept once for many rows stays so: else kilobytes could become any number of gigabytes.
-            with pyarrow.parquet.ParquetFile(
-                self.path,
-                pre_buffer=False,
-                buffer_size=_BUFFER_BYTES,
-                read_dictionary=_text_columns(self.path, pyarrow),
-            ) as file:
+            with open_parquet(self.path, pyarrow) as file:
                 for part in [self.part] if self.part else _parts(file.metadata):
                     yield from self._read_part(file, part, pyarrow)
         except (PermissionError, IsADirectoryError) as error:
@@ -103,17 +99,17 @@ class Parquet:
                 told = f"rows of {int(mean):,} bytes; at most {self.settings.max_bytes:,} are taken"
                 yield Failure(f"{self.path}, row {row + 1}", "page too large", told)
                 return
-            rows_at_a_time = _batch_rows(mean)
-            for batch in file.iter_batches(rows_at_a_time, row_groups=part.groups, columns=columns):
+            batch_rows = rows_at_a_time(file, part.groups, columns, _batch_rows(mean))
+            for batch in file.iter_batches(batch_rows, row_groups=part.groups, columns=columns):
                 cells_by_column = [in_microseconds(column, pyarrow) for column in batch.columns]
                 for cells in zip(*cells_by_column, strict=True):
                     row += 1
                     named = zip(batch.schema.names, cells, strict=True)
-                    yield self._page(dict(named), f"{self.path}, row {row}")
+                    yield self._page(dict(named), f"{self.path}, row {row}", pyarrow)
         except (OSError, ValueError, IndexError, pyarrow.ArrowException) as error:  # IndexError if it changed
             yield Failure(f"{self.path}, row {row + 1}", "truncated or damaged file", str(error))
 
-    def _page(self, cells: dict[str, Any], place: str) -> Page | Failure:
+    def _page(self, cells: dict[str, Any], place: str, pyarrow: Any) -> Page | Failure:
         limit = self.settings.max_bytes
         for name in ("url", "html"):
             if (size := _size(cells[name])) > limit:  # not even copied
@@ -121,19 +117,15 @@ class Parquet:
                     place, "page too large", f"{name} has {size:,} bytes; at most {limit:,} are taken"
                 )
         try:
-            fields = {name: cell.as_py() for name, cell in cells.items()}
+            fields = {
+                name: _NO_VALUE if pyarrow.types.is_nested(cell.type) else cell.as_py()
+                for name, cell in cells.items()
+            }
         except (KeyError, OverflowError, ValueError) as error:  # no such time zone, no such time, no UTF-8
             return Failure(place, "bad value", str(error))
         return page_from_fields(
             fields["url"], fields["html"], fields.get("fetched_at"), place, self.settings.max_bytes
         )
-
-
-def _text_columns(path: Path, pyarrow: Any) -> list[str]:
-    """Those of the columns of pages that hold texts or bytes, and nothing that is nested."""
-    columns = pyarrow.parquet.read_metadata(path).schema
-    kinds = {column.path: column.physical_type for column in map(columns.column, range(len(columns)))}
-    return [name for name in ("url", "html") if kinds.get(name) == "BYTE_ARRAY"]
 
 
 def _size(cell: Any) -> int:

@@ -14,7 +14,7 @@ import re
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
 from fastwarc.stream_io import BrotliReader, ZstdReader
 from fastwarc.warc import ArchiveIterator, WarcRecordType
@@ -32,12 +32,16 @@ if TYPE_CHECKING:
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18"
 _WARC_MAGIC = b"WARC/"
 _SNIFFED_BYTES = 4
 _INFLATED_AT_A_TIME = 65_536
 
 # Some seconds of work for a worker, even where the archive is compressed well.
 _SHARD_BYTES = 32_000_000
+
+# Of a dictionary of zstd, which the reader decompresses whole; those that crawlers train have one at most.
+_LARGEST_DICTIONARY = 10_000_000
 
 # The most bytes that deflate keeps as they are in one piece. So far and no further, the members of an
 # archive that is itself the content of a record may look like those of the archive around it.
@@ -289,7 +293,22 @@ def _inflated(body: bytes, limit: int, window: int) -> bytes:
 def _records(archive: mmap.mmap, start: int) -> Iterator[WarcRecord]:
     archive.seek(start)
     # mmap's seek returns nothing before Python 3.13, which the reader does not mind.
-    return iter(ArchiveIterator(cast("BinaryIO", archive), parse_http=True, auto_decode="none"))
+    return records_from(cast("BinaryIO", archive))
+
+
+def records_from(archive: IO[bytes]) -> Iterator[WarcRecord]:
+    """The records of an archive from where it stands; OSError if one is damaged, or a dictionary is large."""
+    start = archive.tell()
+    head = archive.read(8)
+    if head.startswith(_DICTIONARY_MAGIC):
+        size = int.from_bytes(head[4:], "little")
+        content = archive.read(min(size, _LARGEST_DICTIONARY))
+        if content.startswith(_ZSTD_MAGIC):
+            content = ZstdReader(io.BytesIO(content)).read(_LARGEST_DICTIONARY + 1)
+        if max(size, len(content)) > _LARGEST_DICTIONARY:
+            raise OSError(f"its dictionary has more than {_LARGEST_DICTIONARY:,} bytes")
+    archive.seek(start)
+    return iter(ArchiveIterator(archive, parse_http=True, auto_decode="none"))
 
 
 def _is_plain(archive: mmap.mmap) -> bool:

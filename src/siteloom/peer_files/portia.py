@@ -7,11 +7,13 @@ selector for each. A spider may hold its samples, as `templates`. What is meant 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from siteloom.dom import parse
+from siteloom.foreign_files import open_below, read_at_most
 from siteloom.model import Failure, Page
 from siteloom.peer_files.model import (
     PeerExample,
@@ -36,6 +38,7 @@ _IGNORED = ("data-scrapy-ignore", "data-scrapy-ignore-beneath")
 _TEXT = "text-content"
 # What is no field: an element that only has others inside, and one that must be there but has no name.
 _NO_FIELDS = ("#dummy", "#sticky", "_sticky")
+_LARGEST_FILE = 50_000_000  # bytes, as many as a page may have by default
 _FOLDERS_ABOVE = 4  # of a sample: its spider, the spiders, the project, and one to spare
 
 
@@ -103,8 +106,8 @@ def _body(sample: Mapping[str, Any], file: Path, *keys: str) -> str:
             return text
         # The sample says what it is called, and might say any path.
         beside = file.with_suffix("") / f"{PurePath(key).name}.html"
-        if beside.is_file():
-            return beside.read_bytes().decode("utf-8", "replace")
+        with suppress(OSError), open_below(beside, file.parent) as page:
+            return read_at_most(page, _LARGEST_FILE).decode("utf-8", "replace")
     return ""
 
 
@@ -112,7 +115,8 @@ def _field_names(file: Path) -> dict[str, str]:
     """The names of fields by their ids, from the items.json of the project; early ones have no ids."""
     for folder in file.absolute().parents[:_FOLDERS_ABOVE]:
         try:
-            items = json.loads((folder / "items.json").read_bytes())
+            with open_below(folder / "items.json", folder) as file_of_items:
+                items = json.loads(read_at_most(file_of_items, _LARGEST_FILE))
         except (OSError, ValueError, RecursionError):
             continue
         schemas = items.values() if isinstance(items, dict) else ()

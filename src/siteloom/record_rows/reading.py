@@ -19,10 +19,19 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from siteloom.arrow import load_pyarrow
+from siteloom.arrow import LARGEST_ROWS, load_pyarrow, open_parquet, rows_at_a_time, small_rows
 from siteloom.config import StoreSettings, load_settings
 from siteloom.errors import SiteloomError, SourceError, UsageError
-from siteloom.filesystems import failure_of, fetch_needed, filesystem_of, local_path, shown, source_error
+from siteloom.filesystems import (
+    failure_of,
+    fetch_needed,
+    filesystem_of,
+    has_scheme,
+    local_path,
+    shown,
+    source_error,
+)
+from siteloom.foreign_files import leads_out, lines_at_most
 from siteloom.model import ValueType
 from siteloom.output import LIST_SEPARATOR, suffix_of
 from siteloom.record_rows.columns import column_names, lowest_confidence
@@ -35,6 +44,7 @@ if TYPE_CHECKING:
 
     from siteloom.record_rows.rows import Row
 
+_LONGEST_LINE = 300_000_000  # bytes: a page may give 50 million characters, of at most six bytes each
 _ROWS_AT_A_TIME = 10_000  # as Python has them they take some ten times as much memory as in Arrow
 _FILES = (".jsonl", ".parquet")
 _PAGES = "pages"  # of records that were joined
@@ -275,7 +285,11 @@ def _of_run(folder: str) -> list[str]:
         why = not_done if files else "it is no workspace, and no run wrote it"
         raise SourceError(f"The folder {shown(folder)} has no records that can be read: {why}.")
     # Killed processes leave files whose names begin with a dot.
-    return [folder + file.removeprefix(path) for file in files if "/." not in file.removeprefix(path)]
+    found = [folder + file.removeprefix(path) for file in files if "/." not in file.removeprefix(path)]
+    for file in map(Path, () if has_scheme(folder) else found):
+        if leads_out(file, Path(folder)):
+            raise SourceError(f"{file} cannot be read: it leads out of {folder} by a link.")
+    return found
 
 
 def _of_copy(url: str, pa: Any) -> Iterator[Row]:
@@ -307,7 +321,7 @@ def _of_workspace(folder: Path) -> Iterator[Row]:
 
 def _of_json_lines(path: Path) -> Iterator[Row]:
     with _source_errors(path), path.open("rb") as file:
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(lines_at_most(file, _LONGEST_LINE), 1):
             if line.isspace():
                 continue
             try:
@@ -336,16 +350,19 @@ def _is_record(row: object) -> bool:
 
 def _of_parquet(path: Path, pa: Any) -> Iterator[Row]:
     errors = (OSError, ValueError, pa.ArrowException)
-    # Not buffered ahead: Arrow would hold a whole row group, which may be the whole file.
-    with _source_errors(path, errors), pa.parquet.ParquetFile(path, pre_buffer=False) as file:
+    with _source_errors(path, errors), open_parquet(path, pa) as file:
         names = file.schema_arrow.names
         if missing := [name for name in _OF_A_RECORD if name not in names]:
             raise SourceError(
                 f"{path} holds no records, for it has no column {missing[0]}: it has {some_names(names)}."
             )
         wanted = [name for name in _READ if name in names]
-        for batch in file.iter_batches(_ROWS_AT_A_TIME, columns=wanted):
-            yield from map(_from_parquet, batch.to_pylist())
+        batch_rows = rows_at_a_time(file, range(file.num_row_groups), wanted, _ROWS_AT_A_TIME)
+        for batch in file.iter_batches(batch_rows, columns=wanted):
+            for rows in small_rows(batch, pa):
+                if rows is None:
+                    raise SourceError(f"{path} cannot be read: a row has over {LARGEST_ROWS:,} bytes.")
+                yield from map(_from_parquet, rows.to_pylist())
 
 
 def _from_parquet(row: Row) -> Row:

@@ -7,8 +7,9 @@ import json
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from siteloom.arrow import in_microseconds
+from siteloom.arrow import LARGEST_ROWS, in_microseconds, open_parquet, rows_at_a_time, small_rows
 from siteloom.errors import SourceError
+from siteloom.foreign_files import lines_at_most
 from siteloom.seed_files.rows import ROWS_AT_A_TIME, BadRow, NumberedRows
 from siteloom.seed_files.values import normal
 
@@ -26,9 +27,10 @@ def csv_rows(path: Path) -> NumberedRows:
     try:
         # What is no UTF-8 comes as half characters, so that the line where it stands can be told.
         with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-            first = file.readline(_LONGEST_LINE)
+            lines = lines_at_most(file, _LONGEST_LINE)
+            first = next(lines, "")
             delimiter = max(_DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), ())))
-            rows = _rows_of_cells(chain([first], file), delimiter, path)
+            rows = _rows_of_cells(chain([first], lines), delimiter, path)
             number, header = next(rows, (1, []))
             if isinstance(header, BadRow):
                 raise SourceError(f"Line {number} of {path} cannot be read: {header.detail}.")
@@ -152,15 +154,18 @@ def parquet_rows(path: Path, pyarrow: Any) -> NumberedRows:
     """The rows of a Parquet file."""
     number = 0
     try:
-        # Not buffered ahead: Arrow would hold a whole row group, which may be the whole file.
-        with pyarrow.parquet.ParquetFile(path, pre_buffer=False) as file:
-            for batch in file.iter_batches(ROWS_AT_A_TIME):
-                names = batch.schema.names
-                for cells in zip(
-                    *(in_microseconds(column, pyarrow) for column in batch.columns), strict=True
-                ):
-                    number += 1
-                    yield number, _parquet_row(names, cells)
+        with open_parquet(path, pyarrow) as file:
+            batch_rows = rows_at_a_time(file, range(file.num_row_groups), None, ROWS_AT_A_TIME)
+            for batch in file.iter_batches(batch_rows):
+                for rows in small_rows(batch, pyarrow):
+                    if rows is None:
+                        number += 1
+                        yield number, BadRow("bad value", f"the row has over {LARGEST_ROWS:,} bytes")
+                        continue
+                    columns = [in_microseconds(column, pyarrow) for column in rows.columns]
+                    for cells in zip(*columns, strict=True):
+                        number += 1
+                        yield number, _parquet_row(rows.schema.names, cells)
     except (OSError, ValueError, pyarrow.ArrowException) as error:
         raise SourceError(f"{path} cannot be read beyond row {number}: {error}.") from error
 
