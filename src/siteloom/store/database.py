@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import ExceptionContext
 
 SQLITE_FILE = "siteloom.db"
+VERSION_TABLE = "alembic_version"
+"""The table in which Alembic notes the step that the tables are at."""
 # Most commits are short; the largest, a hundred thousand entities, takes some seconds.
 _BUSY_MILLISECONDS = 30_000
 _WRITES = "siteloom_writes"
@@ -100,7 +102,8 @@ def connect(url: URL) -> Engine:
         _guard_sqlite(engine)
         event.listen(engine, "begin", _begin_sqlite)
     else:
-        event.listen(engine, "connect", _set_up_postgres)
+        # Before SQLAlchemy asks for the schema that is meant where none is named.
+        event.listen(engine, "connect", _set_up_postgres, insert=True)
     return engine
 
 
@@ -147,6 +150,18 @@ def _set_up_postgres(connection: psycopg.Connection, _: Any) -> None:
     # In another zone the first and last days of the calendar fall off its ends,
     # and crawlers do write 0001-01-01 for "never".
     connection.execute("SET TIME ZONE 'UTC'")
+    # Of the schemas in the search path only that of our tables counts: in any other, tables and functions
+    # of the same names may stand. The functions of PostgreSQL itself come first then.
+    rows = connection.execute(
+        "SELECT name, pg_catalog.to_regclass(pg_catalog.format('%%I.%%I', name, %s::text)) "
+        "FROM pg_catalog.unnest(pg_catalog.current_schemas(false)) AS name",
+        [VERSION_TABLE],
+    ).fetchall()
+    schemas = [name for name, table in rows if table is not None] or [name for name, _ in rows]
+    if schemas:
+        connection.execute(
+            "SELECT pg_catalog.set_config('search_path', pg_catalog.quote_ident(%s), false)", [schemas[0]]
+        )
     connection.commit()
 
 
