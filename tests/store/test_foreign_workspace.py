@@ -444,6 +444,25 @@ def test_a_damaged_database_is_told_in_a_sentence(workspace: Path, how: str) -> 
             raise StoreError(problem.text)
 
 
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("arguments", "{"),
+        ("counts", "[" * 100_000),
+        ("counts", b"\xff"),
+        ("started_at", "never"),
+        ("ended_at", b"\xff"),
+        ("started_at", 7),
+    ],
+)
+def test_a_damaged_value_is_told_in_a_sentence(workspace: Path, column: str, value: object) -> None:
+    with closing(sqlite3.connect(workspace / "siteloom.db", isolation_level=None)) as database:
+        database.execute(f"UPDATE runs SET {column} = ?", [value])
+    with closing(open_store(StoreSettings(str(workspace)))) as store:
+        with pytest.raises(StoreError, match="tables of this workspace are damaged: one holds what is not"):
+            store.runs(5)
+
+
 def test_the_log_of_someone_else_is_ignored(workspace: Path) -> None:
     """SQLite takes from it only what its checksums say was written to this very database."""
     for name in ("siteloom.db-wal", "siteloom.db-shm"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -16,6 +17,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from siteloom.config import without_passwords
 from siteloom.errors import MissingExtra, StoreError, UsageError
 from siteloom.sqlite_journals import journal_fault
+from siteloom.store.schema import damaged_value
 from siteloom.store.sqlite_schema import schema_fault
 
 if TYPE_CHECKING:
@@ -94,7 +96,7 @@ def connect(url: URL) -> Engine:
     Whatever the database complains of later, its users see as a StoreError.
     """
     try:
-        engine = sqlalchemy.create_engine(url)
+        engine = sqlalchemy.create_engine(url, json_deserializer=_read_json)
     except (ImportError, NoSuchModuleError) as error:
         raise MissingExtra("PostgreSQL", "postgres") from error
     event.listen(engine, "handle_error", _raise_store_error)
@@ -119,6 +121,13 @@ def writing(engine: Engine) -> AbstractContextManager[Connection]:
 def upsert_into(connection: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:
     """An INSERT that can be told what to do with a row that is there already."""
     return sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)
+
+
+def _read_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise damaged_value("JSON") from error
 
 
 def _guard_sqlite(engine: Engine) -> None:
