@@ -31,7 +31,7 @@ from siteloom.model import Failure, Seed, Skipped
 from siteloom.seed_files import read_seeds, reshaped, seed_of
 
 from .file_server import file_server
-from .hostile_journal import write_journal
+from torture.fuzz_targets.journals import write_journal
 
 Values = Mapping[str, tuple[str, ...]]
 

@@ -23,7 +23,7 @@ from siteloom.record_rows import Row, check_destination, open_records
 from siteloom.store.database import postgres_url as database_url
 from siteloom.store.text import storable
 
-from ..hostile_journal import write_journal
+from torture.fuzz_targets.journals import write_journal
 from .records import row, rows
 
 ATTRIBUTES = ("name", "price")

@@ -29,7 +29,7 @@ from siteloom.store import Store, back_up, forget, open_store, schema
 from siteloom.store.packs import encode_block
 from siteloom.store.wiping import remove_unknown_packs
 
-from ..hostile_journal import write_journal
+from torture.fuzz_targets.journals import write_journal
 from .helpers import newest, opened_pack
 from .remembered import live
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import struct
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MAGIC = bytes.fromhex("d9d505f920a163d7")
 _SECTOR = 512
