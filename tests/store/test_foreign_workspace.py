@@ -444,6 +444,16 @@ def test_a_damaged_database_is_told_in_a_sentence(workspace: Path, how: str) -> 
             raise StoreError(problem.text)
 
 
+def test_a_damaged_schema_is_told_in_a_sentence(workspace: Path) -> None:
+    """SQLite quotes it in what it says, which then is no text."""
+    database = workspace / "siteloom.db"
+    content = database.read_bytes()
+    assert b"TABLE sites (" in content
+    database.write_bytes(content.replace(b"TABLE sites (", b"TABLE \xff\xff\xff \xff ("))
+    with pytest.raises(StoreError, match=r"siteloom\.db cannot be opened: its schema is damaged"):
+        open_store(StoreSettings(str(workspace)))
+
+
 @pytest.mark.parametrize(
     ("column", "value"),
     [

@@ -143,9 +143,13 @@ def _guard_sqlite(engine: Engine) -> None:
         # Python's own opening of transactions leaves out CREATE and ALTER, which
         # would make a migration that is killed half done.
         connection.isolation_level = None
-        for pragma in _GUARDS if is_read_only else (*_GUARDS, *_WRITING):
-            connection.execute(f"PRAGMA {pragma}")
-        if fault := schema_fault(connection):
+        try:
+            for pragma in _GUARDS if is_read_only else (*_GUARDS, *_WRITING):
+                connection.execute(f"PRAGMA {pragma}")
+            fault = schema_fault(connection)
+        except UnicodeDecodeError as error:  # what SQLite says quotes what is in the file
+            raise StoreError(f"The database {file} cannot be opened: its schema is damaged.") from error
+        if fault:
             raise StoreError(
                 f"The workspace {file.parent} is not opened: {file.name} has {fault}, which Siteloom did not "
                 "make and which may change what is stored. Remove it, if you know why it is there."
