@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from torture.fuzz_targets.journals import write_journal
 
 from siteloom.config import without_passwords
 from siteloom.errors import SiteloomError, SourceError, UsageError
@@ -31,7 +32,6 @@ from siteloom.model import Failure, Seed, Skipped
 from siteloom.seed_files import read_seeds, reshaped, seed_of
 
 from .file_server import file_server
-from torture.fuzz_targets.journals import write_journal
 
 Values = Mapping[str, tuple[str, ...]]
 
@@ -439,7 +439,7 @@ def test_a_journal_beside_a_database_has_no_file_removed(database: Path) -> None
     victim = database.parent / "victim"
     victim.write_text("precious")
     write_journal(database, victim)
-    with pytest.raises(SourceError, match="inns.db-journal names another file, which SQLite would remove"):
+    with pytest.raises(SourceError, match=r"inns\.db-journal names another file, which SQLite would remove"):
         read_seeds(f"sqlite:///{database}#inns")
     assert victim.exists()
 

@@ -16,6 +16,7 @@ import sqlalchemy
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Engine, text
+from torture.fuzz_targets.journals import write_journal
 from torture.postgres import free_port
 
 from siteloom.errors import MissingExtra, OutputError, UsageError
@@ -23,7 +24,6 @@ from siteloom.record_rows import Row, check_destination, open_records
 from siteloom.store.database import postgres_url as database_url
 from siteloom.store.text import storable
 
-from torture.fuzz_targets.journals import write_journal
 from .records import row, rows
 
 ATTRIBUTES = ("name", "price")
@@ -197,7 +197,7 @@ def test_a_journal_beside_a_database_has_no_file_removed(tmp_path: Path) -> None
     victim.write_text("precious")
     write_journal(tmp_path / "a.db", victim)
     for do in (check_destination, lambda place: write(place, [])):
-        with pytest.raises(OutputError, match="a.db-journal names another file, which SQLite would remove"):
+        with pytest.raises(OutputError, match=r"a\.db-journal names another file, which SQLite would remove"):
             do(address)
     assert victim.exists()
 

@@ -16,6 +16,7 @@ from random import Random
 import pytest
 import zstandard
 from sqlalchemy import update
+from torture.fuzz_targets.journals import write_journal
 
 from siteloom.cleaning_runs import count_versions
 from siteloom.config import StoreSettings
@@ -29,7 +30,6 @@ from siteloom.store import Store, back_up, forget, open_store, schema
 from siteloom.store.packs import encode_block
 from siteloom.store.wiping import remove_unknown_packs
 
-from torture.fuzz_targets.journals import write_journal
 from .helpers import newest, opened_pack
 from .remembered import live
 
@@ -370,8 +370,7 @@ STATEMENTS = {
     ),
     "the view 'sites'": (
         "ALTER TABLE sites RENAME TO was",
-        "CREATE VIEW sites AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
-        "SELECT i AS id, 'site ' || i AS name FROM n",
+        "CREATE VIEW sites AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS id",
     ),
     "the table 'runs'": ("ALTER TABLE runs ADD COLUMN g AS (hex(zeroblob(400000000)))",),
     "the index 'long' of the table 'runs'": ("CREATE INDEX long ON runs (hex(zeroblob(400000000)))",),
@@ -404,7 +403,9 @@ def test_what_siteloom_does_not_make_in_a_database_is_not_run(workspace: Path, f
         for statement in STATEMENTS[fault]:
             database.execute(statement)
     before = (workspace / "siteloom.db").read_bytes()
-    with pytest.raises(StoreError, match=rf"siteloom\.db has {re.escape(fault)}, which Siteloom did not make"):
+    with pytest.raises(
+        StoreError, match=rf"siteloom\.db has {re.escape(fault)}, which Siteloom did not make"
+    ):
         open_store(StoreSettings(str(workspace)))
     assert (workspace / "siteloom.db").read_bytes() == before
 
@@ -432,16 +433,21 @@ def _damaged(content: bytes, how: str) -> bytes:
     return content[:4096] + bytes(byte ^ 0xFF for byte in content[4096:])
 
 
+def _read_all(workspace: Path) -> None:
+    with closing(open_store(StoreSettings(str(workspace)))) as store:
+        assert newest(store) == {PAGE.url: PAGE.html}
+        assert list(store.check()) == []
+
+
 @pytest.mark.parametrize(
-    "how", ["no database", "cut", "a header only", "a wrong size of pages", "pages without end", "flipped bits"]
+    "how",
+    ["no database", "cut", "a header only", "a wrong size of pages", "pages without end", "flipped bits"],
 )
 def test_a_damaged_database_is_told_in_a_sentence(workspace: Path, how: str) -> None:
     database = workspace / "siteloom.db"
     database.write_bytes(_damaged(database.read_bytes(), how))
-    with pytest.raises(StoreError), closing(open_store(StoreSettings(str(workspace)))) as store:
-        list(store.pages())
-        if problem := next(store.check(), None):
-            raise StoreError(problem.text)
+    with pytest.raises(StoreError):
+        _read_all(workspace)
 
 
 def test_a_damaged_schema_is_told_in_a_sentence(workspace: Path) -> None:
@@ -468,9 +474,9 @@ def test_a_damaged_schema_is_told_in_a_sentence(workspace: Path) -> None:
 def test_a_damaged_value_is_told_in_a_sentence(workspace: Path, column: str, value: object) -> None:
     with closing(sqlite3.connect(workspace / "siteloom.db", isolation_level=None)) as database:
         database.execute(f"UPDATE runs SET {column} = ?", [value])
-    with closing(open_store(StoreSettings(str(workspace)))) as store:
-        with pytest.raises(StoreError, match="tables of this workspace are damaged: one holds what is not"):
-            store.runs(5)
+    fault = "tables of this workspace are damaged: one holds what is not"
+    with closing(open_store(StoreSettings(str(workspace)))) as store, pytest.raises(StoreError, match=fault):
+        store.runs(5)
 
 
 def test_the_log_of_someone_else_is_ignored(workspace: Path) -> None:

@@ -78,9 +78,7 @@ def test_a_role_that_may_not_make_tables_makes_no_workspace(
     guest: StoreSettings, postgres_server: PostgresServer, tmp_path: Path
 ) -> None:
     with postgres_server.new_database() as url:
-        elsewhere = with_url(
-            replace(guest, workspace=str(tmp_path / "new")), database=url.rpartition("/")[2]
-        )
+        elsewhere = with_url(replace(guest, workspace=str(tmp_path / "new")), database=url.rpartition("/")[2])
         run(replace(guest, url=url), "REVOKE CREATE ON SCHEMA public FROM public")
         with pytest.raises(StoreError, match="cannot be used: permission denied for schema public"):
             open_store(elsewhere, create=True)
@@ -118,7 +116,7 @@ def test_who_may_not_write_tables_anew_is_told_that_traces_are_left(
         "GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO guest",
     )
     with opened(guest) as store:
-        with pytest.raises(StoreError, match=r"traces of it are left in the files of .* once more as that role"):
+        with pytest.raises(StoreError, match=r"traces of it are left in .* once more as that role"):
             forget(store, ["a.example"])
         assert is_unfinished(store.folder)
     with opened(settings) as store:

@@ -79,10 +79,10 @@ def _write_statement(database: Path, cut: Cutter) -> None:
 @cache
 def _workspace() -> Path:
     folder = scratch_folder() / "workspace-as-made"
-    with closing(open_store(StoreSettings(str(folder)), create=True)) as store:
-        with store.ingesting({}, jobs=1) as (_, writer):
-            for page in _PAGES:
-                writer.add(page, "a.example")
+    settings = StoreSettings(str(folder))
+    with closing(open_store(settings, create=True)) as store, store.ingesting({}, jobs=1) as (_, writer):
+        for page in _PAGES:
+            writer.add(page, "a.example")
     return folder
 
 

@@ -142,7 +142,7 @@ def _sites_of_urls(connection: Connection, names: frozenset[str]) -> frozenset[s
     urls, sites = schema.urls.c, schema.sites.c
     is_of_them = urls.site_id.in_(select(sites.id).where(sites.name.in_(names)))
     query = select(urls.url).execution_options(yield_per=_ROWS_AT_A_TIME)
-    found = {site_of(url) for url in connection.execute(query.where(is_of_them)).scalars()} 
+    found = {site_of(url) for url in connection.execute(query.where(is_of_them)).scalars()}
     found -= {*names, LOCAL_SITE}  # the latter stands for no host at all
     if found:
         found.difference_update(connection.execute(select(sites.name)).scalars())

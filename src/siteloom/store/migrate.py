@@ -33,8 +33,9 @@ def is_up_to_date(engine: Engine) -> bool:
     steps = _steps()
     current = _current_revision(engine)
     if current is not None and current not in steps:
+        step = shortened(str(current), _LONGEST_STEP)
         raise StoreTooNew(
-            f"This workspace was made by a newer version of Siteloom (its tables are at step {shortened(str(current), _LONGEST_STEP)}): "
+            f"This workspace was made by a newer version of Siteloom (its tables are at step {step}): "
             "upgrade Siteloom to open it."
         )
     return current == newest_step()

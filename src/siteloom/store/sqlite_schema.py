@@ -1,4 +1,4 @@
-"""What the schema of a workspace in SQLite may hold: plain tables and indexes of columns, and the terms of FTS5.
+"""What the schema of a workspace in SQLite may hold: tables, indexes of columns, and the terms of FTS5.
 
 Triggers, views, computed columns, constraints with expressions and the like run when tables are read or
 written. Siteloom makes none, so one that is there came from someone else.
@@ -22,7 +22,9 @@ _CONSTRAINT = rf"""(?:
     (?: CONSTRAINT\s {_NAME} \s )? (?: PRIMARY\sKEY | UNIQUE ) \s*+ {_COLUMNS}
   | FOREIGN\sKEY \s*+ {_COLUMNS} \s REFERENCES\s {_NAME} \s*+ {_COLUMNS}
 )"""
-_COLUMN = rf"(?: {_NAME} (?: \s {_TYPE} )? (?: \s DEFAULT\s\d++ )? (?: \s NOT\sNULL )? (?: \s PRIMARY\sKEY )? )"
+_COLUMN = (
+    rf"(?: {_NAME} (?: \s {_TYPE} )? (?: \s DEFAULT\s\d++ )? (?: \s NOT\sNULL )? (?: \s PRIMARY\sKEY )? )"
+)
 _ITEM = rf"(?: {_CONSTRAINT} | {_COLUMN} )"
 _STATEMENT = re.compile(
     rf"""
@@ -35,7 +37,7 @@ _STATEMENT = re.compile(
 
 
 def schema_fault(connection: sqlite3.Connection) -> str:
-    """What stands in the schema of a database that Siteloom does not make: a part of a sentence, or nothing."""
+    """What stands in a schema that Siteloom does not make: a part of a sentence, or nothing."""
     rows = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master")
     for kind, name, table, statement in rows:
         # An index without a statement is that of a constraint.
