@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from torture.fuzz_targets.journals import write_journal
 
 from siteloom.config import without_passwords
 from siteloom.errors import SiteloomError, SourceError, UsageError
@@ -432,6 +433,22 @@ def test_a_table_must_be_named(database: Path, ending: str, message: str) -> Non
 def test_a_file_that_is_no_database(write: Write) -> None:
     with pytest.raises(SourceError, match="cannot be read: file is not a database"):
         read_seeds(f"sqlite:///{write('a.db', 'not a database' * 100)}#t")
+
+
+def test_a_journal_beside_a_database_has_no_file_removed(database: Path) -> None:
+    victim = database.parent / "victim"
+    victim.write_text("precious")
+    write_journal(database, victim)
+    with pytest.raises(SourceError, match=r"inns\.db-journal names another file, which SQLite would remove"):
+        read_seeds(f"sqlite:///{database}#inns")
+    assert victim.exists()
+
+
+def test_a_view_of_someone_else_calls_nothing_that_does_harm(database: Path) -> None:
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("CREATE VIEW bad AS SELECT regexp('(a+)+b', 'aaa') AS name")
+    with pytest.raises(SourceError, match="unsafe use of regexp"):
+        list(read_seeds(f"sqlite:///{database}#bad"))
 
 
 def test_a_table_of_postgresql(postgres_url: str) -> None:

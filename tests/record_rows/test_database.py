@@ -16,6 +16,7 @@ import sqlalchemy
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Engine, text
+from torture.fuzz_targets.journals import write_journal
 from torture.postgres import free_port
 
 from siteloom.errors import MissingExtra, OutputError, UsageError
@@ -187,6 +188,18 @@ def test_after_an_error_the_old_table_is_as_it_was(address: str, attributes: Seq
     with pytest.raises(KeyboardInterrupt):
         write_and_raise(address, attributes)
     assert table(address) == before
+
+
+def test_a_journal_beside_a_database_has_no_file_removed(tmp_path: Path) -> None:
+    address = f"sqlite:///{tmp_path}/a.db"
+    write(address, [row("http://a.example/", name=["x"])])
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    write_journal(tmp_path / "a.db", victim)
+    for do in (check_destination, lambda place: write(place, [])):
+        with pytest.raises(OutputError, match=r"a\.db-journal names another file, which SQLite would remove"):
+            do(address)
+    assert victim.exists()
 
 
 def test_after_an_error_there_is_no_new_file(tmp_path: Path) -> None:

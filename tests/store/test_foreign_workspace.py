@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sqlite3
 import struct
 import zlib
 from contextlib import closing, suppress
 from pathlib import Path
+from random import Random
 
 import pytest
 import zstandard
 from sqlalchemy import update
+from torture.fuzz_targets.journals import write_journal
 
 from siteloom.cleaning_runs import count_versions
 from siteloom.config import StoreSettings
@@ -27,7 +30,8 @@ from siteloom.store import Store, back_up, forget, open_store, schema
 from siteloom.store.packs import encode_block
 from siteloom.store.wiping import remove_unknown_packs
 
-from .helpers import opened_pack
+from .helpers import newest, opened_pack
+from .remembered import live
 
 PAGE = Page("http://a.example/1", b"<p>one")
 
@@ -310,6 +314,174 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
         assert [documents for _, documents in pack.blocks()] == [()]
 
 
-def test_a_trigger_of_someone_else_calls_nothing_that_does_harm(workspace: Path) -> None:
-    with closing(open_store(StoreSettings(str(workspace)))) as store, store.engine.connect() as connection:
-        assert connection.exec_driver_sql("PRAGMA trusted_schema").scalar() == 0
+def test_what_the_schema_calls_is_not_trusted(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the folder may only be read, which no folder is to root."""
+    for may_write in (True, False):
+        monkeypatch.setattr(os, "access", lambda _, mode, may_write=may_write: may_write or mode != os.W_OK)
+        with closing(open_store(StoreSettings(str(workspace)))) as store:
+            assert ("mode" in store.engine.url.query) is not may_write
+            with store.engine.connect() as connection:
+                assert connection.exec_driver_sql("PRAGMA trusted_schema").scalar() == 0
+
+
+def test_a_journal_has_no_file_removed(workspace: Path) -> None:
+    """SQLite itself removes the file, as a look at a copy of the database shows."""
+    victim = workspace.parent / "victim"
+    copy = shutil.copy(workspace / "siteloom.db", workspace.parent)
+    for database, is_opened in ((Path(copy), True), (workspace / "siteloom.db", False)):
+        victim.write_bytes(b"precious")
+        journal = write_journal(database, victim)
+        if is_opened:
+            with closing(sqlite3.connect(database)) as connection:
+                connection.execute("SELECT count(*) FROM sites").fetchone()
+            assert not victim.exists()
+        else:
+            with pytest.raises(StoreError, match=f"{journal} names another file, which SQLite would remove"):
+                open_store(StoreSettings(str(workspace)))
+            assert victim.exists()
+
+
+def test_a_journal_of_a_killed_process_is_played_back(workspace: Path) -> None:
+    """Where SQLite cannot write ahead, as on some network filesystems, each change has such a journal."""
+    database = workspace / "siteloom.db"
+    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode=DELETE")
+        connection.execute("PRAGMA cache_size=1")  # so that pages are written before the commit
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("DELETE FROM urls")
+        for _ in range(2_000):
+            connection.execute("INSERT INTO sites (name) VALUES (hex(randomblob(100)))")
+        files = {file.name: file.read_bytes() for file in workspace.glob("siteloom.db*")}
+        connection.execute("ROLLBACK")
+    assert set(files) == {"siteloom.db", "siteloom.db-journal"}
+    for name, content in files.items():
+        (workspace / name).write_bytes(content)
+    with closing(open_store(StoreSettings(str(workspace)))) as store:
+        assert newest(store) == {PAGE.url: PAGE.html}
+        assert [site.name for site in store.sites()] == ["a.example"]
+
+
+STATEMENTS = {
+    "the trigger 't' of the table 'runs'": (
+        "CREATE TRIGGER t AFTER INSERT ON runs BEGIN DELETE FROM urls; END",
+    ),
+    "the trigger 'back' of the table 'urls'": (
+        "CREATE TRIGGER back BEFORE DELETE ON urls BEGIN SELECT raise(ignore); END",
+    ),
+    "the view 'sites'": (
+        "ALTER TABLE sites RENAME TO was",
+        "CREATE VIEW sites AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS id",
+    ),
+    "the table 'runs'": ("ALTER TABLE runs ADD COLUMN g AS (hex(zeroblob(400000000)))",),
+    "the index 'long' of the table 'runs'": ("CREATE INDEX long ON runs (hex(zeroblob(400000000)))",),
+    "the index 'part' of the table 'runs'": ("CREATE INDEX part ON runs (id) WHERE hex(zeroblob(9)) > verb",),
+    "the table 'entities'": (
+        "DROP TABLE entities",
+        "CREATE TABLE entities (number INTEGER CHECK (length(randomblob(900000000))), words TEXT)",
+    ),
+    "the table 'linkings'": (
+        "DROP TABLE linkings",
+        "CREATE TABLE linkings (run_id INTEGER DEFAULT (length(randomblob(900000000))))",
+    ),
+    "the table 'jobs'": (
+        "DROP TABLE jobs",
+        "CREATE TABLE jobs (id INTEGER PRIMARY KEY, run_id INTEGER REFERENCES runs (id) ON DELETE CASCADE)",
+    ),
+    "the table 'dismissed_clusters'": (
+        "DROP TABLE dismissed_clusters",
+        "CREATE VIRTUAL TABLE dismissed_clusters USING fts4(cluster_id, at)",
+    ),
+    "the table 'search_terms'": (
+        "CREATE VIRTUAL TABLE search_terms USING fts5(title, content='users', content_rowid='id')",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", STATEMENTS)
+def test_what_siteloom_does_not_make_in_a_database_is_not_run(workspace: Path, fault: str) -> None:
+    with closing(sqlite3.connect(workspace / "siteloom.db", isolation_level=None)) as database:
+        for statement in STATEMENTS[fault]:
+            database.execute(statement)
+    before = (workspace / "siteloom.db").read_bytes()
+    with pytest.raises(
+        StoreError, match=rf"siteloom\.db has {re.escape(fault)}, which Siteloom did not make"
+    ):
+        open_store(StoreSettings(str(workspace)))
+    assert (workspace / "siteloom.db").read_bytes() == before
+
+
+def test_what_siteloom_and_sqlite_make_is_opened(sqlite_store: Store) -> None:
+    live(sqlite_store)
+    with sqlite_store.engine.begin() as connection:
+        connection.exec_driver_sql("ANALYZE")
+    sqlite_store.close()
+    with closing(open_store(StoreSettings(str(sqlite_store.folder)))) as store:
+        assert len(store.sites()) == 2
+
+
+def _damaged(content: bytes, how: str) -> bytes:
+    if how == "no database":
+        return b"not a database" * 1_000
+    if how == "cut":
+        return content[: len(content) // 2]
+    if how == "a header only":
+        return content[:100]
+    if how == "a wrong size of pages":
+        return content[:16] + b"\x02\x00" + content[18:]
+    if how == "pages without end":
+        return content[:28] + b"\x7f\xff\xff\xfe" + content[32:]
+    return content[:4096] + bytes(byte ^ 0xFF for byte in content[4096:])
+
+
+def _read_all(workspace: Path) -> None:
+    with closing(open_store(StoreSettings(str(workspace)))) as store:
+        assert newest(store) == {PAGE.url: PAGE.html}
+        assert list(store.check()) == []
+
+
+@pytest.mark.parametrize(
+    "how",
+    ["no database", "cut", "a header only", "a wrong size of pages", "pages without end", "flipped bits"],
+)
+def test_a_damaged_database_is_told_in_a_sentence(workspace: Path, how: str) -> None:
+    database = workspace / "siteloom.db"
+    database.write_bytes(_damaged(database.read_bytes(), how))
+    with pytest.raises(StoreError):
+        _read_all(workspace)
+
+
+def test_a_damaged_schema_is_told_in_a_sentence(workspace: Path) -> None:
+    """SQLite quotes it in what it says, which then is no text."""
+    database = workspace / "siteloom.db"
+    content = database.read_bytes()
+    assert b"TABLE sites (" in content
+    database.write_bytes(content.replace(b"TABLE sites (", b"TABLE \xff\xff\xff \xff ("))
+    with pytest.raises(StoreError, match=r"siteloom\.db cannot be opened: its schema is damaged"):
+        open_store(StoreSettings(str(workspace)))
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("arguments", "{"),
+        ("counts", "[" * 100_000),
+        ("counts", b"\xff"),
+        ("started_at", "never"),
+        ("ended_at", b"\xff"),
+        ("started_at", 7),
+    ],
+)
+def test_a_damaged_value_is_told_in_a_sentence(workspace: Path, column: str, value: object) -> None:
+    with closing(sqlite3.connect(workspace / "siteloom.db", isolation_level=None)) as database:
+        database.execute(f"UPDATE runs SET {column} = ?", [value])
+    fault = "tables of this workspace are damaged: one holds what is not"
+    with closing(open_store(StoreSettings(str(workspace)))) as store, pytest.raises(StoreError, match=fault):
+        store.runs(5)
+
+
+def test_the_log_of_someone_else_is_ignored(workspace: Path) -> None:
+    """SQLite takes from it only what its checksums say was written to this very database."""
+    for name in ("siteloom.db-wal", "siteloom.db-shm"):
+        (workspace / name).write_bytes(Random(7).randbytes(2**16))
+    with closing(open_store(StoreSettings(str(workspace)))) as store:
+        assert newest(store) == {PAGE.url: PAGE.html}

@@ -186,6 +186,29 @@ def test_a_url_goes_from_every_site_that_has_it(sqlite_store: Store) -> None:
     assert [(site.name, site.pages) for site in sqlite_store.sites()] == [("a.example", 1)]
 
 
+def test_a_site_of_ones_own_naming_goes_with_what_tells_of_its_urls(store: Store) -> None:
+    """But for those of which something stays."""
+    live(store)
+    put(
+        store,
+        *(page(f"http://www.azqvw.example/{number}") for number in (1, 2)),
+        *(page(f"http://www.bzqvw.example/{number}") for number in (1, 2)),
+        Failure("http://www.azqvw.example/gone", "status 404"),
+        Failure("http://www.bzqvw.example/gone", "status 404", "as www.azqvw.example says"),
+        page(f"http://www.{KEPT}/mine", "mine"),
+        page("file:///pages/mine.html"),
+        site="mine",
+    )
+    put(store, page("http://www.bzqvw.example/3"))
+    extract(store, Settings(), {"site": None}, lambda *_: None)
+    assert any("extracted_shards" in place for place in where_stands(store, "azqvw"))
+    kept = left_of(store, KEPT)
+    forget(store, ["mine"])
+    assert where_stands(store, "azqvw") == []
+    assert set(newest(store, "bzqvw.example")) == {"http://www.bzqvw.example/3"}
+    assert left_of(store, KEPT) == kept
+
+
 def test_what_is_neither_a_site_nor_a_url_is_refused(store: Store) -> None:
     put(store, page("http://a.example/1"))
     for ask in (forget, would_forget):

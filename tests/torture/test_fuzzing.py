@@ -28,6 +28,7 @@ NAMES = {
     "archives": "warc_file wacz_file cdx_file linked_folder source_list table_of_records json_lines_file "
     "parquet_file folder_of_pages pack_file",
     "files": "examples_file wrapper_json watch_json seed_file peer_file settings_file",
+    "workspaces": "workspace_database",
     "addresses": "learned_url_patterns sitemap page_links ip_addresses search_query",
 }
 # Of targets that take tens of milliseconds a run, fewer: none takes much more than a second.

@@ -219,6 +219,18 @@ def test_a_wrapper_without_end_is_no_wrapper() -> None:
         Wrapper.from_json(" " * 20_000_001)
 
 
+@pytest.mark.parametrize("kind", ["rules", "voters"])
+def test_an_attribute_with_rules_without_end_is_not_read(kind: str) -> None:
+    """In a stylesheet, each rule names all that are tried before it."""
+    content = json.loads(HARMLESS.to_json())
+    attribute = content["attributes"]["price"]
+    attribute[kind] = attribute["rules"] * 100
+    assert len(Wrapper.from_json(json.dumps(content)).to_xslt()) < 10**6
+    attribute[kind] = attribute["rules"] * 101
+    with pytest.raises(WrapperError, match=f"attribute 'price', {kind} are more than 100"):
+        Wrapper.from_json(json.dumps(content))
+
+
 HUGE = 10**4_000
 
 

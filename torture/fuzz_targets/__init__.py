@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torture.fuzz_targets.target import Target
 
-_MODULES = ("pages", "archives", "files", "addresses")
+_MODULES = ("pages", "archives", "files", "workspaces", "addresses")
 
 
 def load_target(name: str) -> Target:

@@ -22,6 +22,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from siteloom.errors import MissingExtra, OutputError, UsageError
 from siteloom.record_rows.columns import column_names, lowest_confidence
+from siteloom.sqlite_journals import journal_fault
 from siteloom.store.database import postgres_url, shown_address
 from siteloom.store.text import is_storable, storable
 
@@ -201,6 +202,8 @@ def _database_url(address: str) -> URL:
     folder = Path(url.database).parent
     if not folder.is_dir():
         raise OutputError(f"There is no folder {folder} to write {address} to: make it first.")
+    if fault := journal_fault(Path(url.database)):
+        raise OutputError(f"The database {url.database} is not opened: {fault}")
     return url.set(drivername="sqlite")
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from siteloom.config import without_passwords
 from siteloom.errors import MissingExtra, SourceError, UsageError
 from siteloom.seed_files.rows import ROWS_AT_A_TIME, NumberedRows, Rows
+from siteloom.sqlite_journals import journal_fault
 from siteloom.telling import some_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import sqlite3
+    from collections.abc import Iterator, Sequence
 
     from sqlalchemy import URL, Engine
 
@@ -65,16 +67,30 @@ def _engine(url: URL) -> Engine:
 
     if url.drivername in ("postgresql", "postgres"):
         url = url.set(drivername="postgresql+psycopg")
-    if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
+    is_sqlite = url.get_backend_name() == "sqlite"
+    if is_sqlite and not Path(url.database or "").is_file():
         raise SourceError(f"There is no file {url.database}: check the path.")  # SQLite would make one
     try:
-        return sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)
+        engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)
     except (ImportError, sqlalchemy.exc.NoSuchModuleError) as error:
         if url.get_backend_name() == "postgresql":
             raise MissingExtra("PostgreSQL", "postgres") from error
         raise SourceError(f"{url.drivername} databases need a driver that is not installed.") from error
     except (sqlalchemy.exc.ArgumentError, ValueError):
         raise _bad_address() from None
+    if is_sqlite:
+        sqlalchemy.event.listen(engine, "do_connect", _check_journal)
+        sqlalchemy.event.listen(engine, "connect", _trust_no_view)
+    return engine
+
+
+def _check_journal(_dialect: Any, _record: Any, places: Sequence[str], _options: Any) -> None:
+    if fault := journal_fault(Path(places[0])):
+        raise SourceError(f"The database {places[0]} is not opened: {fault}")
+
+
+def _trust_no_view(connection: sqlite3.Connection, _: Any) -> None:
+    connection.execute("PRAGMA trusted_schema=OFF")  # a view of someone else calls nothing that does harm
 
 
 def _sql_rows(engine: Engine, name: str, schema: str) -> NumberedRows:

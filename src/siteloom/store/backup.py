@@ -23,10 +23,9 @@ from siteloom.config import without_passwords
 from siteloom.confined_folder import ConfinedFolder
 from siteloom.errors import OutputError, StoreError, UsageError
 from siteloom.store import schema, search_terms
-from siteloom.store.database import SQLITE_FILE, connect, sqlite_url
+from siteloom.store.database import SQLITE_FILE, VERSION_TABLE, connect, sqlite_url
 from siteloom.store.disk import sync_to_disk
 from siteloom.store.lock import packs_lock
-from siteloom.store.migrate import VERSION_TABLE
 from siteloom.store.packs import check_pack_name
 from siteloom.store.store import Store
 from siteloom.store.wiping import begin, is_unfinished

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -15,6 +16,9 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from siteloom.config import without_passwords
 from siteloom.errors import MissingExtra, StoreError, UsageError
+from siteloom.sqlite_journals import journal_fault
+from siteloom.store.schema import damaged_value
+from siteloom.store.sqlite_schema import schema_fault
 
 if TYPE_CHECKING:
     import sqlite3
@@ -25,9 +29,20 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import ExceptionContext
 
 SQLITE_FILE = "siteloom.db"
+VERSION_TABLE = "alembic_version"
+"""The table in which Alembic notes the step that the tables are at."""
 # Most commits are short; the largest, a hundred thousand entities, takes some seconds.
 _BUSY_MILLISECONDS = 30_000
 _WRITES = "siteloom_writes"
+# What SQLite's authors advise for files of others: https://www.sqlite.org/security.html
+_GUARDS = ("trusted_schema=OFF", "cell_size_check=ON")
+# WAL lets others read while one writes; FULL makes a commit survive a power cut, as "accepted" promises.
+_WRITING = (
+    "journal_mode=WAL",
+    "synchronous=FULL",
+    "foreign_keys=ON",
+    f"busy_timeout={_BUSY_MILLISECONDS}",
+)
 # SQLite says only that reading or writing failed when it has no room for the files beside its own, of which
 # the first takes 32 KiB; less than this is left where that happens.
 _BYTES_OF_A_FULL_DISK = 2**20
@@ -81,16 +96,16 @@ def connect(url: URL) -> Engine:
     Whatever the database complains of later, its users see as a StoreError.
     """
     try:
-        engine = sqlalchemy.create_engine(url)
+        engine = sqlalchemy.create_engine(url, json_deserializer=_read_json)
     except (ImportError, NoSuchModuleError) as error:
         raise MissingExtra("PostgreSQL", "postgres") from error
     event.listen(engine, "handle_error", _raise_store_error)
     if engine.dialect.name == "sqlite":
-        is_read_only = "mode" in url.query
-        event.listen(engine, "connect", _set_up_sqlite if not is_read_only else _set_up_sqlite_for_reading)
+        _guard_sqlite(engine)
         event.listen(engine, "begin", _begin_sqlite)
     else:
-        event.listen(engine, "connect", _set_up_postgres)
+        # Before SQLAlchemy asks for the schema that is meant where none is named.
+        event.listen(engine, "connect", _set_up_postgres, insert=True)
     return engine
 
 
@@ -108,30 +123,58 @@ def upsert_into(connection: Connection, table: Table) -> sqlite.Insert | postgre
     return sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)
 
 
-def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
-    # Python's own opening of transactions leaves out CREATE and ALTER, which
-    # would make a migration that is killed half done.
-    connection.isolation_level = None
-    # WAL lets others read while one writes; FULL makes a commit survive a
-    # power cut, as "accepted" promises.
-    for pragma in (
-        "journal_mode=WAL",
-        "synchronous=FULL",
-        "foreign_keys=ON",
-        "trusted_schema=OFF",  # of a database from someone else, no trigger or view calls what could do harm
-        f"busy_timeout={_BUSY_MILLISECONDS}",
-    ):
-        connection.execute(f"PRAGMA {pragma}")
+def _read_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise damaged_value("JSON") from error
 
 
-def _set_up_sqlite_for_reading(connection: sqlite3.Connection, _: Any) -> None:
-    connection.isolation_level = None
+def _guard_sqlite(engine: Engine) -> None:
+    """Have each connection look at what may be the work of someone else before anything of it is used."""
+    file = _sqlite_file(engine.url)
+    is_read_only = "mode" in engine.url.query
+
+    def check_journal(*_: Any) -> None:
+        if fault := journal_fault(file):
+            raise StoreError(f"The workspace {file.parent} is not opened: {fault}")
+
+    def set_up(connection: sqlite3.Connection, _: Any) -> None:
+        # Python's own opening of transactions leaves out CREATE and ALTER, which
+        # would make a migration that is killed half done.
+        connection.isolation_level = None
+        try:
+            for pragma in _GUARDS if is_read_only else (*_GUARDS, *_WRITING):
+                connection.execute(f"PRAGMA {pragma}")
+            fault = schema_fault(connection)
+        except UnicodeDecodeError as error:  # what SQLite says quotes what is in the file
+            raise StoreError(f"The database {file} cannot be opened: its schema is damaged.") from error
+        if fault:
+            raise StoreError(
+                f"The workspace {file.parent} is not opened: {file.name} has {fault}, which Siteloom did not "
+                "make and which may change what is stored. Remove it, if you know why it is there."
+            )
+
+    event.listen(engine, "do_connect", check_journal)
+    event.listen(engine, "connect", set_up)
 
 
 def _set_up_postgres(connection: psycopg.Connection, _: Any) -> None:
     # In another zone the first and last days of the calendar fall off its ends,
     # and crawlers do write 0001-01-01 for "never".
     connection.execute("SET TIME ZONE 'UTC'")
+    # Of the schemas in the search path only that of our tables counts: in any other, tables and functions
+    # of the same names may stand. The functions of PostgreSQL itself come first then.
+    rows = connection.execute(
+        "SELECT name, pg_catalog.to_regclass(pg_catalog.format('%%I.%%I', name, %s::text)) "
+        "FROM pg_catalog.unnest(pg_catalog.current_schemas(false)) AS name",
+        [VERSION_TABLE],
+    ).fetchall()
+    schemas = [name for name, table in rows if table is not None] or [name for name, _ in rows]
+    if schemas:
+        connection.execute(
+            "SELECT pg_catalog.set_config('search_path', pg_catalog.quote_ident(%s), false)", [schemas[0]]
+        )
     connection.commit()
 
 
@@ -146,7 +189,7 @@ def _raise_store_error(context: ExceptionContext) -> None:
         return  # a mistake in our own code
     assert context.engine is not None  # every connection is made by one
     if context.engine.dialect.name == "sqlite":
-        folder = Path(unquote(str(context.engine.url.database)).removeprefix("file:")).parent
+        folder = _sqlite_file(context.engine.url).parent
         name = getattr(error.orig, "sqlite_errorname", "")
         if name.startswith("SQLITE_READONLY"):
             raise StoreError(
@@ -164,6 +207,11 @@ def _raise_store_error(context: ExceptionContext) -> None:
     fate = "opened" if context.connection is None else "used"
     reason = str(error.orig).strip().partition("\n")[0]
     raise StoreError(f"The database {address} cannot be {fate}: {reason}.") from error.orig
+
+
+def _sqlite_file(url: URL) -> Path:
+    database = str(url.database)
+    return Path(unquote(database.removeprefix("file:")) if "uri" in url.query else database)
 
 
 def _is_full(folder: Path) -> bool:

@@ -14,6 +14,7 @@ from siteloom.store.batches import batches, paged_rows
 from siteloom.store.keys import address_key
 from siteloom.store.mentions import Mentions
 from siteloom.store.search_index import counted_pages_mark
+from siteloom.urls import LOCAL_SITE, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,9 +40,10 @@ def forget_in_tables(connection: Connection, doomed: Doomed, mentions: Mentions)
 def mentions_of(connection: Connection, doomed: Doomed) -> Mentions:
     """By what it is known in texts."""
     names = _names_of(connection, doomed.sites)
-    by_itself = Mentions(doomed.sites, names, doomed.addresses)
+    sites = doomed.sites | _sites_of_urls(connection, doomed.sites)
+    by_itself = Mentions(sites, names, doomed.addresses)
     urls = {url for url in _pages_alone(connection, doomed) if not by_itself.is_about(url)}
-    return Mentions(doomed.sites, names, doomed.addresses | urls, _other_names(connection, doomed.sites))
+    return Mentions(sites, names, doomed.addresses | urls, _other_names(connection, doomed.sites))
 
 
 def wrappers_to_learn_again(connection: Connection, doomed: Doomed) -> tuple[str, ...]:
@@ -128,6 +130,24 @@ def _pages_alone(connection: Connection, doomed: Doomed) -> set[str]:
         for url in connection.execute(urls.where(~doomed.is_page)).scalars():
             found.discard(url)
     return found
+
+
+def _sites_of_urls(connection: Connection, names: frozenset[str]) -> frozenset[str]:
+    """The sites that the pages of named sites belong to by their URLs, if nothing of them stays.
+
+    People give sites names of their own, but failures and counts tell of sites by URLs.
+    """
+    if not names:
+        return frozenset()
+    urls, sites = schema.urls.c, schema.sites.c
+    is_of_them = urls.site_id.in_(select(sites.id).where(sites.name.in_(names)))
+    query = select(urls.url).execution_options(yield_per=_ROWS_AT_A_TIME)
+    found = {site_of(url) for url in connection.execute(query.where(is_of_them)).scalars()}
+    found -= {*names, LOCAL_SITE}  # the latter stands for no host at all
+    if found:
+        found.difference_update(connection.execute(select(sites.name)).scalars())
+        found.difference_update(map(site_of, connection.execute(query.where(~is_of_them)).scalars()))
+    return frozenset(found)
 
 
 def _sites_of_pages(connection: Connection, doomed: Doomed) -> frozenset[str]:

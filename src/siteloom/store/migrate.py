@@ -11,13 +11,15 @@ from sqlalchemy import inspect, text
 
 from siteloom.errors import StoreError, StoreTooNew
 from siteloom.store import schema
+from siteloom.store.database import VERSION_TABLE
+from siteloom.telling import shortened
 
 if TYPE_CHECKING:
     from alembic.config import Config
     from sqlalchemy import Connection, Engine
 
 _MIGRATIONS = Path(__file__).with_name("migrations")
-VERSION_TABLE = "alembic_version"
+_LONGEST_STEP = 40  # that a sentence shows; ours have four digits
 _SCHEMA = "siteloom_before_"  # of a backup in PostgreSQL
 
 
@@ -31,8 +33,9 @@ def is_up_to_date(engine: Engine) -> bool:
     steps = _steps()
     current = _current_revision(engine)
     if current is not None and current not in steps:
+        step = shortened(str(current), _LONGEST_STEP)
         raise StoreTooNew(
-            f"This workspace was made by a newer version of Siteloom (its tables are at step {current}): "
+            f"This workspace was made by a newer version of Siteloom (its tables are at step {step}): "
             "upgrade Siteloom to open it."
         )
     return current == newest_step()

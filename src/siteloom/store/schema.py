@@ -25,6 +25,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import JSON
 
+from siteloom.errors import StoreError
+
 metadata = MetaData()
 
 # SQLite numbers rows by itself only in columns of exactly this type.
@@ -34,6 +36,14 @@ RowId = BigInteger().with_variant(Integer, "sqlite")
 def in_utc(time: datetime) -> datetime:
     """A point in time as UTC, which is what a time without a zone is taken for."""
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+
+
+def damaged_value(wanted: str) -> StoreError:
+    """The error that a table holds what cannot be read as what stands there."""
+    return StoreError(
+        f"The tables of this workspace are damaged: one holds what is not {wanted}. "
+        "Restore the workspace from a backup."
+    )
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -49,6 +59,20 @@ class UtcTime(TypeDecorator[datetime]):
     def process_result_value(self, value: datetime | None, dialect: Any) -> datetime | None:  # noqa: ARG002
         """From the database."""
         return None if value is None else in_utc(value)
+
+    def result_processor(self, dialect: Any, coltype: Any) -> Any:
+        """The same with the text that SQLite holds instead, which may be any."""
+        read = super().result_processor(dialect, coltype)
+        if read is None:
+            return None
+
+        def read_time(value: Any) -> datetime | None:
+            try:
+                return read(value)
+            except (ValueError, TypeError) as error:
+                raise damaged_value("a point in time") from error
+
+        return read_time
 
 
 workspace = Table(

@@ -11,7 +11,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import inspect, select, text
+from sqlalchemy import func, inspect, select, text
 
 from siteloom.confined_folder import ConfinedFolder
 from siteloom.errors import StoreBusy, StoreError
@@ -21,13 +21,15 @@ from siteloom.store.migrate import remove_backups
 from siteloom.store.packs import is_pack_name
 from siteloom.store.search_index import SearchIndex
 from siteloom.store.search_terms import TABLE
+from siteloom.telling import some_names
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
+    from sqlalchemy import Connection, Engine
 
 _MARK = "forgetting"
 # Readers have done with a page or a table by then; whoever reads a whole site takes longer.
 _SECONDS_OF_PATIENCE = 30
+_NOT_LOCKED = "55P03"  # in PostgreSQL's list of error codes: someone had the lock for longer
 
 
 def is_unfinished(folder: Path) -> bool:
@@ -90,17 +92,42 @@ def _wipe_sqlite(file: Path) -> None:
             raise StoreError(f"The database {file} cannot be written anew: {error}.") from error
         is_busy = True
     if is_busy:
-        raise StoreBusy(
-            "It is removed, but another process reads this workspace, so traces of it are left in "
-            f"{file}: when that ends, give siteloom forget once more."
-        )
+        raise _busy(str(file))
+
+
+def _busy(place: str) -> StoreBusy:
+    return StoreBusy(
+        "It is removed, but another process reads this workspace, so traces of it are left in "
+        f"{place}: when that ends, give siteloom forget once more."
+    )
 
 
 def _wipe_postgres(engine: Engine) -> None:
     """Have the server write our tables, their indexes and what it knows of their values anew."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.detach()  # its setting is for no one else
+        connection.execute(text(f"SET lock_timeout = {_SECONDS_OF_PATIENCE * 1_000:.0f}"))
         there = set(inspect(connection).get_table_names())
-        for table in sorted(there & {*schema.metadata.tables, TABLE}):
-            connection.execute(text(f"VACUUM (FULL, ANALYZE) {table}"))
+        tables = sorted(there & {*schema.metadata.tables, TABLE})
+        # Whoever may not do that to a table is warned by the server, and it goes on.
+        left = [table for table in tables if not _is_written_anew(connection, table)]
         # Common values of columns stand in it. Who does not own the database is warned there, and no more.
         connection.execute(text("VACUUM (FULL) pg_catalog.pg_statistic"))
+    if left:
+        raise StoreError(
+            f"It is removed, but traces of it are left in the files of {some_names(left)}, which only the "
+            "owner of these tables can have written anew: give siteloom forget once more as that role."
+        )
+
+
+def _is_written_anew(connection: Connection, table: str) -> bool:
+    """Have the server write a table anew, into another file; whether it did."""
+    file = select(func.pg_relation_filenode(table))
+    before = connection.execute(file).scalar_one()
+    try:
+        connection.execute(text(f"VACUUM (FULL, ANALYZE) {table}"))
+    except StoreError as error:
+        if getattr(error.__cause__, "sqlstate", None) != _NOT_LOCKED:
+            raise
+        raise _busy(f"the table {table}") from error
+    return bool(connection.execute(file).scalar_one() != before)

@@ -70,6 +70,8 @@ _MASK = re.compile(r"(?=(?:[^*]*\*\*){0,2}[^*]*\Z)(?:[0-9a-f]{2}|\*\*){8}")
 _SIGNATURES_IN_A_LINE = 16
 # As much as a million signatures take; of nothing but lists, it becomes 0.6 GB of memory.
 _LONGEST_TEXT = 20_000_000
+# Of an attribute. The learner makes at most six; in a stylesheet their number counts squared.
+_MOST_RULES = 100
 
 
 def to_json(wrapper: Wrapper) -> str:
@@ -294,8 +296,8 @@ def _attribute(value: object, where: str) -> AttributeRules:
             a_flag(known, "constant", where),
             _type(known, where) if "type" in known else None,
         ),
-        a_list(known["rules"], f"{where}, rule", _rule),
-        a_list(known.get("voters", []), f"{where}, voter", _rule),
+        _rules(known["rules"], f"{where}, rule"),
+        _rules(known.get("voters", []), f"{where}, voter"),
         a_share(known, "filled", where),
         _shapes(known["shapes"], where) if "shapes" in known else SHAPES,
         a_flag(known, "day_first", where),
@@ -340,6 +342,12 @@ def _shape(value: object, where: str) -> Shape:
     if value not in SHAPES:
         raise unreadable(where, f"is {quoted(value)}, but there are only {', '.join(SHAPES)}")
     return value
+
+
+def _rules(value: object, where: str) -> tuple[Rule, ...]:
+    if isinstance(value, list) and len(value) > _MOST_RULES:
+        raise unreadable(f"{where}s", f"are more than {_MOST_RULES}")
+    return a_list(value, where, _rule)
 
 
 def _rule(value: object, where: str) -> Rule:
