@@ -20,6 +20,7 @@ from fastwarc.stream_io import BrotliReader, ZstdReader
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from siteloom.model import Failure, Page, Resource, Skipped
+from siteloom.urls import oversized_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -168,6 +169,8 @@ class Warc:
         )
         if not is_html and not is_wanted_resource:
             return Skipped(url, f"not HTML but {media_type or 'of unknown type'}")
+        if failure := oversized_url(url):
+            return failure
 
         limit = self.settings.max_bytes
         if record.content_length > limit:

@@ -6,6 +6,7 @@ import re
 from urllib.parse import urlsplit
 
 from siteloom.errors import UsageError
+from siteloom.urls import oversized_url
 
 PRIVATE = "private address"
 """Why an address is refused that is within a private network."""
@@ -33,6 +34,8 @@ def checked_url(text: str) -> str:
         is_page = False
     if not is_page or _NEVER_IN_A_URL.search(url):
         raise UsageError(f"{text!r} is no address of a web page: write it like https://example.org/page.")
+    if failure := oversized_url(url):
+        raise UsageError(f"The address {failure.url} is too large: {failure.detail}.")
     if parts.username is not None or parts.password is not None:
         raise UsageError(f"The address of a page on {host} must not hold a name or password: leave it out.")
     return url
