@@ -1,4 +1,4 @@
-"""What an address says about the site it belongs to, and which addresses are too large to be those of pages."""
+"""What an address says about the site it belongs to, and whether it is too large to be that of a page."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ _PLAIN_HOST = re.compile(r"https?://([a-z0-9.-]+)(?=[/?#]|\Z)")
 
 _LONGEST_HOST = 253  # as the DNS has it; what is longer need not be remembered
 
-MOST_CHARACTERS = 8_000
-"""The longest URL of a page: RFC 9110 recommends that servers and browsers support at least as many."""
+MOST_CHARACTERS = 16_000
+"""The longest URL of a page: twice the length that RFC 9110 recommends everyone to support at least."""
 
 MOST_PARTS = 200
 """The most parts of the URL of a page, which are the steps of its path and the items of its query.
 
 URL patterns tell 16 of each apart; what a URL costs where URLs are sorted grows with its parts.
 """
+
+URL_TOO_LARGE = "URL too large"
+"""Why a page fails whose URL is past one of these limits."""
 
 _SEPARATOR = re.compile("[/?&]")
 _CHARACTERS_SHOWN = 200
@@ -45,7 +48,7 @@ def oversized_url(url: str) -> Failure | None:
         detail = f"it has {parts:,} parts; at most {MOST_PARTS:,} are taken"
     else:
         return None
-    return Failure(f"{url[:_CHARACTERS_SHOWN]}...", "URL too large", detail)
+    return Failure(f"{url[:_CHARACTERS_SHOWN]}...", URL_TOO_LARGE, detail)
 
 
 def site_of(url: str) -> str:

@@ -24,6 +24,8 @@ def checked_url(text: str) -> str:
     """The address of a web page as a person wrote it, complete; a UsageError if it is none."""
     written = text.strip()
     url = written if "://" in written else f"https://{written}"
+    if failure := oversized_url(url):
+        raise UsageError(f"The address {failure.url} is too large: {failure.detail}.")
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -34,8 +36,6 @@ def checked_url(text: str) -> str:
         is_page = False
     if not is_page or _NEVER_IN_A_URL.search(url):
         raise UsageError(f"{text!r} is no address of a web page: write it like https://example.org/page.")
-    if failure := oversized_url(url):
-        raise UsageError(f"The address {failure.url} is too large: {failure.detail}.")
     if parts.username is not None or parts.password is not None:
         raise UsageError(f"The address of a page on {host} must not hold a name or password: leave it out.")
     return url
