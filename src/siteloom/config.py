@@ -196,6 +196,11 @@ class ServeSettings:
     """What the web application takes."""
 
     max_upload_bytes: int = _setting(2**32, "largest file that can be uploaded, in bytes", at_least=1)
+    timeout: int = _setting(
+        30,
+        "seconds after which a client is disconnected that does nothing, though the server waits for it",
+        at_least=1,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,9 @@
 The folder may have been made by someone else, and a link in it could lead to any file of the person who uses
 the folder. So each step of a path is opened from the handle of the step before it, and a step that is a link
 is an error.
+
+What is made there is for its owner alone: folders have mode 0700 and files 0600, or less where the umask is
+stricter.
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # O_NONBLOCK: opening a named pipe would wait for its other end.
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _UNFINISHED = ".unfinished"
+_PRIVATE_FOLDER = 0o700
+_PRIVATE_FILE = 0o600
 
 
 class LinkError(OSError):
@@ -86,11 +91,11 @@ class ConfinedFolder:
 
     def make_folder(self, name: str) -> None:
         """Make a folder and those above it, as far as they are missing; the confined folder itself, too."""
-        self.root.mkdir(exist_ok=True)
+        self.root.mkdir(_PRIVATE_FOLDER, exist_ok=True)
         path = PurePosixPath(name)
         for folder in reversed([path, *path.parents[:-1]]):
             with self._above(str(folder)) as (handle, last), suppress(FileExistsError):
-                os.mkdir(last, dir_fd=handle)
+                os.mkdir(last, _PRIVATE_FOLDER, dir_fd=handle)
         with self._opened(name):
             """It is a folder, and no link to one."""
 
@@ -172,7 +177,7 @@ class ConfinedFolder:
 
 def _open_at(folder: int, name: str, flags: int, path: Path) -> int:
     try:
-        return os.open(name, flags, 0o666, dir_fd=folder)
+        return os.open(name, flags, _PRIVATE_FILE, dir_fd=folder)
     except OSError as error:
         if path.is_symlink():
             raise LinkError(path) from error

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from select import select as wait_until_readable
 
@@ -25,12 +25,14 @@ from .command import Command, one_sentence
 
 
 @contextmanager
-def served(siteloom: Command, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def served(
+    siteloom: Command, *options: str, environment: Mapping[str, str] | None = None
+) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """The address of a server at any free port, and its process; killed in the end if it still runs."""
     process = subprocess.Popen(
         [sys.executable, "-m", "siteloom", "serve", "--port", "0", *options],
         cwd=siteloom.folder,
-        env=siteloom.environment,
+        env={**siteloom.environment, **(environment or {})},
         stderr=subprocess.PIPE,
         text=True,
     )

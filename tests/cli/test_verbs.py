@@ -158,15 +158,51 @@ def test_doctor_finds_links_and_open_permissions(siteloom: Command) -> None:
     siteloom("init")
     (workspace / "uploads").mkdir()
     (workspace / "uploads" / "old").symlink_to(siteloom.folder)
-    workspace.chmod(0o755)
+    workspace.chmod(0o755)  # as older versions made it
+    (workspace / "siteloom.db").chmod(0o644)
     result = siteloom("doctor", "-o", "-")
     bad = {
         row["check"]: row["finding"] for row in map(json.loads, result.stdout.splitlines()) if not row["ok"]
     }
     assert bad.keys() == {"links", "permissions"}
     assert bad["links"].startswith("uploads/old is a symbolic link")
-    assert f"chmod o-rwx {workspace}" in bad["permissions"]
+    assert f"chmod -R go-rwx {workspace}" in bad["permissions"]
     assert "backup" not in result.stderr
+    (workspace / "uploads" / "old").unlink()
+    subprocess.run(["chmod", "-R", "go-rwx", workspace], check=True)
+    assert siteloom("doctor").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("folder_mode", "file_mode", "is_in_order"),
+    [
+        (0o700, 0o644, True),  # no one else comes in
+        (0o755, 0o600, True),  # no one else reads what is there
+        (0o750, 0o640, False),
+        (0o711, 0o604, False),
+        (0o770, 0o600, False),  # others could put other files in the place of these
+    ],
+)
+def test_doctor_tells_whether_others_have_a_way_in(
+    siteloom: Command, folder_mode: int, file_mode: int, is_in_order: bool
+) -> None:
+    workspace = siteloom.folder / ".siteloom"
+    siteloom("init")
+    (workspace / "siteloom.db").chmod(file_mode)
+    workspace.chmod(folder_mode)
+    result = siteloom("doctor")
+    assert (result.returncode == 0) == is_in_order
+    assert ("Not in order: permissions." in result.stderr) != is_in_order
+
+
+def test_doctor_looks_at_packs_that_are_elsewhere(siteloom: Command) -> None:
+    workspace, disk = siteloom.folder / ".siteloom", siteloom.folder / "other disk"
+    siteloom("ingest", str(write_crawl(siteloom.folder / "crawl.jsonl")))
+    (workspace / "packs").rename(disk)
+    (workspace / "packs").symlink_to(disk)
+    disk.chmod(0o777)
+    result = siteloom("doctor", "-o", "-")
+    assert f"chmod -R go-rwx '{disk}'" in result.stdout
 
 
 def test_quiet_says_nothing_and_data_still_comes_out(siteloom: Command) -> None:

@@ -118,6 +118,13 @@ def paragraphs(text: str) -> str:
     return "\n\n".join(" ".join(one.split()) for one in text.split("\n\n"))
 
 
+_TERMINAL = (
+    "What a terminal would obey in pages, addresses and names of files, such as escape sequences, does not reach "
+    "it: � stands for it, or nothing in tables. Files and pipes get such data as it is. In logs as text, what "
+    "follows the first line of a message is indented, so that each line that is not begins a message."
+)
+
+
 def command_line() -> str:
     """All verbs, as the command line itself explains them."""
     group = typer.main.get_command(app)
@@ -126,6 +133,7 @@ def command_line() -> str:
     lines += ["", "Every verb takes these, before or behind its name:", ""]
     common = [one for one in command_of("init").params if one.name in _COMMON]
     lines += _table(common)
+    lines += ["", _TERMINAL]
     lines += ["", "`siteloom --install-completion` teaches your shell to complete verbs and options."]
     for verb in VERBS:
         command = command_of(verb)

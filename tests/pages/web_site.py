@@ -149,6 +149,8 @@ class _Answers(QuietHandler):
                 self.redirect("/loop")
             case ["moved"]:
                 self.redirect(A_LIST + "#top")
+            case ["to", path]:
+                self.redirect(f"/{path}")
             case ["away"]:
                 self.redirect(f"http://127.0.0.2:{site.port}/")
             case ["via"]:

@@ -9,18 +9,22 @@ from contextlib import closing, contextmanager
 
 import httpx
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
+from siteloom.server.connections import server_config
 from siteloom.store import Role, Store
 
 from ..patience import SECONDS, wait_until
 
 
 @contextmanager
-def serving(app: FastAPI) -> Iterator[str]:
-    """The address of an application that is served; it has shut down when the block has ended."""
+def serving(app: ASGIApp, timeout: float = SECONDS) -> Iterator[str]:
+    """The address of an application that is served; it has shut down when the block has ended.
+
+    It waits `timeout` seconds for a client that does nothing.
+    """
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=5))
+        server = uvicorn.Server(server_config(app, timeout))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         wait_until(lambda: server.started or not thread.is_alive())

@@ -190,7 +190,9 @@ def test_an_admin_manages_accounts(people: People) -> None:
     bo = Browser(people.app)
     bo.sign_in("bo", LONG)
     done = ana.post(f"{page}/bo/role", {"role": "editor"})
-    assert "bo has another role." in ana.look(done.headers["location"])
+    assert "bo has another role, and is signed out everywhere." in ana.look(done.headers["location"])
+    assert bo.get("/api/me").status_code == 401
+    bo.sign_in("bo", LONG)
     assert bo.get("/api/me").json()["role"] == "editor"
     done = ana.post(f"{page}/bo/password", {"password": "another password"})
     assert "bo has another password" in ana.look(done.headers["location"])
@@ -271,6 +273,8 @@ def test_accounts_through_the_api(people: People) -> None:
     assert bo.sign_in("bo", LONG).status_code == 303
     changed = ana.send("PATCH", "/api/accounts/bo", {"role": "viewer"})
     assert changed.json()["role"] == "viewer"
+    assert bo.get("/api/me").status_code == 401
+    assert bo.sign_in("bo", LONG).status_code == 303
     assert bo.get("/api/me").json()["role"] == "viewer"
     short = ana.send("PATCH", "/api/accounts/bo", {"role": "admin", "password": "short"})
     assert short.status_code == 422

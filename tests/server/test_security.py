@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from http.cookies import SimpleCookie
 from urllib.parse import parse_qs, urljoin, urlsplit
 
+import httpx
 import pytest
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import HTMLResponse, StreamingResponse
@@ -299,6 +300,42 @@ def test_the_key_of_a_browser_is_another_after_signing_in_and_out(people: People
     assert browser.cookies["siteloom"] == signed_in
     browser.post("/sign-out", {})
     assert len({before, signed_in, browser.cookies["siteloom"]}) == 3
+
+
+def test_signing_in_again_ends_the_session_of_that_browser_and_of_no_other(people: People) -> None:
+    """Also where someone else signs in: whoever knows the old cookie must not act with it any more."""
+    browser, elsewhere = (people.browser("ana", "admin") for _ in range(2))
+    people.add("bo", "editor")
+    for name in ("ana", "bo"):
+        old = Browser(people.app)
+        old.cookies = httpx.Cookies(browser.cookies)
+        assert old.get("/api/me").status_code == 200
+        token, _ = browser.token, browser.get("/sign-in")
+        signed_in = browser.post("/sign-in", {"csrf": token, "name": name, "password": people.password(name)})
+        assert signed_in.status_code == 303
+        assert browser.get("/api/me").json()["name"] == name
+        browser.look("/settings")
+        assert old.get("/api/me").status_code == 401
+        assert elsewhere.get("/api/me").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/settings/accounts/bo/role", "/api/accounts/bo"])
+def test_another_role_ends_all_sessions_of_an_account(people: People, path: str) -> None:
+    ana, bo = people.browser("ana", "admin"), people.browser("bo", "editor")
+
+    def change(role: str, path: str) -> int:
+        if path.startswith("/api"):
+            return ana.send("PATCH", path, {"role": role}).status_code
+        return ana.post(path, {"role": role}).status_code
+
+    assert change("viewer", path) in (200, 303)
+    assert bo.get("/api/me").status_code == 401
+    assert ana.get("/api/me").status_code == 200
+    people.add("eve", "admin")
+    elsewhere = people.browser("ana", "admin")
+    assert change("viewer", path.replace("bo", "ana")) in (200, 303)
+    assert ana.get("/api/me").json()["role"] == "viewer"
+    assert elsewhere.get("/api/me").status_code == 401
 
 
 def test_a_key_that_was_foisted_on_a_browser_is_not_that_of_an_account(people: People) -> None:

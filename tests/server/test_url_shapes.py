@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import product
+from string import ascii_lowercase
 from time import process_time
 
 import pytest
@@ -225,6 +227,35 @@ def test_there_are_no_urls_of_a_site_that_is_not_there(client: Browser) -> None:
     for path in ("/api/sites/b.example/urls", "/sites/b.example/urls"):
         assert client.get(path).status_code == 404
     assert client.get(f"/api/sites/{GUIDE}/urls?limit=0").status_code == 422
+
+
+@pytest.mark.parametrize(
+    "url", ["https://a.example/" + "/".join("x" * 400_000), "https://a.example/?" + "&".join("x" * 400_000)]
+)
+def test_a_url_of_very_many_parts_is_refused_and_those_beside_it_are_sorted(
+    client: Browser, url: str
+) -> None:
+    refused = client.send("POST", "/api/urls", {"urls": [url]})
+    assert refused.status_code == 400
+    assert refused.json()["detail"].endswith(f"it has {len(url):,} characters; at most 16,000 are taken.")
+    assert len(refused.content) < 500
+    told = client.send("POST", "/api/urls", {"text": f"https://a.example/1\n{url}"}).json()
+    assert (told["urls"], told["lines_without"]) == (1, 1)
+
+
+def test_an_answer_has_a_bounded_number_of_parts_and_shapes(client: Browser) -> None:
+    """A request has at most a megabyte, and its answer must not be many times as large."""
+    names = ["".join(letters) for letters in product(ascii_lowercase, repeat=3)]
+    deep = [f"https://a.example/{name}{'/x' * 190}" for name in names[:600]]
+    rows = client.send("POST", "/api/urls", {"urls": deep}).json()["rows"]
+    assert [url for row in rows for url in row["urls"]] == deep
+    assert {len(row["parts"]) for row in rows[:100]} == {192}
+    assert sum(len(row["parts"]) for row in rows) <= 20_000
+    wide = [f"https://a.example/{name}" for name in names]
+    assert len(client.send("POST", "/api/urls", {"urls": wide[:10_000]}).json()["rows"]) == 10_000
+    refused = client.send("POST", "/api/urls", {"urls": wide[:10_001]})
+    assert refused.status_code == 400
+    assert "10,001 shapes" in refused.json()["detail"]
 
 
 def test_pasted_urls_are_sorted_and_not_kept(client: Browser, store: Store) -> None:

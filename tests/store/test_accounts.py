@@ -174,14 +174,17 @@ def test_a_disabled_account_is_out_at_once_and_for_good(accounts: Accounts) -> N
     assert bo.is_enabled
 
 
-def test_a_role_holds_in_sessions_that_are_open(accounts: Accounts) -> None:
+def test_another_role_ends_the_sessions_of_an_account_and_of_no_other(accounts: Accounts) -> None:
     accounts.add("ana", "admin", KEPT)
     accounts.add("bo", "viewer", KEPT)
-    session = accounts.open_session("bo")
+    sessions = {name: accounts.open_session(name) for name in ("ana", "bo")}
+    key = accounts.add_key("bo", "export")
     accounts.set_role("bo", "editor")
-    found = accounts.of_session(session)
-    assert found is not None
-    assert found.role == "editor"
+    assert accounts.of_session(sessions["bo"]) is None
+    assert accounts.of_session(sessions["ana"]) is not None
+    by_key = accounts.of_key(key)
+    assert by_key is not None
+    assert by_key.role == "editor"
 
 
 def test_a_key_is_known_until_it_is_revoked_by_its_owner(accounts: Accounts, clock: Clock) -> None:

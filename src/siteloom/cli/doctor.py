@@ -15,6 +15,9 @@ from siteloom.output import Column
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from siteloom.store import Store
 
 NAME = "doctor"
 
@@ -32,6 +35,11 @@ _EXTRAS = {
     "values": ("dateparser", "price_parser"),  # others bring the first one along
     "web-poet": ("web_poet",),
 }
+
+
+_OF_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_CHANGED_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_ENTERED_BY_OTHERS = stat.S_IXGRP | stat.S_IXOTH
 
 
 class _Finding(NamedTuple):
@@ -111,7 +119,26 @@ def _workspace(shell: Shell) -> Iterator[_Finding]:
         yield _Finding("packs", True, "every page reads back as it was stored")
     for link in links:
         yield _Finding("links", False, f"{link} is a symbolic link, which Siteloom never follows: remove it")
-    mode = store.folder.stat().st_mode
-    if mode & stat.S_IRWXO:
-        advice = f"every user of this machine may read it: chmod o-rwx {shlex.quote(str(store.folder))}"
-        yield _Finding("permissions", False, advice)
+    for folder in _folders_open_to_others(store):
+        command = f"chmod -R go-rwx {shlex.quote(str(folder))}"
+        yield _Finding("permissions", False, f"other users of this machine may read or change it: {command}")
+
+
+def _folders_open_to_others(store: Store) -> Iterator[Path]:
+    """The workspace, and its packs where they are elsewhere, if others than the owner have a way in."""
+    folders = [store.folder]
+    if store.packs_folder.is_symlink():
+        folders.append(store.packs_folder.resolve())
+    for folder in folders:
+        mode = folder.stat().st_mode
+        is_read = mode & _ENTERED_BY_OTHERS and any(map(_is_for_others, folder.rglob("*")))
+        if is_read or mode & _CHANGED_BY_OTHERS:
+            yield folder
+
+
+def _is_for_others(path: Path) -> bool:
+    try:
+        status = path.lstat()
+    except FileNotFoundError:  # another process has just removed it
+        return False
+    return stat.S_ISREG(status.st_mode) and bool(status.st_mode & _OF_OTHERS)

@@ -17,14 +17,7 @@ if TYPE_CHECKING:
 
 NAME = "serve"
 
-# When the server is to stop, requests under way have so long to end; a person waits no longer.
-_SECONDS_TO_STOP = 5
 _WAITING_CONNECTIONS = 2048  # as many as uvicorn lets wait
-# A process may have 1,024 files open on most systems, and each connection is one; the database needs some.
-_MOST_CONNECTIONS = 900
-# As long as nginx keeps them: longer than people look at a page before they ask for the next one, for what is
-# asked in the moment in which a connection is closed gets no answer.
-_SECONDS_KEPT_OPEN = 75
 
 
 def run(
@@ -70,6 +63,7 @@ def run(
         import uvicorn
 
         from siteloom.server import app as application
+        from siteloom.server.connections import server_config
         from siteloom.store.lock import server_lock
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("siteloom"):
@@ -81,16 +75,8 @@ def run(
         with closing(_listener(address, port)) as listener:
             place = _place(listener, is_encrypted=bool(encryption))
             app = application.create_app(store, shell.settings)
-            config = uvicorn.Config(
-                app,
-                log_config=None,
-                access_log=False,  # requests are in the log of siteloom, as -v shows
-                forwarded_allow_ips=trusted_proxy,
-                server_header=False,
-                limit_concurrency=_MOST_CONNECTIONS,
-                timeout_keep_alive=_SECONDS_KEPT_OPEN,
-                timeout_graceful_shutdown=_SECONDS_TO_STOP,
-                **encryption,
+            config = server_config(
+                app, shell.settings.serve.timeout, forwarded_allow_ips=trusted_proxy, **encryption
             )
 
             class Server(uvicorn.Server):

@@ -52,8 +52,8 @@ def run(
 ) -> None:
     """Show and change who may sign in to the server.
 
-    add NAME makes an account, password NAME gives it another password and signs it out everywhere, role NAME
-    ROLE another role. remove NAME lets it sign in no more and ends its keys; its name stays with what was
+    add NAME makes an account, password NAME gives it another password, role NAME ROLE another role; both sign
+    it out everywhere. remove NAME lets it sign in no more and ends its keys; its name stays with what was
     done under it. key NAME LABEL prints, once, a key with which a program acts as this account, sent as
     Authorization: Bearer KEY.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from siteloom.model import Failure, Page
+from siteloom.urls import oversized_url
 
 _LONGEST_TIME = 100  # characters: those that people write have some thirty
 
@@ -18,6 +19,8 @@ def page_from_fields(
     url = url.strip()
     if any("\ud800" <= character <= "\udfff" for character in url):  # JSON can write them, UTF-8 cannot
         return Failure(place, "bad URL", f"{url!a} holds half a character")
+    if failure := oversized_url(url):
+        return failure
     if not isinstance(html, str | bytes):
         return Failure(url, "no HTML", f"the field html is missing or no text ({place})")
     try:

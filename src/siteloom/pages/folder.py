@@ -16,6 +16,7 @@ from siteloom.errors import SourceError
 from siteloom.foreign_files import leads_out, lines_at_most, open_below
 from siteloom.model import Failure, Page
 from siteloom.pages.fields import time_from_field
+from siteloom.urls import oversized_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -170,6 +171,8 @@ def _entry(row: dict[str, str | None], path: Path, folder: Path, place: str) -> 
     url = (row["url"] or "").strip()
     if not url:
         return Failure(place, "no URL", "the column url is empty")
+    if failure := oversized_url(url):
+        return failure
     try:
         if leads_out(path, folder):
             return Failure(url, OUTSIDE, f"{row['file']} ({place})")
@@ -211,8 +214,8 @@ def _read_page(file: Path, entry: _Entry | None, settings: PagesSettings) -> Pag
         return Failure(place, "unreadable file", f"{file}: {error.strerror}")
     if entry:
         return Page(entry.url, html, entry.fetched_at)
-    page = Page(place, html)
-    return Page(canonical_url(page) or place, html)
+    url = canonical_url(Page(place, html)) or place
+    return oversized_url(url) or Page(url, html)
 
 
 def _file_url(file: Path) -> str:

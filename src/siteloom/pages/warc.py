@@ -20,6 +20,7 @@ from fastwarc.stream_io import BrotliReader, ZstdReader
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from siteloom.model import Failure, Page, Resource, Skipped
+from siteloom.urls import URL_TOO_LARGE, oversized_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from siteloom.config import PagesSettings
 
+TOO_LARGE = "page too large"
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -131,7 +133,7 @@ class Warc:
                         in_damage = False
                         raise OSError("its content is not as long as it says")  # noqa: TRY301 - as the reader does
                     item = self.item_of(record, place, checks_digest=checks_digests)
-                    in_damage = isinstance(item, Failure)
+                    in_damage = isinstance(item, Failure) and item.reason not in (TOO_LARGE, URL_TOO_LARGE)
                     if item is not None:
                         yield item
                     place = f"{self.path}, behind byte {last_record}"
@@ -172,12 +174,12 @@ class Warc:
         )
         if not is_html and not is_wanted_resource:
             return Skipped(url, f"not HTML but {media_type or 'of unknown type'}")
+        if failure := oversized_url(url):
+            return failure
 
         limit = self.settings.max_bytes
         if record.content_length > limit:
-            return Failure(
-                url, "page too large", f"{record.content_length:,} bytes; at most {limit:,} are taken"
-            )
+            return Failure(url, TOO_LARGE, f"{record.content_length:,} bytes; at most {limit:,} are taken")
         raw = record.reader.read()
         if len(raw) < record.content_length:
             return Failure(url, "truncated record", f"{len(raw):,} of {record.content_length:,} bytes")
@@ -186,7 +188,7 @@ class Warc:
         except (OSError, ValueError, zlib.error) as error:
             return Failure(url, "undecodable body", str(error))
         if body is None:
-            return Failure(url, "page too large", f"over {limit:,} bytes when decompressed")
+            return Failure(url, TOO_LARGE, f"over {limit:,} bytes when decompressed")
         if checks_digest and not _is_as_digested(record, raw, body):
             return Failure(url, "damaged record", "its content is not that of its WARC-Payload-Digest")
         if is_html:

@@ -156,10 +156,11 @@ class Accounts:
             connection.execute(update(schema.users).where(is_meant).values(password=password))
 
     def set_role(self, name: str, role: Role) -> None:
-        """Give an account another role; the last admin keeps theirs."""
+        """Give an account another role, which signs it out everywhere; the last admin keeps theirs."""
         with writing(self.engine) as connection:
             wait_for_tables(connection)  # else two admins could each make the other less
-            _change(connection, name, role=role)
+            user = _change(connection, name, role=role)
+            connection.execute(delete(schema.sessions).where(schema.sessions.c.user_id == user))
             _check_that_an_admin_is_left(connection, f"{name} is the last admin, and must stay one.")
 
     def disable(self, name: str) -> None:
@@ -171,13 +172,15 @@ class Accounts:
             for table in (schema.sessions, schema.api_keys):
                 connection.execute(delete(table).where(table.c.user_id == user))
 
-    def open_session(self, name: str) -> str:
-        """Sign a browser in; returns the key that it is to keep."""
+    def open_session(self, name: str, instead_of: str | None = None) -> str:
+        """Sign a browser in; returns the key that it is to keep, and the one that it had is worth nothing."""
         key = new_session_key()
         now = self.clock()
         sessions = schema.sessions
         with writing(self.engine) as connection:
             connection.execute(delete(sessions).where(sessions.c.expires_at <= now))
+            if instead_of is not None:
+                connection.execute(delete(sessions).where(sessions.c.key_hash == _hash(instead_of)))
             row = {"key_hash": _hash(key), "created_at": now, "expires_at": now + SESSION_TIME}
             _insert_for(connection, name, sessions, row)
         return key

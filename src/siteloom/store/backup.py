@@ -14,7 +14,7 @@ import sqlite3
 import subprocess
 import tempfile
 from contextlib import closing, contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import event, func, inspect, select, text
@@ -121,7 +121,7 @@ def _copy(store: Store, folder: Path, on_bytes: Callable[[int], object]) -> tupl
     """Copy everything; returns how many packs and bytes of packs there are."""
     # Journals of crawls first: a page that is done must be in the tables, or no one would fetch it again.
     workspace = ConfinedFolder(store.folder)
-    _copy_journals(workspace, folder / _CRAWLS)
+    _copy_journals(workspace, ConfinedFolder(folder))
     with _copied_tables(store, folder, on_bytes) as as_of_then:
         copy = Store(as_of_then, store.clock, folder, None)
         packs = _packs(as_of_then)
@@ -148,7 +148,10 @@ def _packs(engine: Engine) -> dict[str, int]:
 @contextmanager
 def _copied_tables(store: Store, folder: Path, on_bytes: Callable[[int], object]) -> Iterator[Engine]:
     """Copy the tables as they are now; gives what to ask of how they were then."""
-    if store.engine.dialect.name == "sqlite":
+    is_sqlite = store.engine.dialect.name == "sqlite"
+    # Made before others write to it, so that it is for its owner alone.
+    ConfinedFolder(folder).open(SQLITE_FILE if is_sqlite else DUMP_FILE, "xb").close()
+    if is_sqlite:
         _copy_sqlite(Path(str(store.engine.url.database)), folder / SQLITE_FILE, on_bytes)
         engine = connect(sqlite_url(folder))
         try:
@@ -242,8 +245,8 @@ def _copy_pack(
 ) -> None:
     """Copy the committed bytes of a pack; one that has fewer is found out when the copy is checked."""
     check_pack_name(name)
-    copy = target_folder / name
-    copy.parent.mkdir(parents=True, exist_ok=True)
+    copies = ConfinedFolder(target_folder)
+    copies.make_folder(str(PurePosixPath(name).parent))
     try:
         source = ConfinedFolder(packs_folder).open(name, "rb")
     except OSError as error:
@@ -251,18 +254,18 @@ def _copy_pack(
             f"{packs_folder / name} cannot be read ({error.strerror}), so there is no backup: "
             "see siteloom doctor."
         ) from error
-    with source, copy.open("wb") as target:
+    with source, copies.open(name, "wb") as target:
         while part := source.read(min(_BYTES_OF_A_STEP, committed - target.tell())):
             target.write(part)
             on_bytes(len(part))
 
 
-def _copy_journals(workspace: ConfinedFolder, copy: Path) -> None:
+def _copy_journals(workspace: ConfinedFolder, copy: ConfinedFolder) -> None:
     """Copy the journals of crawls, which are removed when a crawl comes to its end."""
     for name in workspace.names(_CRAWLS):
-        copy.mkdir(exist_ok=True)
+        copy.make_folder(_CRAWLS)
         with suppress(FileNotFoundError):
-            (copy / name).write_bytes(workspace.read(f"{_CRAWLS}/{name}"))
+            copy.write(f"{_CRAWLS}/{name}", workspace.read(f"{_CRAWLS}/{name}"))
 
 
 def _sync_all(folder: Path) -> None:

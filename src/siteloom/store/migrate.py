@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import inspect, text
 
+from siteloom.confined_folder import ConfinedFolder
 from siteloom.errors import StoreError, StoreTooNew
 from siteloom.store import schema
 from siteloom.store.database import VERSION_TABLE
@@ -92,9 +93,10 @@ def _back_up(engine: Engine, revision: str) -> str:
         file = str(engine.url.database)
         copy = f"{file}.before-{revision}"
         try:
+            ConfinedFolder(Path(file).parent).open(Path(copy).name, "ab").close()  # for its owner alone
             with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(copy)) as target:
                 source.backup(target)
-        except sqlite3.Error as error:
+        except (OSError, sqlite3.Error) as error:
             raise StoreError(
                 f"The workspace must be upgraded, but no backup can be made at {copy}: {error}."
             ) from error

@@ -99,7 +99,7 @@ def _make_ready(
     with write_lock(folder, on_busy), claim_lock(engine):
         marker = _read_marker(folder, engine.dialect.name)  # another process may just have made it
         if marker is None and engine.dialect.name == "sqlite":
-            _make_private(folder / SQLITE_FILE)
+            ConfinedFolder(folder).open(SQLITE_FILE, "ab").close()  # or SQLite would let others read it
         owner = _owner(engine)
         if owner is None and any((folder / PACKS_FOLDER).glob("*/*")):
             raise StoreError(
@@ -141,11 +141,6 @@ def _write_marker(folder: Path, database: str) -> _Marker:
     workspace.write(f"{PACKS_FOLDER}/{PACKS_OWNER_FILE}", f"{marker.id}\n".encode())
     workspace.write(MARKER_FILE, f"{json.dumps(marker._asdict())}\n".encode())
     return marker
-
-
-def _make_private(file: Path) -> None:
-    """Make a file that only its owner may read: the tables hold password hashes."""
-    os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
 
 
 def _check_for_links(folder: Path) -> None:

@@ -26,6 +26,7 @@ from siteloom.store.keys import content_hash, folder_name, url_key
 from siteloom.store.packs import Document, PackAppender, encode_block, pack_name, pack_number
 from siteloom.store.runs import last_forgetting
 from siteloom.store.text import is_storable
+from siteloom.urls import oversized_url
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -335,6 +336,8 @@ def _document(item: Page | Resource) -> Document:
 
 def refusal(item: Page | Resource, site: str) -> Failure | None:
     """Why a page or a resource cannot be kept under a site, if so."""
+    if failure := oversized_url(item.url):
+        return failure
     try:
         document = _document(item)
     except OverflowError:

@@ -6,6 +6,7 @@ import re
 from urllib.parse import urlsplit
 
 from siteloom.errors import UsageError
+from siteloom.urls import oversized_url
 
 PRIVATE = "private address"
 """Why an address is refused that is within a private network."""
@@ -23,6 +24,8 @@ def checked_url(text: str) -> str:
     """The address of a web page as a person wrote it, complete; a UsageError if it is none."""
     written = text.strip()
     url = written if "://" in written else f"https://{written}"
+    if failure := oversized_url(url):
+        raise UsageError(f"The address {failure.url} is too large: {failure.detail}.")
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""

@@ -11,7 +11,7 @@ from w3lib.url import canonicalize_url
 
 from siteloom.pages.crawl.patterns import UrlPatterns
 from siteloom.pages.crawl.progress import Found
-from siteloom.urls import url_shape
+from siteloom.urls import oversized_url, url_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from siteloom.pages.crawl.progress import Progress
 
 # As long as Scrapy lets them be by default, which is from the longest that browsers once took.
-_LONGEST_URL = 2_083
+_LONGEST_LINK = 2_083
 # So many addresses are tried for each page that is wanted: a site whose links are mostly dead is given up.
 _TRIES_PER_PAGE = 5
 # So many more where most pages may only be walked on the way to those that are wanted.
@@ -102,7 +102,9 @@ class Frontier:
         """Take in an address, unless it is known already, unfit, or a link where enough are known."""
         url, clicks, _ = found
         is_one_too_many = clicks > 0 and len(self._known) >= self._most_known
-        if is_one_too_many or len(url) > _LONGEST_URL or url in self._known:
+        if is_one_too_many or url in self._known:
+            return False
+        if clicks > 0 and (len(url) > _LONGEST_LINK or oversized_url(url)):
             return False
         if clicks > 0 and (_is_circular(url) or self._patterns.excludes(url)):
             return False

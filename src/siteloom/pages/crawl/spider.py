@@ -58,7 +58,7 @@ from siteloom.pages.crawl.resolving import AnyAddresses, PublicAddresses
 from siteloom.pages.crawl.sitemaps import DEEPEST, MOST_BYTES, MOST_SITEMAPS, read_sitemap
 from siteloom.pages.crawl.source import FORBIDDEN, NOT_MODIFIED, WALKED, Ended
 from siteloom.pages.warc import HTML_TYPES
-from siteloom.urls import site_of
+from siteloom.urls import oversized_url, site_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -355,6 +355,8 @@ class PageSpider(Spider):
                 if found.clicks > 0
                 else Failure(found.url, "not HTML", f"it is {what}")
             )
+        if failure := oversized_url(found.url if self._as_asked else url):  # where a redirection led
+            return failure
         if self._as_asked:
             validators = _validators(response.headers) if url == urldefrag(found.url).url else None
             return Page(found.url, response.body, datetime.now(UTC), charset, validators)

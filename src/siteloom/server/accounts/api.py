@@ -10,7 +10,12 @@ from fastapi import APIRouter, HTTPException, Request
 from pydantic import BaseModel
 
 from siteloom.errors import AccountError, TooManyFailures
-from siteloom.server.accounts.credentials import is_right_password, named_account, replace_password
+from siteloom.server.accounts.credentials import (
+    is_right_password,
+    named_account,
+    replace_password,
+    replace_role,
+)
 from siteloom.server.asking import Id, too_often
 from siteloom.server.security import Admin, Viewer
 from siteloom.server.services import services_of
@@ -133,13 +138,13 @@ def post_account(request: Request, _: Admin, body: NewAccount) -> AccountOut:
 
 @router.patch("/accounts/{name}")
 def patch_account(request: Request, visitor: Admin, name: str, body: AccountChange) -> AccountOut:
-    """Change the role or the password of an account."""
+    """Change the role or the password of an account, which signs it out everywhere."""
     services = services_of(request)
     known = named_account(request, name)
     with _refusals():
         kept = None if body.password is None else services.passwords.hashed(body.password)
         if body.role is not None:
-            services.store.accounts.set_role(known.name, body.role)
+            replace_role(request, visitor, known.name, body.role)
         if kept is not None:
             replace_password(request, visitor, known.name, kept)
     return _account_out(named_account(request, name))

@@ -13,7 +13,7 @@ from siteloom.server.services import services_of
 if TYPE_CHECKING:
     from fastapi import Request
 
-    from siteloom.store import Account
+    from siteloom.store import Account, Role
 
 # Of IPv6 addresses whoever has one has all that begin like it up to here.
 _OWN_PREFIX = 64
@@ -42,13 +42,24 @@ def is_right_password(request: Request, name: str, password: str) -> bool:
 
 
 def sign_in(request: Request, name: str) -> None:
-    """Sign the browser in under a new key: one that it had before may be known to others."""
-    give_key(request, services_of(request).store.accounts.open_session(name))
+    """Sign the browser in under a new key; that of before may be known to others, and its session ends."""
+    accounts = services_of(request).store.accounts
+    give_key(request, accounts.open_session(name, instead_of=session_key(request)))
 
 
 def replace_password(request: Request, visitor: Visitor, name: str, kept: str) -> None:
     """Keep another password of an account; all its browsers are signed out, but not the one that asked."""
     services_of(request).store.accounts.set_password(name, kept)
+    _stay_signed_in(request, visitor, name)
+
+
+def replace_role(request: Request, visitor: Visitor, name: str, role: Role) -> None:
+    """Give an account another role; all its browsers are signed out, but not the one that asked."""
+    services_of(request).store.accounts.set_role(name, role)
+    _stay_signed_in(request, visitor, name)
+
+
+def _stay_signed_in(request: Request, visitor: Visitor, name: str) -> None:
     if name == visitor.name and session_key(request) is not None:
         sign_in(request, name)
 

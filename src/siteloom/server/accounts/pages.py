@@ -9,7 +9,13 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from siteloom.errors import AccountError, TooManyFailures
-from siteloom.server.accounts.credentials import is_right_password, named_account, replace_password, sign_in
+from siteloom.server.accounts.credentials import (
+    is_right_password,
+    named_account,
+    replace_password,
+    replace_role,
+    sign_in,
+)
 from siteloom.server.asking import Id
 from siteloom.server.rendering import render
 from siteloom.server.security import (
@@ -38,7 +44,7 @@ _DONE = {
 }
 _DONE_TO_ACCOUNTS = {
     "added": "The account {} is there.",
-    "role": "{} has another role.",
+    "role": "{} has another role, and is signed out everywhere.",
     "reset": "{} has another password, and is signed out everywhere.",
     "disabled": "{} cannot sign in any more; the name stays with what was done under it. "
     "A new password would let {} in again.",
@@ -192,7 +198,7 @@ def change_role(request: Request, visitor: Admin, name: str, role: Text = "") ->
     """Give an account another role."""
     account = named_account(request, name)
     try:
-        services_of(request).store.accounts.set_role(account.name, role_called(role))
+        replace_role(request, visitor, account.name, role_called(role))
     except AccountError as error:
         return _accounts(request, visitor, error=error, of=account.name, status=422)
     if account.name == visitor.name and role != "admin":

@@ -20,7 +20,7 @@ from siteloom.server.security import Editor, Viewer
 from siteloom.server.services import services_of
 from siteloom.server.wrappers.stored import readable
 from siteloom.store import PageUrl, Store
-from siteloom.urls import url_shape
+from siteloom.urls import oversized_url, url_shape
 
 router = APIRouter()
 
@@ -57,13 +57,21 @@ class PastedUrls(BaseModel):
 @router.post("/api/urls", tags=["sites"], summary="Some URLs by shape")
 def sort_urls(request: Request, _: Viewer, given: UrlsToSort) -> PastedUrls:
     """The URLs in a text by what they look like, each with the wrapper that would extract them."""
+    for url in given.urls:
+        if failure := oversized_url(url):
+            raise UsageError(f"The URL {failure.url} is too large: {failure.detail}.")
     in_text = found_urls(given.text)
     urls = list(dict.fromkeys([*given.urls, *in_text.urls]))
     if not urls:
         raise UsageError("There is no URL in this: give one on each line, such as https://shop.example/p/1.")
     store = services_of(request).store
     archived = store.page_urls.known(urls)
-    found = shapes_of_urls((PageUrl(url, None) for url in urls), _wrappers_for(store), limit=len(urls))
+    found = shapes_of_urls((PageUrl(url, None) for url in urls), _wrappers_for(store), limit=_MOST_SHAPES)
+    if found.shapes > _MOST_SHAPES:
+        raise UsageError(
+            f"These URLs have {found.shapes:,} shapes, and at most {_MOST_SHAPES:,} are told at once: "
+            "send fewer URLs at a time."
+        )
     by_shape: dict[str, list[str]] = defaultdict(list)
     for url in urls:
         by_shape[url_shape(url)].append(url)
