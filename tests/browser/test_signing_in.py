@@ -39,7 +39,7 @@ def test_a_wrong_password_is_told_and_the_name_kept(page: Page, overheard: Overh
     expect(page.get_by_role("alert")).to_contain_text("not the password")
     expect(page.get_by_role("textbox", name="Name", exact=True)).to_have_value("edith")
     overheard.forgive(401)
-    # The field to be filled in again is empty and has the focus, which a browser gives it after the page is shown.
+    # The field to be filled in again is empty and gets the focus, some time after the page is shown.
     password = page.get_by_label("Password")
     expect(password).to_be_focused()
     expect(password).to_have_value("")

@@ -119,9 +119,9 @@ def paragraphs(text: str) -> str:
 
 
 _TERMINAL = (
-    "What a terminal would obey in pages, addresses and names of files, such as escape sequences, does not reach "
-    "it: � stands for it, or nothing in tables. Files and pipes get such data as it is. In logs as text, what "
-    "follows the first line of a message is indented, so that each line that is not begins a message."
+    "Control characters in pages, addresses and file names, such as escape sequences, never reach a terminal: "
+    "messages show � in their place, tables leave them out. Data in files and pipes stays as it is. In text "
+    "logs, the lines of a message after its first are indented, so a line that is not begins a new message."
 )
 
 
