@@ -119,9 +119,10 @@ def paragraphs(text: str) -> str:
 
 
 _TERMINAL = (
-    "Control characters in pages, addresses and file names, such as escape sequences, never reach a terminal: "
-    "messages show � in their place, tables leave them out. Data in files and pipes stays as it is. In text "
-    "logs, the lines of a message after its first are indented, so a line that is not begins a new message."
+    "Control characters in pages, addresses and file names, such as escape sequences, never reach a "
+    "terminal: messages show � in their place, tables leave them out. Data in files and pipes stays as it "
+    "is. In text logs, the lines of a message after its first are indented, so a line that is not begins a "
+    "new message."
 )
 
 
