@@ -26,7 +26,7 @@ from benchmarks import (
 )
 from benchmarks.corpus import corpus_sites
 from benchmarks.measure import as_table
-from siteloom.dom import PARSER
+from siteloom.html.parser import PARSER
 
 RESULTS = Path(__file__).with_name("results.md")
 BENCHMARKS = {

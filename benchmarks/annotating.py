@@ -19,12 +19,13 @@ from pydantic import TypeAdapter
 
 from benchmarks.learning import EXAMPLES, parse_bare, site_task
 from benchmarks.measure import ROUNDS, Figure, cpu_time
-from siteloom.annotating.sheet import Sheet
-from siteloom.config import StoreSettings
-from siteloom.kernels.markup import scan_tags
-from siteloom.model import Attribute, Cluster, Page, Template
-from siteloom.store import PageAddress, open_store
-from siteloom.workbench import Workbenches
+from siteloom.core.model import Attribute, Cluster, Page, Template
+from siteloom.core.settings import StoreSettings
+from siteloom.html.tag_scanner import scan_tags
+from siteloom.learning.annotation.annotation_questions import Sheet
+from siteloom.operations.annotation.session_registry import Workbenches
+from siteloom.store.queries.clusters import PageAddress
+from siteloom.store.workspace_folder import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,10 +33,10 @@ if TYPE_CHECKING:
 
     from evals.swde import SwdeSite
 
-    from siteloom.annotating.picks import Pick
-    from siteloom.store import Store
-    from siteloom.workbench import Workbench
-    from siteloom.workbench.sample_pages import SamplePage
+    from siteloom.learning.annotation.clicked_nodes import Pick
+    from siteloom.operations.annotation.annotation_session import Workbench
+    from siteloom.operations.annotation.sample_pages import SamplePage
+    from siteloom.store.store import Store
 
 TITLE = "Annotating"
 

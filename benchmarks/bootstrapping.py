@@ -19,10 +19,10 @@ from evals.swde import swde_sites
 
 from benchmarks.learning import parse_bare
 from benchmarks.measure import Figure
-from siteloom.model import Seed
-from siteloom.redundancy import bootstrapping, known_pages
-from siteloom.redundancy.seed_table import SeedAttribute
-from siteloom.spacing import evenly_spaced
+from siteloom.core.model import Seed
+from siteloom.core.sequences import evenly_spaced
+from siteloom.learning.known_records import aligned_pages, site_bootstrap
+from siteloom.learning.known_records.record_arrays import SeedAttribute
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,12 +42,12 @@ _MORE_PAGES = (250, 500, 1_000, 2_000)
 
 # What is done to get from pages and seeds to a wrapper, and by which functions.
 _STAGES: Sequence[tuple[str, object, str]] = (
-    ("reading pages", bootstrapping, "_read"),
-    ("reading seeds", known_pages, "seed_table"),
+    ("reading pages", site_bootstrap, "_read"),
+    ("reading seeds", aligned_pages, "seed_table"),
     ("matching", SeedAttribute, "matches"),
-    ("alignment", known_pages, "_aligned"),
-    ("positions", known_pages, "find_slots"),
-    ("learning and trial", bootstrapping, "wrapped"),
+    ("alignment", aligned_pages, "_aligned"),
+    ("positions", aligned_pages, "find_slots"),
+    ("learning and trial", site_bootstrap, "wrapped"),
 )
 _REST = "the rest"
 
@@ -193,7 +193,7 @@ def _print_run(data: Path, name: str, pages_wanted: int, seeds_wanted: int) -> N
         for truth in other.truth.values()
     ]
     seeds = seeds_of(truths, seeds_wanted)
-    bootstrapping.bootstrap(evenly_spaced(seeds, 2_000), pages[:100], _SITES[name])  # compiles, or loads
+    site_bootstrap.bootstrap(evenly_spaced(seeds, 2_000), pages[:100], _SITES[name])  # compiles, or loads
     before = _memory("VmRSS")
     parsing = _seconds(lambda: parse_bare(pages))
     clock = _Clock()
@@ -201,7 +201,7 @@ def _print_run(data: Path, name: str, pages_wanted: int, seeds_wanted: int) -> N
         for stage, owner, function in _STAGES:
             stack.enter_context(patch.object(owner, function, clock.timed(stage, getattr(owner, function))))
         start = time.process_time()
-        result = bootstrapping.bootstrap(seeds, pages, _SITES[name])
+        result = site_bootstrap.bootstrap(seeds, pages, _SITES[name])
         seconds = time.process_time() - start
     parsing = (parsing + _seconds(lambda: parse_bare(pages))) / 2
     of_stage = {**clock.seconds, _REST: seconds - sum(clock.seconds.values())}

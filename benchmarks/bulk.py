@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from evals.swde import SwdeSite
 
-    from siteloom.model import Page
+    from siteloom.core.model import Page
 
 TITLE = "Whole crawls"
 

@@ -9,21 +9,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import siteloom
-from siteloom.cleaning import text_of
-from siteloom.dom import parse
-from siteloom.extraction import Extractor
-from siteloom.matching import NamedWrapper
-from siteloom.model import Failure
-from siteloom.output import Column, open_output
-from siteloom.record_rows import open_records, record_row
-from siteloom.redundancy.bootstrapping import SiteBootstrap
-from siteloom.template import SegmentTable
-from siteloom.urls import site_of
+from siteloom.core.model import Failure
+from siteloom.core.table_files import Column, open_output
+from siteloom.core.urls import site_of
+from siteloom.extraction.extractor import Extractor
+from siteloom.extraction.main_text import text_of
+from siteloom.extraction.record_formats import open_records
+from siteloom.extraction.record_rows import record_row
+from siteloom.html.parser import parse
+from siteloom.learning.known_records.site_bootstrap import SiteBootstrap
+from siteloom.templates.template_text import SegmentTable
+from siteloom.wrappers.matching import NamedWrapper
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from siteloom.model import Page
+    from siteloom.core.model import Page
 
 _CORE = ("name", "address")
 

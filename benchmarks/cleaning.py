@@ -14,18 +14,18 @@ from evals.swde import swde_sites
 
 from benchmarks.learning import parse_bare
 from benchmarks.measure import ROUNDS, Figure, cpu_seconds
-from siteloom.cleaning import clean_text, main_text, without_template
-from siteloom.cleaning_runs import clean_store
-from siteloom.config import StoreSettings
-from siteloom.model import Page
-from siteloom.pipeline import ingest
-from siteloom.store import open_store
-from siteloom.template import SegmentTable
+from siteloom.core.model import Page
+from siteloom.core.settings import StoreSettings
+from siteloom.extraction.clean_pages import clean_store
+from siteloom.extraction.main_text import clean_text, main_text, without_template
+from siteloom.operations.ingest import ingest
+from siteloom.store.workspace_folder import open_store
+from siteloom.templates.template_text import SegmentTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from siteloom.store import Store
+    from siteloom.store.store import Store
 
 TITLE = "Clean text"
 

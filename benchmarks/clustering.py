@@ -18,18 +18,19 @@ from lxml import etree
 
 from benchmarks.corpus import sample_of_each_site
 from benchmarks.measure import ROUNDS, Figure, cpu_seconds
-from siteloom.clustering import cluster_signatures, page_features
-from siteloom.clustering.text import text_clusters
-from siteloom.clustering.text.essential import equal_documents, essential_paths
-from siteloom.model import Page
-from siteloom.signature import SIGNATURE_BYTES, signature
+from siteloom.core.model import Page
+from siteloom.templates.clustering.methods import page_features
+from siteloom.templates.clustering.text import text_clusters
+from siteloom.templates.clustering.text_mdl import equal_documents, essential_paths
+from siteloom.templates.clustering.vertex import cluster_signatures
+from siteloom.templates.signature import SIGNATURE_BYTES, signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sized
 
     from numpy.typing import NDArray
 
-    from siteloom.clustering.text import TextMethod
+    from siteloom.templates.clustering.text import TextMethod
 
 TITLE = "Clustering"
 

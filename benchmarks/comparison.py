@@ -19,14 +19,15 @@ from evals.titles import RAPIDFUZZ, SPARSE_DOT
 from benchmarks.extraction import extract_rows, wrapped_site
 from benchmarks.learning import EXAMPLES
 from benchmarks.measure import ROUNDS, Figure, cpu_time
-from siteloom.cleaning import clean_text, main_text
-from siteloom.dom import parse, text_nodes
-from siteloom.extraction import Extractor
-from siteloom.model import Failure
-from siteloom.redundancy.folding import folded
-from siteloom.redundancy.weak import LONGEST, WEAKLY_SIMILAR, WeakIndex
-from siteloom.spacing import evenly_spaced
-from siteloom.template import SegmentTable
+from siteloom.core.model import Failure
+from siteloom.core.sequences import evenly_spaced
+from siteloom.extraction.extractor import Extractor
+from siteloom.extraction.main_text import clean_text, main_text
+from siteloom.html.parser import parse
+from siteloom.html.visible_text import text_nodes
+from siteloom.learning.known_records.string_similarity import LONGEST, WEAKLY_SIMILAR, WeakIndex
+from siteloom.learning.known_records.text_normalisation import folded
+from siteloom.templates.template_text import SegmentTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
     from evals.swde import SwdeSite
 
     from benchmarks.extraction import WrappedSite
-    from siteloom.model import Page
-    from siteloom.wrapper import Wrapper
+    from siteloom.core.model import Page
+    from siteloom.wrappers.wrapper import Wrapper
 
 TITLE = "Against other programs"
 

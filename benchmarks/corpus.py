@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from siteloom.model import Page
+from siteloom.core.model import Page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,12 +10,12 @@ from lxml import etree
 
 import siteloom
 from benchmarks.measure import Figure, cpu_seconds
-from siteloom.builtin import guide_site
+from siteloom.apps.demo.sites import guide_site
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from siteloom.model import Page
+    from siteloom.core.model import Page
 
 TITLE = "Discovering"
 

@@ -21,22 +21,23 @@ from parsel import Selector
 import siteloom
 from benchmarks.learning import parse_bare, site_task
 from benchmarks.measure import ROUNDS, Figure, cpu_seconds
-from siteloom.builtin import guide_site
-from siteloom.dom import find, parse
-from siteloom.extraction import Extractor
-from siteloom.kernels.markup import scan_tags
-from siteloom.matching import Matcher, NamedWrapper
-from siteloom.model import Example, Failure, Footprint, Page
-from siteloom.record_rows import record_row
-from siteloom.wrapper.language import Evidence, Feature, Part, Rule
+from siteloom.apps.demo.sites import guide_site
+from siteloom.core.model import Example, Failure, Footprint, Page
+from siteloom.extraction.extractor import Extractor
+from siteloom.extraction.record_rows import record_row
+from siteloom.html.node_paths import find
+from siteloom.html.parser import parse
+from siteloom.html.tag_scanner import scan_tags
+from siteloom.wrappers.matching import Matcher, NamedWrapper
+from siteloom.wrappers.rule_features import Evidence, Feature, Part, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from evals.swde import SwdeSite
 
-    from siteloom.dom import Element
-    from siteloom.wrapper import Wrapper
+    from siteloom.html.parser import Element
+    from siteloom.wrappers.wrapper import Wrapper
 
 TITLE = "Extraction"
 

@@ -17,10 +17,10 @@ from lxml import etree
 
 import siteloom
 from benchmarks.measure import ROUNDS, Figure, cpu_seconds
-from siteloom.errors import ExampleNotFound
-from siteloom.kernels.markup import scan_tags
-from siteloom.learning import check_example
-from siteloom.model import Example, Page
+from siteloom.core.errors import ExampleNotFound
+from siteloom.core.model import Example, Page
+from siteloom.html.tag_scanner import scan_tags
+from siteloom.learning.induction.learner import check_example
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,9 +8,10 @@ from lxml import etree
 
 from benchmarks.corpus import sample_of_each_site
 from benchmarks.measure import Figure, cpu_seconds
-from siteloom.dom import parse, visible_text
-from siteloom.kernels.markup import scan_tags
-from siteloom.model import Failure, Page
+from siteloom.core.model import Failure, Page
+from siteloom.html.parser import parse
+from siteloom.html.tag_scanner import scan_tags
+from siteloom.html.visible_text import visible_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,15 +16,19 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from benchmarks.measure import Figure, cpu_seconds, cpu_time
-from siteloom.config import StoreSettings
-from siteloom.extraction import tally_rows
-from siteloom.record_rows import flag_duplicates, stream_records
-from siteloom.server.records.found import Choice, FoundRecords
-from siteloom.store import Condition, ExtractedRow, RecordQuery, open_store
-from siteloom.store.database import SQLITE_FILE
+from siteloom.apps.server.result_cache import Choice, FoundRecords
+from siteloom.core.database import SQLITE_FILE
+from siteloom.core.settings import StoreSettings
+from siteloom.extraction.extractor import tally_rows
+from siteloom.extraction.record_formats import stream_records
+from siteloom.extraction.record_rows import flag_duplicates
+from siteloom.store.queries.record_filters import Condition, RecordQuery
+from siteloom.store.queries.records import ExtractedRow
+from siteloom.store.workspace_folder import open_store
 
 if TYPE_CHECKING:
-    from siteloom.store import RecordTable, Store
+    from siteloom.store.queries.record_filters import RecordTable
+    from siteloom.store.store import Store
 
 TITLE = "Table of records"
 

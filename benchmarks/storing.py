@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from benchmarks.corpus import CorpusSite, corpus_sites
 from benchmarks.measure import Figure, cpu_seconds
-from siteloom.config import StoreSettings
-from siteloom.pipeline import ingest
-from siteloom.store import open_store
+from siteloom.core.settings import StoreSettings
+from siteloom.operations.ingest import ingest
+from siteloom.store.workspace_folder import open_store
 
 if TYPE_CHECKING:
-    from siteloom.store import Store
+    from siteloom.store.store import Store
 
 TITLE = "Page store"
 

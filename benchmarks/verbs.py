@@ -17,14 +17,14 @@ from evals.swde import swde_sites
 
 from benchmarks.learning import EXAMPLES, parse_bare, site_task
 from benchmarks.measure import Figure, cpu_seconds, cpu_time
-from siteloom.cli import app
+from siteloom.apps.cli.main import app
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from evals.swde import SwdeSite
 
-    from siteloom.model import Example, Page
+    from siteloom.core.model import Example, Page
 
 TITLE = "Verbs"
 

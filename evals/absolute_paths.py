@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from siteloom.dom import normalize, parse, text_nodes
-from siteloom.model import Failure
+from siteloom.core.model import Failure
+from siteloom.html.parser import parse
+from siteloom.html.visible_text import normalize, text_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from siteloom.dom import Element
-    from siteloom.model import Example
+    from siteloom.core.model import Example
+    from siteloom.html.parser import Element
 
 _MAIL = "mailto:"
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from evals.learners import Answers, Found
 from evals.peers import Peer
-from siteloom.dom import decode
+from siteloom.html.encoding import decode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from siteloom.model import Example, Page
+    from siteloom.core.model import Example, Page
 
 NAME = "autoscraper"
 PEER = Peer(NAME, ("autoscraper==1.1.14", "beautifulsoup4==4.12.3"), "autoscraper", "autoscraper")

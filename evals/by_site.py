@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.clustering import assign, cluster_signatures, page_features
+from siteloom.templates.clustering.methods import page_features
+from siteloom.templates.clustering.vertex import assign, cluster_signatures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from evals.swde import SwdeSite
-    from siteloom.clustering.vertex import SignatureClustering
+    from siteloom.templates.clustering.vertex import SignatureClustering
 
 PAGES_OF_A_SITE = (400, 50)
 

@@ -23,12 +23,12 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
-import siteloom.wrapper
+import siteloom.wrappers
 from evals.learners import METHODS, Found, learned
 from evals.learning_runs import PROCESSES, LoadedSite
 from evals.learning_scores import CONFIDENT, counted, reliability_of
 from evals.swde import swde_sites
-from siteloom.wrapper.confidence import Signs
+from siteloom.wrappers.value_contract import Signs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
     from evals.learners import Method
     from evals.swde import SwdeSite
-    from siteloom.model import Page, Record
-    from siteloom.wrapper import Wrapper
+    from siteloom.core.model import Page, Record
+    from siteloom.wrappers.wrapper import Wrapper
 
-WEIGHTS = Path(siteloom.wrapper.__file__).with_name("confidence.json")
+WEIGHTS = Path(siteloom.wrappers.__file__).with_name("confidence.json")
 COUNTS = (1, 3, 5)
 
 # What is for a value can only raise its confidence, what is against it only lower it.
@@ -163,7 +163,7 @@ def _extracted(wrapper: Wrapper, page: Page) -> tuple[Record, dict[str, list[Sig
         seen.append(signs)
         return 0.0
 
-    with patch("siteloom.wrapper.wrapper.confidence", remember):
+    with patch("siteloom.wrappers.value_contract.confidence", remember):
         record = wrapper.extract(page)
     in_order = iter(seen)
     return record, {name: [next(in_order) for _ in texts] for name, texts in record.values.items()}
@@ -193,7 +193,7 @@ def _content(weights: Weights, values: Sequence[Value]) -> str:
     wrong = sum(not value.is_right for value in values)
     comment = (
         f"Made by python -m evals.calibration --write: logistic regression over {len(values):,} values "
-        f"of the development sites, {wrong:,} of them wrong. See siteloom.wrapper.confidence.Signs."
+        f"of the development sites, {wrong:,} of them wrong. See siteloom.wrappers.value_contract.Signs."
     )
     rounded = {
         "intercept": round(weights.intercept, 3),

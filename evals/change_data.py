@@ -24,8 +24,8 @@ from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from siteloom.dom import normalize
-from siteloom.model import Attribute, Page
+from siteloom.core.model import Attribute, Page
+from siteloom.html.visible_text import normalize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

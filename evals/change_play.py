@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import siteloom
 from evals.change_scores import answers, broken_shares, constants, kept_urls, same_share, score
-from siteloom.model import Example
-from siteloom.monitoring import check, refilled
+from siteloom.core.model import Example
+from siteloom.maintenance.change_tests import check
+from siteloom.maintenance.watched_pages import refilled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from evals.change_data import ChangeSet, Visit
     from evals.change_scores import Answer, Score
     from evals.learners import Method
-    from siteloom.model import Attribute, Change
-    from siteloom.wrapper import Wrapper
+    from siteloom.core.model import Attribute, Change
+    from siteloom.wrappers.wrapper import Wrapper
 
 EXAMPLES = 5
 BELLWETHERS = 20

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.dom import normalize
+from siteloom.html.visible_text import normalize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from siteloom.model import Attribute, Record
+    from siteloom.core.model import Attribute, Record
 
 # An attribute is broken if it is wrong on more than this share of the pages on which it was right before ...
 BROKEN = 0.05

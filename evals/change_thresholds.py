@@ -13,7 +13,7 @@ from evals.change_data import change_set
 from evals.change_play import BELLWETHERS, learned
 from evals.change_scores import BADLY_BROKEN, answers, broken_shares
 from evals.tables import table
-from siteloom.spacing import evenly_spaced
+from siteloom.core.sequences import evenly_spaced
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

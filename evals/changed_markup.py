@@ -14,8 +14,8 @@ from lxml import etree
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from siteloom.dom import Element
-    from siteloom.model import Page
+    from siteloom.core.model import Page
+    from siteloom.html.parser import Element
 
 UNCHANGED = "unchanged"
 

@@ -19,7 +19,7 @@ from evals.learners import learned
 from evals.learning_runs import PROCESSES, attributes_of
 from evals.swde import swde_sites
 from evals.tables import table
-from siteloom.model import Example
+from siteloom.core.model import Example
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from evals.change_scores import Answer
     from evals.swde import SwdeSite
-    from siteloom.model import Page
-    from siteloom.wrapper import Wrapper
+    from siteloom.core.model import Page
+    from siteloom.wrappers.wrapper import Wrapper
 
     Truths = Mapping[str, Mapping[str, Sequence[str]]]
 

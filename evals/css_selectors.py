@@ -16,14 +16,15 @@ from lxml import etree
 from lxml.cssselect import CSSSelector, SelectorError
 
 from evals.learners import Answers, Found
-from siteloom.dom import normalize, parse, text_nodes
-from siteloom.model import Failure
+from siteloom.core.model import Failure
+from siteloom.html.parser import parse
+from siteloom.html.visible_text import normalize, text_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from siteloom.dom import Element
-    from siteloom.model import Example, Page
+    from siteloom.core.model import Example, Page
+    from siteloom.html.parser import Element
 
 NAME = "css"
 

@@ -20,18 +20,19 @@ import siteloom
 from evals.learning_runs import PROCESSES
 from evals.swde import swde_sites
 from evals.tables import table
-from siteloom.builtin import directory_site, guide_site
-from siteloom.dom import normalize, parse, visible_text
-from siteloom.model import Failure
+from siteloom.apps.demo.sites import directory_site, guide_site
+from siteloom.core.model import Failure
+from siteloom.html.parser import parse
+from siteloom.html.visible_text import normalize, visible_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from evals.swde import SwdeSite
-    from siteloom.builtin import BuiltinPage
-    from siteloom.discovery import DiscoveredTable
-    from siteloom.dom import Element
-    from siteloom.model import Page
+    from siteloom.apps.demo.sites.built_in_page import BuiltinPage
+    from siteloom.core.model import Page
+    from siteloom.html.parser import Element
+    from siteloom.learning.discovery.table_discovery import DiscoveredTable
 
 PAGE = Path("docs/evaluation/discovery.md")
 

@@ -27,19 +27,23 @@ import siteloom
 from evals.learners import learned
 from evals.learning_runs import PROCESSES, attributes_of
 from evals.swde import swde_sites
-from siteloom.dom import decode, parse
-from siteloom.errors import UsageError
-from siteloom.exporting import as_texts, page_object, plain, to_spider, to_xpath_json
-from siteloom.extraction import Extractor
-from siteloom.matching import NamedWrapper
-from siteloom.model import Example, Failure
+from siteloom.core.errors import UsageError
+from siteloom.core.model import Example, Failure
+from siteloom.extraction.extractor import Extractor
+from siteloom.html.encoding import decode
+from siteloom.html.parser import parse
+from siteloom.wrappers.exports import standalone_extractor
+from siteloom.wrappers.exports.scrapy_spider import to_spider
+from siteloom.wrappers.exports.web_poet_page import page_object
+from siteloom.wrappers.exports.xpath_json import as_texts, to_xpath_json
+from siteloom.wrappers.matching import NamedWrapper
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evals.swde import SwdeSite
-    from siteloom.model import Page, Record
-    from siteloom.wrapper import Wrapper
+    from siteloom.core.model import Page, Record
+    from siteloom.wrappers.wrapper import Wrapper
 
     Records = list[dict[str, list[str]]]
     Check = Callable[[Page], bool]
@@ -120,7 +124,8 @@ def _values(records: Sequence[Record]) -> Records:
 def _xpath_json(wrapper: Wrapper, texts: Wrapper) -> Check:
     document = json.loads(to_xpath_json(wrapper))
     return lambda page: (
-        plain.records(document, decode(page.html, page.charset)) == _values(texts.extract_all(page))
+        standalone_extractor.records(document, decode(page.html, page.charset))
+        == _values(texts.extract_all(page))
     )
 
 
@@ -156,7 +161,9 @@ def _scrapy(wrapper: Wrapper, texts: Wrapper, folder: Path) -> Check:
         expected = [] if extracted.failure else _values(extracted.records)
         body = decode(page.html, page.charset).encode("utf-8", "replace")
         items = list(spider.parse(HtmlResponse(page.url, body=body, encoding="utf-8")))
-        return items == [{"url": page.url, **plain.item(document, record)} for record in expected]
+        return items == [
+            {"url": page.url, **standalone_extractor.item(document, record)} for record in expected
+        ]
 
     return is_same
 
@@ -170,7 +177,7 @@ def _web_poet(wrapper: Wrapper, texts: Wrapper, folder: Path) -> Check:
         body = decode(page.html, page.charset).encode("utf-8", "replace")
         item = asyncio.run(page_class(HttpResponse(page.url, body, encoding="utf-8")).to_item())
         (record,) = _values(texts.extract_all(page))
-        return plain.item(document, record) == attrs.asdict(item)
+        return standalone_extractor.item(document, record) == attrs.asdict(item)
 
     return is_same
 

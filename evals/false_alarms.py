@@ -7,8 +7,9 @@ from functools import cache, partial
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.clustering import assign, cluster_signatures, page_features
-from siteloom.model import Page
+from siteloom.core.model import Page
+from siteloom.templates.clustering.methods import page_features
+from siteloom.templates.clustering.vertex import assign, cluster_signatures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

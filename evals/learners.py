@@ -9,15 +9,16 @@ from collections import Counter
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, get_args
 
 import siteloom
-from siteloom.dom import normalize, parse, text_nodes
-from siteloom.errors import ExampleNotFound
-from siteloom.model import Example, Failure
+from siteloom.core.errors import ExampleNotFound
+from siteloom.core.model import Example, Failure
+from siteloom.html.parser import parse
+from siteloom.html.visible_text import normalize, text_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from siteloom.model import Page
-    from siteloom.wrapper import Wrapper
+    from siteloom.core.model import Page
+    from siteloom.wrappers.wrapper import Wrapper
 
 Method = Literal["united", "vertex"]
 

@@ -18,9 +18,9 @@ from evals.learners import ABSOLUTE_PATHS, METHODS, AbsolutePathVote, Answers, F
 from evals.learning_scores import Answer, Row
 from evals.peers import PeerFailed
 from evals.reachable import page_texts
-from siteloom.dom import normalize
-from siteloom.errors import SiteloomError
-from siteloom.model import Example
+from siteloom.core.errors import SiteloomError
+from siteloom.core.model import Example
+from siteloom.html.visible_text import normalize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from evals.learners import Learner
     from evals.peers import Peer
     from evals.swde import SwdeSite
-    from siteloom.model import Page
+    from siteloom.core.model import Page
 
 PAGES_OF_A_SITE = 120
 PROCESSES = 2

@@ -24,19 +24,19 @@ from evals.learning_runs import PROCESSES
 from evals.mutating import mutated, mutations
 from evals.mutations import guide, guide_schema
 from evals.tables import table
-from siteloom.builtin import guide_content
-from siteloom.dom import parse
-from siteloom.model import Example, Failure, Page
-from siteloom.spacing import evenly_spaced
-from siteloom.wrapper.explain import rule_words
+from siteloom.apps.demo.sites import guide_content
+from siteloom.core.model import Example, Failure, Page
+from siteloom.core.sequences import evenly_spaced
+from siteloom.html.parser import parse
+from siteloom.wrappers.explanation import rule_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from siteloom.dom import Element
-    from siteloom.model import Attribute
-    from siteloom.wrapper import Wrapper
+    from siteloom.core.model import Attribute
+    from siteloom.html.parser import Element
+    from siteloom.wrappers.wrapper import Wrapper
 
     Values = Mapping[str, Sequence[str]]
     Extract = Callable[[Element], Sequence[str]]

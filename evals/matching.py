@@ -18,19 +18,19 @@ import siteloom
 from evals.learners import learned
 from evals.learning_runs import PROCESSES, attributes_of
 from evals.swde import swde_sites
-from siteloom.builtin import directory_site, guide_site
-from siteloom.clustering import url_patterns
-from siteloom.matching import Matcher, NamedWrapper
-from siteloom.model import Example, Page
-from siteloom.urls import site_of
+from siteloom.apps.demo.sites import directory_site, guide_site
+from siteloom.core.model import Example, Page
+from siteloom.core.urls import site_of
+from siteloom.templates.url_patterns import url_patterns
+from siteloom.wrappers.matching import Matcher, NamedWrapper
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from evals.swde import SwdeSite
-    from siteloom.builtin import BuiltinPage
-    from siteloom.wrapper import Wrapper
+    from siteloom.apps.demo.sites.built_in_page import BuiltinPage
+    from siteloom.wrappers.wrapper import Wrapper
 
 _EXAMPLES = 5
 _UNLABELLED = 100

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from evals.peers import Peer, PeerFailed
-from siteloom.clustering import cluster_signatures, page_features
-from siteloom.clustering.rtdm import rtdm_clusters
-from siteloom.clustering.text import text_clusters
-from siteloom.clustering.text.essential import equal_documents, essential_paths
-from siteloom.template import shared_paths
+from siteloom.templates.clustering.methods import page_features
+from siteloom.templates.clustering.text import text_clusters
+from siteloom.templates.clustering.text_mdl import equal_documents, essential_paths
+from siteloom.templates.clustering.tree_distance import rtdm_clusters
+from siteloom.templates.clustering.vertex import cluster_signatures
+from siteloom.templates.essential_paths import shared_paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from evals.swde import SwdeSite
-    from siteloom.clustering import Method, PageFeatures
-    from siteloom.clustering.text import TextMethod
+    from siteloom.templates.clustering.methods import Method, PageFeatures
+    from siteloom.templates.clustering.text import TextMethod
 
     Clusters = Sequence[Sequence[int]]
 

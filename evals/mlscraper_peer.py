@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from evals.learners import Answers, Found
 from evals.peers import Peer
-from siteloom.dom import decode
+from siteloom.html.encoding import decode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from siteloom.model import Example, Page
+    from siteloom.core.model import Example, Page
 
 NAME = "mlscraper"
 PEER = Peer(NAME, ("mlscraper==1.0.0rc3",), "mlscraper.training", "mlscraper")

@@ -1,6 +1,7 @@
 """Seeded changes of a site's markup: each does the same to every page of the built-in guide's restaurants.
 
-A mutation starts from the markup of `siteloom.builtin.guide_original`: a record with facts in a definition
+A mutation starts from the markup of `siteloom.apps.demo.sites.guide_original`: a record with facts in a
+definition
 list, or in a table on pages that nobody has touched for years.
 """
 
@@ -11,14 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
 
-from siteloom.builtin.dice import Dice
-from siteloom.dom import normalize
+from siteloom.apps.demo.sites.vocabulary import Dice
+from siteloom.html.visible_text import normalize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from siteloom.builtin import BuiltinPage
-    from siteloom.dom import Element
+    from siteloom.apps.demo.sites.built_in_page import BuiltinPage
+    from siteloom.html.parser import Element
 
 SEEDS = (0, 1, 2)
 

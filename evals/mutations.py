@@ -31,9 +31,9 @@ from evals.change_scores import (
 from evals.learning_runs import PROCESSES
 from evals.mutating import mutated, mutations
 from evals.mutations_outcome import OURS, PEER_PAGES, PEER_WAYS, Outcome, mean
-from siteloom.builtin import CHANGING_ATTRIBUTES, DEFAULT_SEED, guide_content, guide_original
-from siteloom.builtin.page import BuiltinPage
-from siteloom.model import Attribute, Example, Page
+from siteloom.apps.demo.sites import CHANGING_ATTRIBUTES, DEFAULT_SEED, guide_content, guide_original
+from siteloom.apps.demo.sites.built_in_page import BuiltinPage
+from siteloom.core.model import Attribute, Example, Page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evals.mutating import Mutation
-    from siteloom.model import Record
-    from siteloom.monitoring import Watch
-    from siteloom.wrapper import Wrapper
+    from siteloom.core.model import Record
+    from siteloom.maintenance.watched_pages import Watch
+    from siteloom.wrappers.wrapper import Wrapper
 
 
 class Base(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from evals.change_scores import BADLY_BROKEN, BROKEN
-from siteloom.builtin import CHANGING_ATTRIBUTES
+from siteloom.apps.demo.sites import CHANGING_ATTRIBUTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

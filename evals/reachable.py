@@ -9,14 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from evals.swde import SwdeSite, swde_sites
-from siteloom.dom import normalize, parse, text_nodes
-from siteloom.model import Failure
+from siteloom.core.model import Failure
+from siteloom.html.parser import parse
+from siteloom.html.visible_text import normalize, text_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from siteloom.model import Page
+    from siteloom.core.model import Page
 
 PAGES_OF_A_SITE = 120  # evenly spaced, as in the other evaluations
 

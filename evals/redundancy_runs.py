@@ -17,27 +17,24 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 import siteloom
-from siteloom.dom import parse
-from siteloom.errors import UnreadablePage
-from siteloom.model import Failure, Seed
-from siteloom.redundancy.candidates import at_least, weak_matches
-from siteloom.redundancy.findattrpos import best_positions
-from siteloom.redundancy.patterns import strong_matches
-from siteloom.redundancy.position_wrapper import positions_wrapper
-from siteloom.redundancy.strong import STRONGLY_SIMILAR
-from siteloom.spacing import evenly_spaced
-from siteloom.template.page_texts import TextCollector
+from siteloom.core.errors import UnreadablePage
+from siteloom.core.model import Failure, Seed
+from siteloom.core.sequences import evenly_spaced
+from siteloom.html.page_text_arrays import TextCollector
+from siteloom.html.parser import parse
+from siteloom.learning.known_records.findattrpos import at_least, best_positions, strong_matches, weak_matches
+from siteloom.learning.known_records.position_wrapper import positions_wrapper
+from siteloom.learning.known_records.string_similarity import STRONGLY_SIMILAR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from evals.swde import SwdeSite
-    from siteloom.dom import Element
-    from siteloom.model import Page
-    from siteloom.redundancy.candidates import Matches
-    from siteloom.redundancy.findattrpos import FoundPositions
-    from siteloom.template.page_texts import PageTexts
-    from siteloom.wrapper import Wrapper
+    from siteloom.core.model import Page
+    from siteloom.html.page_text_arrays import PageTexts
+    from siteloom.html.parser import Element
+    from siteloom.learning.known_records.findattrpos import FoundPositions, Matches
+    from siteloom.wrappers.wrapper import Wrapper
 
 CORES = {
     "restaurant": ("name", "address"),

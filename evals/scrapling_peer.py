@@ -18,12 +18,13 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from evals.peers import Peer
-from siteloom.dom import decode, normalize
+from siteloom.html.encoding import decode
+from siteloom.html.visible_text import normalize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from siteloom.model import Page, Provenance
+    from siteloom.core.model import Page, Provenance
 
 PEER = Peer("scrapling", ("scrapling==0.5",), "scrapling.parser", "scrapling")
 

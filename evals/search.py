@@ -16,26 +16,26 @@ from sqlalchemy.pool import StaticPool
 
 from evals.search_page import Outcome, write_page
 from evals.swde import swde_sites
-from siteloom.dom import parse
-from siteloom.model import Failure, IndexDocument, Passage
-from siteloom.search import (
-    LOOKED_AT,
+from siteloom.core.model import Failure, IndexDocument, Passage
+from siteloom.core.word_tokenizer import terms
+from siteloom.extraction.search_documents import (
     AttributeCounts,
-    best_first,
     common_segments,
     page_document,
     record_document,
 )
-from siteloom.store import NewestVersion, SearchIndex, schema
-from siteloom.template import SegmentTable
-from siteloom.words import terms
+from siteloom.extraction.search_query import LOOKED_AT, best_first
+from siteloom.html.parser import parse
+from siteloom.store import schema
+from siteloom.store.queries.search_index import NewestVersion, SearchIndex
+from siteloom.templates.template_text import SegmentTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from evals.swde import SwdeSite
-    from siteloom.store import FoundDocument
+    from siteloom.store.queries.search_index import FoundDocument
 
 _PAGES_OF_A_SITE = 100
 _QUERIES_OF_A_SITE = 20

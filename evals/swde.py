@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from siteloom.dom import normalize
-from siteloom.model import Page
+from siteloom.core.model import Page
+from siteloom.html.visible_text import normalize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -28,9 +28,10 @@ figures are means over pages.
 {methods}
 
 - The segment table has seen the {pages} pages of the site, the page itself among them, and leaves out what is
-  template (`siteloom.cleaning.clean_text`). It is not meant to find the article: links to other articles
+  template (`siteloom.extraction.main_text.clean_text`). It is not meant to find the article: links to
+  other articles
   differ from page to page, and are kept.
-- *{combined}* is `siteloom.cleaning.main_text`, with a table by the
+- *{combined}* is `siteloom.extraction.main_text.main_text`, with a table by the
   default rule: template and repeated blocks are hidden from trafilatura, and the headline is put back.
 - trafilatura is `extract(html, include_comments=False)`; justext has its English stop words; resiliparse is
   `extract_plain_text(html, main_content=True)`. All are given decoded text, each in an environment of its

@@ -6,14 +6,14 @@ import random
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.errors import UnreadablePage
-from siteloom.template import SegmentTable
+from siteloom.core.errors import UnreadablePage
+from siteloom.templates.template_text import SegmentTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from evals.swde import SwdeSite
-    from siteloom.template import PageSegments
+    from siteloom.templates.text_blocks import PageSegments
 
 STREAM = 100_000
 """The pages of a stream that is made up from those of a site."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.errors import UnreadablePage
-from siteloom.template import PageSegments, SegmentTable
+from siteloom.core.errors import UnreadablePage
+from siteloom.templates.template_text import SegmentTable
+from siteloom.templates.text_blocks import PageSegments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evals.swde import SwdeSite
-    from siteloom.template import SegmentRule
+    from siteloom.templates.template_text import SegmentRule
 
 _MOST_EXAMPLES = 5
 

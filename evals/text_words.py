@@ -13,16 +13,15 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 from evals.peers import Peer, PeerFailed
-from siteloom.cleaning import main_text
-from siteloom.cleaning.text import clean_text
-from siteloom.model import Page
-from siteloom.template import SegmentTable
+from siteloom.core.model import Page
+from siteloom.extraction.main_text import clean_text, main_text
+from siteloom.templates.template_text import SegmentTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from siteloom.template import SegmentRule
+    from siteloom.templates.template_text import SegmentRule
 
 PAGES_OF_A_SITE = 10
 

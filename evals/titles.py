@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evals.peers import Peer, PeerFailed
 from evals.swde import swde_sites
-from siteloom.redundancy.folding import folded
-from siteloom.redundancy.weak import WEAKLY_SIMILAR, WeakIndex
+from siteloom.learning.known_records.string_similarity import WEAKLY_SIMILAR, WeakIndex
+from siteloom.learning.known_records.text_normalisation import folded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -18,11 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import siteloom
-from siteloom.builtin import BuiltinPage, directory_site, guide_site
-from siteloom.cli import app
+from siteloom.apps.cli.main import app
+from siteloom.apps.demo.sites import directory_site, guide_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+    from siteloom.apps.demo.sites.built_in_page import BuiltinPage
 
 EXAMPLES = 5
 RECORDS = 3

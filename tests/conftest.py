@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from torture.postgres import NoPostgres, PostgresServer, running_postgres
 
-from siteloom.config import StoreSettings
-from siteloom.store import Store, open_store
-
-from .cpu_time import CpuTime
-from .property_tests import register_profiles
+from siteloom.core.settings import StoreSettings
+from siteloom.store.store import Store
+from siteloom.store.workspace_folder import open_store
+from tests.cpu_time import CpuTime
+from tests.property_tests import register_profiles
 
 register_profiles()
 
@@ -136,7 +136,7 @@ def sqlite_store(empty_workspace: Path, tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture(scope="session")
 def lived_in_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace in which much has happened, to be copied."""
-    from .lived_in import lived_in_workspace
+    from tests.lived_in import lived_in_workspace
 
     return lived_in_workspace(tmp_path_factory.mktemp("lived-in") / ".siteloom")
 

@@ -11,19 +11,22 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from siteloom.builtin import BuiltinPage
-from siteloom.config import Settings, StoreSettings
-from siteloom.examples_file import ExampleLine
-from siteloom.model import Seed
-from siteloom.pages import Items
-from siteloom.pipeline import annotate, cluster_store, ingest
-from siteloom.searching import update_index
-from siteloom.server.work.wrapping import extract, learn
-from siteloom.store import Store, open_store
-from siteloom.upkeep import check_watches, mend_wrappers, watch_wrappers
-
-from .builtin.sites import directory, guide, of_kind
-from .monitoring.guide import restaurants
+from siteloom.apps.demo.sites.built_in_page import BuiltinPage
+from siteloom.apps.server.work.wrapping import extract, learn
+from siteloom.core.model import Seed
+from siteloom.core.settings import Settings, StoreSettings
+from siteloom.operations.annotate import annotate
+from siteloom.operations.cluster import cluster_store
+from siteloom.operations.ingest import ingest
+from siteloom.operations.relearn import mend_wrappers
+from siteloom.operations.search import update_index
+from siteloom.operations.watch import check_watches, watch_wrappers
+from siteloom.sources.example_files import ExampleLine
+from siteloom.sources.open_sources import Items
+from siteloom.store.store import Store
+from siteloom.store.workspace_folder import open_store
+from tests.apps.demo.sites import directory, guide, of_kind
+from tests.maintenance.guide import restaurants
 
 GUIDE = "larkmoor-guide.example"
 DIRECTORY = "tableatlas.example"

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from siteloom.cli import VERBS, app
-from siteloom.config import load_settings
+from siteloom.apps.cli.main import VERBS, app
+from siteloom.core.settings import load_settings
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from torture.warm import run_warm
 
-from .test_deployment import parsed
+from tests.test_deployment import parsed
 
 ROOT = Path(__file__).parents[1]
 MADE_IN = "examples/workspaces"

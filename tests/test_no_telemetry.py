@@ -12,9 +12,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from siteloom.builtin import guide_site
-
-from .patience import SECONDS
+from siteloom.apps.demo.sites import guide_site
+from tests.patience import SECONDS
 
 # Python runs it in every process that the verbs start, before anything else.
 WATCHER = """
@@ -74,7 +73,7 @@ def test_no_verb_connects_to_anyone(environment: dict[str, str], tmp_path: Path)
     # One process for all: to load the libraries takes longer than the work.
     script = """
 import json, sys
-from siteloom.cli import app
+from siteloom.apps.cli.main import app
 for arguments in json.loads(sys.argv.pop()):
     try:
         app(arguments)

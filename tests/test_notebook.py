@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from .patience import SECONDS
+from tests.patience import SECONDS
 
 NOTEBOOK = Path(__file__).parents[1] / "examples" / "records.ipynb"
 

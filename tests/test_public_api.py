@@ -16,8 +16,8 @@ import pyarrow as pa
 import pytest
 
 import siteloom
-from siteloom import errors
-from siteloom.cli import VERBS
+from siteloom.apps.cli.main import VERBS
+from siteloom.core import errors
 
 HEAVY = {
     "alembic",
@@ -160,7 +160,7 @@ def test_a_missing_extra_says_what_to_install() -> None:
 
 def test_no_module_hides_a_public_function() -> None:
     script = (
-        "import siteloom, siteloom.pipeline, siteloom.clustering\n"
+        "import siteloom, siteloom.operations, siteloom.templates.clustering\n"
         "for _ in range(2):\n"
         "    for name in siteloom.__all__:\n"
         "        assert callable(getattr(siteloom, name)), name\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from siteloom.config import load_settings
+from siteloom.core.settings import load_settings
 
 ROOT = Path(__file__).parents[1]
 

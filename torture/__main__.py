@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from siteloom import __version__
-from siteloom.dom import PARSER
+from siteloom.html.parser import PARSER
 from torture.ordeals import PartReport, Plan, as_page
 
 if TYPE_CHECKING:

@@ -26,15 +26,18 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from siteloom.builtin import guide_site
-from siteloom.config import Settings, StoreSettings
-from siteloom.examples_file import ExampleLine
-from siteloom.pages import Items
-from siteloom.pipeline import annotate, cluster_store, ingest
-from siteloom.searching import update_index
-from siteloom.server import create_app
-from siteloom.server.work.wrapping import extract, learn
-from siteloom.store import Passwords, open_store
+from siteloom.apps.demo.sites import guide_site
+from siteloom.apps.server import create_app
+from siteloom.apps.server.work.wrapping import extract, learn
+from siteloom.core.settings import Settings, StoreSettings
+from siteloom.operations.annotate import annotate
+from siteloom.operations.cluster import cluster_store
+from siteloom.operations.ingest import ingest
+from siteloom.operations.search import update_index
+from siteloom.sources.example_files import ExampleLine
+from siteloom.sources.open_sources import Items
+from siteloom.store.queries.accounts import Passwords
+from siteloom.store.workspace_folder import open_store
 from torture.ordeals import Ordeal, Plan
 
 if TYPE_CHECKING:
@@ -46,7 +49,8 @@ if TYPE_CHECKING:
     from schemathesis.schemas import APIOperation
     from starlette.types import Message, Receive, Scope, Send
 
-    from siteloom.store import Role, Store
+    from siteloom.store.queries.accounts import Role
+    from siteloom.store.store import Store
 
 TITLE = "Requests that make no sense"
 

@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from siteloom.builtin import BuiltinPage, guide_site
+from siteloom.apps.demo.sites import guide_site
 from torture.commands import Ran, run_siteloom
 from torture.ordeals import Ordeal, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from siteloom.apps.demo.sites.built_in_page import BuiltinPage
 
 TITLE = "A large crawl"
 

@@ -12,7 +12,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.builtin import guide_site
+from siteloom.apps.demo.sites import guide_site
 from torture.kills import finished_faults, state_faults
 from torture.ordeals import Ordeal, Plan
 from torture.postgres import running_postgres

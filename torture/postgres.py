@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import psycopg
 
-from siteloom.store.database import connect, postgres_url
+from siteloom.core.database import connect, postgres_url
 from siteloom.store.migrate import upgrade
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ def count(connection):
         os.kill(os.getpid(), signal.SIGKILL)
 
 event.listen(Engine, "commit", count)
-from siteloom.cli import main
+from siteloom.apps.cli.main import main
 try:
     main()
 finally:

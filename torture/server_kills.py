@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 import httpx
 from sqlalchemy import func, select
 
-from siteloom.store import open_store, schema
+from siteloom.store import schema
+from siteloom.store.workspace_folder import open_store
 from torture.ordeals import Ordeal, Plan
 from torture.processes import Started, start
 from torture.workspaces import GUIDE, Place, Prepared, soundness
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from siteloom.store import Store
+    from siteloom.store.store import Store
 
 CLUSTER = f"{GUIDE}/1"
 ANNOTATORS = ("ana", "ben")

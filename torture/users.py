@@ -17,8 +17,8 @@ import httpx
 import numpy as np
 from lxml import etree
 
-from siteloom.config import StoreSettings
-from siteloom.store import open_store
+from siteloom.core.settings import StoreSettings
+from siteloom.store.workspace_folder import open_store
 from torture.commands import run_siteloom
 from torture.crawl import write_crawl
 from torture.ordeals import Ordeal, Plan
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
     from pathlib import Path
 
-    from siteloom.store import Role
+    from siteloom.store.queries.accounts import Role
 
 TITLE = "Many people at once"
 

@@ -32,7 +32,7 @@ import siteloom
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_NOT_OF_EVERY_PROGRAM = ("siteloom.__main__", "siteloom.server", "siteloom.store.migrations")
+_NOT_OF_EVERY_PROGRAM = ("siteloom.__main__", "siteloom.apps.server", "siteloom.store.migrations")
 _SECONDS_BETWEEN_LOOKS = 0.001
 _SECONDS = 900
 

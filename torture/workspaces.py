@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import select
 
-from siteloom.builtin import directory_site, guide_site
-from siteloom.config import StoreSettings
-from siteloom.store import open_store, schema, workspace_exists
-from siteloom.store.packs import Pack
+from siteloom.apps.demo.sites import directory_site, guide_site
+from siteloom.core.settings import StoreSettings
+from siteloom.store import schema
+from siteloom.store.packs.pack_file import Pack
+from siteloom.store.workspace_folder import open_store, workspace_exists
 from torture.processes import SECONDS_TO_END, Ended, run, start, wait_for_change, write_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from siteloom.builtin import BuiltinPage
-    from siteloom.store import Store
+    from siteloom.apps.demo.sites.built_in_page import BuiltinPage
+    from siteloom.store.store import Store
     from torture.postgres import PostgresServer
 
 GUIDE = "larkmoor-guide.example"

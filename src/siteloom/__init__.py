@@ -9,11 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from siteloom.clustering import cluster
-    from siteloom.discovery import DiscoveredTable, discover
-    from siteloom.errors import ExampleNotFound, SiteloomError
-    from siteloom.learning import learn
-    from siteloom.model import (
+    from siteloom.core.errors import ExampleNotFound, SiteloomError
+    from siteloom.core.model import (
         Attribute,
         Change,
         Cluster,
@@ -30,14 +27,21 @@ if TYPE_CHECKING:
         Template,
         Withheld,
     )
-    from siteloom.monitoring import Watch, monitor, watch
-    from siteloom.pages import read_pages
-    from siteloom.record_rows import read_records
-    from siteloom.redundancy import Bootstrapped, bootstrap
-    from siteloom.relearning import Relearned, relearn
-    from siteloom.sampling import sample
-    from siteloom.template import Block, SegmentTable
-    from siteloom.wrapper import Wrapper
+    from siteloom.extraction.records_to_arrow import read_records
+    from siteloom.learning.discovery.table_discovery import DiscoveredTable, discover
+    from siteloom.learning.induction.learner import learn
+    from siteloom.learning.known_records.bootstrap_result import Bootstrapped
+    from siteloom.learning.known_records.site_bootstrap import bootstrap
+    from siteloom.maintenance.change_tests import monitor
+    from siteloom.maintenance.repair_result import Relearned
+    from siteloom.maintenance.watched_pages import Watch, watch
+    from siteloom.maintenance.wrapper_repair import relearn
+    from siteloom.sources.open_sources import read_pages
+    from siteloom.templates.clustering.methods import cluster
+    from siteloom.templates.sampling import sample
+    from siteloom.templates.template_text import SegmentTable
+    from siteloom.templates.text_blocks import Block
+    from siteloom.wrappers.wrapper import Wrapper
 
 __all__ = [
     "Attribute",
@@ -79,40 +83,40 @@ __all__ = [
 __version__ = "1.0.0"
 
 _HOME = {
-    "Attribute": "siteloom.model",
-    "Block": "siteloom.template",
-    "Bootstrapped": "siteloom.redundancy",
-    "Change": "siteloom.model",
-    "Cluster": "siteloom.model",
-    "Clustering": "siteloom.model",
-    "DiscoveredTable": "siteloom.discovery",
-    "Evidence": "siteloom.model",
-    "Example": "siteloom.model",
-    "ExampleNotFound": "siteloom.errors",
-    "Failure": "siteloom.model",
-    "Footprint": "siteloom.model",
-    "Page": "siteloom.model",
-    "Provenance": "siteloom.model",
-    "Record": "siteloom.model",
-    "Relearned": "siteloom.relearning",
-    "Resource": "siteloom.model",
-    "Seed": "siteloom.model",
-    "SegmentTable": "siteloom.template",
-    "SiteloomError": "siteloom.errors",
-    "Template": "siteloom.model",
-    "Watch": "siteloom.monitoring",
-    "Withheld": "siteloom.model",
-    "Wrapper": "siteloom.wrapper",
-    "bootstrap": "siteloom.redundancy",
-    "cluster": "siteloom.clustering",
-    "discover": "siteloom.discovery",
-    "learn": "siteloom.learning",
-    "monitor": "siteloom.monitoring",
-    "read_pages": "siteloom.pages",
-    "read_records": "siteloom.record_rows",
-    "relearn": "siteloom.relearning",
-    "sample": "siteloom.sampling",
-    "watch": "siteloom.monitoring",
+    "Attribute": "siteloom.core.model",
+    "Block": "siteloom.templates.text_blocks",
+    "Bootstrapped": "siteloom.learning.known_records.bootstrap_result",
+    "Change": "siteloom.core.model",
+    "Cluster": "siteloom.core.model",
+    "Clustering": "siteloom.core.model",
+    "DiscoveredTable": "siteloom.learning.discovery.table_discovery",
+    "Evidence": "siteloom.core.model",
+    "Example": "siteloom.core.model",
+    "ExampleNotFound": "siteloom.core.errors",
+    "Failure": "siteloom.core.model",
+    "Footprint": "siteloom.core.model",
+    "Page": "siteloom.core.model",
+    "Provenance": "siteloom.core.model",
+    "Record": "siteloom.core.model",
+    "Relearned": "siteloom.maintenance.repair_result",
+    "Resource": "siteloom.core.model",
+    "Seed": "siteloom.core.model",
+    "SegmentTable": "siteloom.templates.template_text",
+    "SiteloomError": "siteloom.core.errors",
+    "Template": "siteloom.core.model",
+    "Watch": "siteloom.maintenance.watched_pages",
+    "Withheld": "siteloom.core.model",
+    "Wrapper": "siteloom.wrappers.wrapper",
+    "bootstrap": "siteloom.learning.known_records.site_bootstrap",
+    "cluster": "siteloom.templates.clustering.methods",
+    "discover": "siteloom.learning.discovery.table_discovery",
+    "learn": "siteloom.learning.induction.learner",
+    "monitor": "siteloom.maintenance.change_tests",
+    "read_pages": "siteloom.sources.open_sources",
+    "read_records": "siteloom.extraction.records_to_arrow",
+    "relearn": "siteloom.maintenance.wrapper_repair",
+    "sample": "siteloom.templates.sampling",
+    "watch": "siteloom.maintenance.watched_pages",
 }
 
 

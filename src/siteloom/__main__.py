@@ -1,5 +1,5 @@
 """`python -m siteloom` is `siteloom`."""
 
-from siteloom.cli import main
+from siteloom.apps.cli.main import main
 
 main()

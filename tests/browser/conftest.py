@@ -17,12 +17,12 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, WebError, expect
 
-from siteloom.config import StoreSettings
-from siteloom.store import Store, open_store
-
-from ..patience import MILLISECONDS
-from .serving import LAPTOP, NoBrowser, make_workspace, running_browser, serving, some_pages
-from .signing_in import add_account
+from siteloom.core.settings import StoreSettings
+from siteloom.store.store import Store
+from siteloom.store.workspace_folder import open_store
+from tests.browser.serving import LAPTOP, NoBrowser, make_workspace, running_browser, serving, some_pages
+from tests.browser.signing_in import add_account
+from tests.patience import MILLISECONDS
 
 expect.set_options(timeout=MILLISECONDS)
 

@@ -13,14 +13,15 @@ from typing import Literal
 
 from playwright.sync_api import Page, expect
 
-from siteloom.config import StoreSettings
-from siteloom.store import PageAddress, Store, open_store
-from siteloom.workbench import version_of
-
-from ..lived_in import lived_in_workspace
-from ..patience import MILLISECONDS
-from .serving import DIRECTORY, GUIDE, LAPTOP, PHONE, running_browser, serving
-from .signing_in import add_account, sign_in
+from siteloom.core.settings import StoreSettings
+from siteloom.operations.annotation.sample_pages import version_of
+from siteloom.store.queries.clusters import PageAddress
+from siteloom.store.store import Store
+from siteloom.store.workspace_folder import open_store
+from tests.browser.serving import DIRECTORY, GUIDE, LAPTOP, PHONE, running_browser, serving
+from tests.browser.signing_in import add_account, sign_in
+from tests.lived_in import lived_in_workspace
+from tests.patience import MILLISECONDS
 
 NAME = "ada"
 SCREENS = {"laptop": LAPTOP, "phone": PHONE}

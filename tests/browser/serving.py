@@ -9,18 +9,20 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
-from siteloom.builtin import BuiltinPage
-from siteloom.config import StoreSettings, load_settings
-from siteloom.model import Page
-from siteloom.pages import Items
-from siteloom.pipeline import cluster_store, ingest
-from siteloom.server.app import create_app
-from siteloom.store import PageAddress, Store, open_store
-from siteloom.urls import site_of
-
-from ..builtin.sites import directory, guide, of_kind
-from ..server.serving import serving as served
-from ..store.test_overview import cluster
+from siteloom.apps.demo.sites.built_in_page import BuiltinPage
+from siteloom.apps.server.app import create_app
+from siteloom.core.model import Page
+from siteloom.core.settings import StoreSettings, load_settings
+from siteloom.core.urls import site_of
+from siteloom.operations.cluster import cluster_store
+from siteloom.operations.ingest import ingest
+from siteloom.sources.open_sources import Items
+from siteloom.store.queries.clusters import PageAddress
+from siteloom.store.store import Store
+from siteloom.store.workspace_folder import open_store
+from tests.apps.demo.sites import directory, guide, of_kind
+from tests.apps.server.serving import serving as served
+from tests.store.test_overview import cluster
 
 GUIDE = "larkmoor-guide.example"
 DIRECTORY = "tableatlas.example"

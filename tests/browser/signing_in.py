@@ -6,7 +6,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from ..cli.command import Command
+from tests.apps.cli.command import Command
 
 PASSWORD = "warp and weft 42"  # of every account
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from ..builtin.sites import guide, of_kind
-from ..pages.warc_records import gzip_members, page_record, warcinfo
-from .conftest import Overheard, Visiting
-from .serving import GUIDE, PHONE
+from tests.apps.demo.sites import guide, of_kind
+from tests.browser.conftest import Overheard, Visiting
+from tests.browser.serving import GUIDE, PHONE
+from tests.sources.warc_records import gzip_members, page_record, warcinfo
 
 NEW = "new-guide.example"
 URLS = [f"https://{NEW}/places/{number}.html" for number in range(3)] + [f"https://{NEW}/about"]

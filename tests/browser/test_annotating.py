@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from siteloom.store import Store
-
-from .annotator import Annotator
-from .serving import GUIDE, some_pages
-from .signing_in import sign_in
+from siteloom.store.store import Store
+from tests.browser.annotator import Annotator
+from tests.browser.serving import GUIDE, some_pages
+from tests.browser.signing_in import sign_in
 
 TEMPLATE = f"{GUIDE}/1"
 ATTRIBUTES = ("name", "phone", "cuisine")

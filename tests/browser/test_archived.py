@@ -10,18 +10,19 @@ from contextlib import closing
 import pytest
 from playwright.sync_api import Page as BrowserPage
 
-from siteloom.annotating.picks import numbered
-from siteloom.config import StoreSettings
-from siteloom.dom import Element, parse
-from siteloom.dom.text import FRAMES, NOT_CONTENT
-from siteloom.model import Failure, Page, Resource
-from siteloom.server.security import SECURITY_HEADERS
-from siteloom.store import PageAddress, Store, open_store
-
-from ..annotating.broken_pages import BROKEN_PAGES
-from ..annotating.test_archived import HOSTILE
-from ..store.helpers import put
-from .conftest import Overheard
+from siteloom.apps.server.security import SECURITY_HEADERS
+from siteloom.core.model import Failure, Page, Resource
+from siteloom.core.settings import StoreSettings
+from siteloom.html.parser import Element, parse
+from siteloom.html.visible_text import FRAMES, NOT_CONTENT
+from siteloom.learning.annotation.clicked_nodes import numbered
+from siteloom.store.queries.clusters import PageAddress
+from siteloom.store.store import Store
+from siteloom.store.workspace_folder import open_store
+from tests.browser.conftest import Overheard
+from tests.html.archived_view.broken_pages import BROKEN_PAGES
+from tests.html.archived_view.test_archived import HOSTILE
+from tests.store.helpers import put
 
 SITE = "shop.example"
 PAGES = {f"https://{SITE}/{number}": html for number, html in enumerate(BROKEN_PAGES.values())}

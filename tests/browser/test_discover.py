@@ -6,10 +6,9 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from siteloom.store import Store
-
-from .conftest import Overheard
-from .serving import GUIDE, LAPTOP, PHONE
+from siteloom.store.store import Store
+from tests.browser.conftest import Overheard
+from tests.browser.serving import GUIDE, LAPTOP, PHONE
 
 TEMPLATE = f"{GUIDE}/1"
 

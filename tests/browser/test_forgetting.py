@@ -6,10 +6,9 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from siteloom.store import Store
-
-from .conftest import Overheard
-from .serving import DIRECTORY, GUIDE
+from siteloom.store.store import Store
+from tests.browser.conftest import Overheard
+from tests.browser.serving import DIRECTORY, GUIDE
 
 
 def test_a_page_and_a_site_are_forgotten(page: Page, workspace_store: Store, overheard: Overheard) -> None:

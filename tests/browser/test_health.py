@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from .serving import GUIDE
+from tests.browser.serving import GUIDE
 
 
 @pytest.fixture

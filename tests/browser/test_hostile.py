@@ -10,14 +10,14 @@ import pytest
 from playwright.sync_api import Dialog, Download, FrameLocator, Locator, expect
 from playwright.sync_api import Page as BrowserPage
 
-from siteloom.examples_file import ExampleLine
-from siteloom.model import Page
-from siteloom.pipeline import annotate
-from siteloom.store import PageAddress, Store
-
-from .annotator import Annotator
-from .conftest import Overheard
-from .serving import make_workspace
+from siteloom.core.model import Page
+from siteloom.operations.annotate import annotate
+from siteloom.sources.example_files import ExampleLine
+from siteloom.store.queries.clusters import PageAddress
+from siteloom.store.store import Store
+from tests.browser.annotator import Annotator
+from tests.browser.conftest import Overheard
+from tests.browser.serving import make_workspace
 
 SITE = "trap.example"
 ANNOTATE = f"/clusters/{SITE}/1/annotate"

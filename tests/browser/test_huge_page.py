@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page as BrowserPage
 
-from siteloom.model import Page
-
-from .annotator import Annotator
-from .serving import make_workspace
+from siteloom.core.model import Page
+from tests.browser.annotator import Annotator
+from tests.browser.serving import make_workspace
 
 SITE = "long.example"
 ROWS = 2_500  # of four elements each

@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page as BrowserPage
 
-from siteloom.dom import node_path, normalize, parse, text_nodes
-from siteloom.model import Failure, Page
-from siteloom.store import PageAddress, Store
-
-from ..annotating.broken_pages import BROKEN_PAGES
-from .annotator import Annotator
-from .serving import make_template
+from siteloom.core.model import Failure, Page
+from siteloom.html.node_paths import node_path
+from siteloom.html.parser import parse
+from siteloom.html.visible_text import normalize, text_nodes
+from siteloom.store.queries.clusters import PageAddress
+from siteloom.store.store import Store
+from tests.browser.annotator import Annotator
+from tests.browser.serving import make_template
+from tests.html.archived_view.broken_pages import BROKEN_PAGES
 
 SITE = "broken.example"
 # The text to click on each page: the only one of its element.

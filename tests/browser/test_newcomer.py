@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from siteloom.config import StoreSettings
-from siteloom.store import open_store
-
-from ..pages.warc_records import gzip_members, page_record, warcinfo
-from .annotator import Annotator
-from .serving import GUIDE, some_pages
-from .test_annotating import ATTRIBUTES, nodes, wanted
+from siteloom.core.settings import StoreSettings
+from siteloom.store.workspace_folder import open_store
+from tests.browser.annotator import Annotator
+from tests.browser.serving import GUIDE, some_pages
+from tests.browser.test_annotating import ATTRIBUTES, nodes, wanted
+from tests.sources.warc_records import gzip_members, page_record, warcinfo
 
 
 @pytest.fixture

@@ -9,17 +9,16 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import FrameLocator, Locator, Page, expect
 
-from siteloom.model import Page as ArchivedPage
-from siteloom.store import Store
-from siteloom.workbench import version_of
-
-from ..annotating.test_archived import HOSTILE
-from ..builtin.sites import guide, of_kind
-from ..monitoring.guide import restaurants
-from ..store.helpers import put
-from .archived import Box, box_of, shown
-from .conftest import Overheard
-from .serving import serving
+from siteloom.core.model import Page as ArchivedPage
+from siteloom.operations.annotation.sample_pages import version_of
+from siteloom.store.store import Store
+from tests.apps.demo.sites import guide, of_kind
+from tests.browser.archived import Box, box_of, shown
+from tests.browser.conftest import Overheard
+from tests.browser.serving import serving
+from tests.html.archived_view.test_archived import HOSTILE
+from tests.maintenance.guide import restaurants
+from tests.store.helpers import put
 
 PLACE = next(one for one in restaurants()[5:24] if one.truth["phone"] and one.truth["updated"])
 LIST = of_kind(guide(), "list")[2]

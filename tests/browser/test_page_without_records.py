@@ -8,11 +8,10 @@ import pytest
 from playwright.sync_api import Page as BrowserPage
 from playwright.sync_api import expect
 
-from siteloom.model import Page
-
-from .annotator import Annotator
-from .serving import make_template
-from .test_ways_to_annotate import COMMON
+from siteloom.core.model import Page
+from tests.browser.annotator import Annotator
+from tests.browser.serving import make_template
+from tests.browser.test_ways_to_annotate import COMMON
 
 SITE = "bands.example"
 EMPTY = f"https://{SITE}/5"

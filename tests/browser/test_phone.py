@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from siteloom.store import Store
-
-from ..lived_in import DIRECTORY, GUIDE
-from .conftest import Visiting
-from .serving import SMALL_PHONE, serving
+from siteloom.store.store import Store
+from tests.browser.conftest import Visiting
+from tests.browser.serving import SMALL_PHONE, serving
+from tests.lived_in import DIRECTORY, GUIDE
 
 PATHS = (
     "/",

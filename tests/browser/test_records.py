@@ -9,11 +9,10 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from siteloom.store import Store
-
-from ..lived_in import GUIDE
-from .conftest import Visiting
-from .serving import PHONE, serving
+from siteloom.store.store import Store
+from tests.browser.conftest import Visiting
+from tests.browser.serving import PHONE, serving
+from tests.lived_in import GUIDE
 
 
 @pytest.fixture(scope="module")

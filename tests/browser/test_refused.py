@@ -9,13 +9,13 @@ import pytest
 from playwright.sync_api import Page as BrowserPage
 from playwright.sync_api import expect
 
-from siteloom.model import Attribute, Example, Page
-from siteloom.store import PageAddress, Store
-
-from .annotator import Annotator
-from .conftest import Overheard
-from .serving import make_workspace
-from .test_ways_to_annotate import COMMON
+from siteloom.core.model import Attribute, Example, Page
+from siteloom.store.queries.clusters import PageAddress
+from siteloom.store.store import Store
+from tests.browser.annotator import Annotator
+from tests.browser.conftest import Overheard
+from tests.browser.serving import make_workspace
+from tests.browser.test_ways_to_annotate import COMMON
 
 SITE = "rooms.example"
 CLUSTER = f"{SITE}/1"

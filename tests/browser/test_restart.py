@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Error, Locator, expect
 
-from ..cli.command import Command
-from ..cli.test_serve import served
-from ..patience import MILLISECONDS
-from .annotator import Annotator
-from .serving import GUIDE, LAPTOP, some_pages
+from tests.apps.cli.command import Command
+from tests.apps.cli.verbs.test_serve import served
+from tests.browser.annotator import Annotator
+from tests.browser.serving import GUIDE, LAPTOP, some_pages
+from tests.patience import MILLISECONDS
 
 ANNOTATE = f"clusters/{GUIDE}/1/annotate"
 TRUTH = {page.page.url: page.truth for page in some_pages()}

@@ -7,10 +7,9 @@ import re
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from siteloom.store import Store
-
-from ..lived_in import DIRECTORY, GUIDE
-from ..patience import wait_until
+from siteloom.store.store import Store
+from tests.lived_in import DIRECTORY, GUIDE
+from tests.patience import wait_until
 
 RESTAURANTS = f"{GUIDE}/1"
 TITLE = "#review-title"

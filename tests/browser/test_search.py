@@ -8,11 +8,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from siteloom.store import Store
-
-from .archived import box_of, shown
-from .conftest import Visiting
-from .serving import PHONE
+from siteloom.store.store import Store
+from tests.browser.archived import box_of, shown
+from tests.browser.conftest import Visiting
+from tests.browser.serving import PHONE
 
 WORDS = "steakhouse"
 

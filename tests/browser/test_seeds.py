@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from siteloom.store import Store
-
-from ..builtin.sites import of_kind
-from ..test_growing import directory, guide
-from .conftest import Overheard
-from .serving import DIRECTORY, make_workspace
+from siteloom.store.store import Store
+from tests.apps.demo.sites import of_kind
+from tests.browser.conftest import Overheard
+from tests.browser.serving import DIRECTORY, make_workspace
+from tests.operations.test_bootstrap import directory, guide
 
 COLUMNS = {"Title": "name", "Street": "address", "Phone": "phone", "Kitchen": "cuisine"}
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page as BrowserPage
 
-from siteloom.model import Page
-from siteloom.store import PageAddress, Store
-
-from .annotator import Annotator
-from .serving import make_workspace
-from .test_ways_to_annotate import COMMON
+from siteloom.core.model import Page
+from siteloom.store.queries.clusters import PageAddress
+from siteloom.store.store import Store
+from tests.browser.annotator import Annotator
+from tests.browser.serving import make_workspace
+from tests.browser.test_ways_to_annotate import COMMON
 
 SITE = "hours.example"
 # White space of many kinds, texts that nobody sees, and blocks beside each other without any.

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from siteloom.store import Store
-
-from .annotator import Annotator
-from .conftest import Overheard
-from .serving import GUIDE, some_pages
-from .signing_in import sign_in
+from siteloom.store.store import Store
+from tests.browser.annotator import Annotator
+from tests.browser.conftest import Overheard
+from tests.browser.serving import GUIDE, some_pages
+from tests.browser.signing_in import sign_in
 
 NAMES = {page.page.url: page.truth["name"] for page in some_pages() if page.kind == "restaurant"}
 

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from siteloom.store import Store
-
-from .conftest import Overheard, Visiting
-from .serving import serving
-from .signing_in import PASSWORD, enter, sign_in
+from siteloom.store.store import Store
+from tests.browser.conftest import Overheard, Visiting
+from tests.browser.serving import serving
+from tests.browser.signing_in import PASSWORD, enter, sign_in
 
 
 @pytest.fixture

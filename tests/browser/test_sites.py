@@ -7,8 +7,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from .conftest import Overheard
-from .serving import DIRECTORY, GUIDE
+from tests.browser.conftest import Overheard
+from tests.browser.serving import DIRECTORY, GUIDE
 
 TEMPLATE = f"{GUIDE}/1"
 

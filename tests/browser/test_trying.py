@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from siteloom.store import Store
-
-from ..lived_in import GUIDE
-from ..monitoring.guide import restaurants
-from .archived import shown
-from .conftest import Overheard
+from siteloom.store.store import Store
+from tests.browser.archived import shown
+from tests.browser.conftest import Overheard
+from tests.lived_in import GUIDE
+from tests.maintenance.guide import restaurants
 
 # Of the layout that the wrapper was learned from.
 PLACE = next(one for one in restaurants()[5:24] if one.truth["phone"])

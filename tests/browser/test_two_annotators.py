@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from .annotator import Annotator
-from .conftest import Overheard, Visiting
-from .serving import GUIDE, some_pages
-from .signing_in import sign_in
+from tests.browser.annotator import Annotator
+from tests.browser.conftest import Overheard, Visiting
+from tests.browser.serving import GUIDE, some_pages
+from tests.browser.signing_in import sign_in
 
 NAMES = {page.page.url: page.truth["name"] for page in some_pages() if page.kind == "restaurant"}
 

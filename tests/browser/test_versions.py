@@ -10,15 +10,15 @@ import pytest
 from playwright.sync_api import Page as BrowserPage
 from playwright.sync_api import expect
 
-from siteloom.model import Page
-from siteloom.pipeline import cluster_store
-from siteloom.store import PageAddress, Store
-
-from ..store.helpers import put
-from .annotator import Annotator
-from .conftest import Overheard
-from .serving import make_workspace
-from .test_ways_to_annotate import COMMON
+from siteloom.core.model import Page
+from siteloom.operations.cluster import cluster_store
+from siteloom.store.queries.clusters import PageAddress
+from siteloom.store.store import Store
+from tests.browser.annotator import Annotator
+from tests.browser.conftest import Overheard
+from tests.browser.serving import make_workspace
+from tests.browser.test_ways_to_annotate import COMMON
+from tests.store.helpers import put
 
 SITE = "lamps.example"
 URLS = [f"https://{SITE}/{number}" for number in range(6)]

@@ -10,12 +10,12 @@ import pytest
 from playwright.sync_api import Page as BrowserPage
 from playwright.sync_api import expect
 
-from siteloom.config import StoreSettings
-from siteloom.model import Page, Seed
-from siteloom.store import Store, open_store
-
-from .annotator import Annotator
-from .serving import GUIDE, PHONE, make_workspace, some_pages
+from siteloom.core.model import Page, Seed
+from siteloom.core.settings import StoreSettings
+from siteloom.store.store import Store
+from siteloom.store.workspace_folder import open_store
+from tests.browser.annotator import Annotator
+from tests.browser.serving import GUIDE, PHONE, make_workspace, some_pages
 
 SHOP = "plants.example"
 KINDS = ["Fern", "Sedge", "Yarrow", "Teasel", "Bracken", "Sorrel", "Mallow", "Campion"]

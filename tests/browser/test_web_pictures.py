@@ -8,13 +8,12 @@ import pytest
 from playwright.sync_api import Page as BrowserPage
 from playwright.sync_api import Route, expect
 
-from siteloom.model import Page
-
-from .annotator import Annotator
-from .conftest import Overheard
-from .serving import make_workspace
-from .test_archived import GIF
-from .test_ways_to_annotate import COMMON
+from siteloom.core.model import Page
+from tests.browser.annotator import Annotator
+from tests.browser.conftest import Overheard
+from tests.browser.serving import make_workspace
+from tests.browser.test_archived import GIF
+from tests.browser.test_ways_to_annotate import COMMON
 
 SITE = "pictures.example"
 PICTURE = "https://cdn.example/big/1.gif?size=9"

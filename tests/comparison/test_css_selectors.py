@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from evals.css_selectors import CssSelectors, css_of
 
-from siteloom.dom import parse
-from siteloom.model import Example, Failure, Page
+from siteloom.core.model import Example, Failure, Page
+from siteloom.html.parser import parse
 
 
 def page(number: int, body: str) -> Page:

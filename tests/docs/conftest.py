@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from ..builtin.sites import directory, guide, of_kind
-from ..cli.changing import watched_place
-from ..cli.command import Command
-from ..pages.test_crawl_hosts import certificate
-from ..pages.warc_records import gzip_members, page_record
-from . import shop
+from tests.apps.cli.changing import watched_place
+from tests.apps.cli.command import Command
+from tests.apps.demo.sites import directory, guide, of_kind
+from tests.docs import shop
+from tests.sources.crawling.test_crawl_hosts import certificate
+from tests.sources.warc_records import gzip_members, page_record
 
 pytest.register_assert_rewrite("tests.docs.entries", "tests.docs.following")  # so that failures tell why
 

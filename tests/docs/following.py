@@ -29,13 +29,12 @@ import psycopg
 import pytest
 from torture.warm import run_warm
 
-from siteloom.config import load_settings
-
-from ..cli.command import Command
-from ..cli.test_serve import served, stopped
-from ..patience import SECONDS
-from .blocks import ROOT, Block, blocks, read
-from .shop import line_of
+from siteloom.core.settings import load_settings
+from tests.apps.cli.command import Command
+from tests.apps.cli.verbs.test_serve import served, stopped
+from tests.docs.blocks import ROOT, Block, blocks, read
+from tests.docs.shop import line_of
+from tests.patience import SECONDS
 
 Result = subprocess.CompletedProcess[str]
 

@@ -17,11 +17,10 @@ import typer
 from typer.core import TyperArgument, TyperOption
 
 import siteloom
-from siteloom.cli import VERBS, app, command_of, usage_of
-from siteloom.cli.options import CommonOptions
-from siteloom.config import load_settings
-
-from .blocks import ROOT, read
+from siteloom.apps.cli.main import VERBS, app, command_of, usage_of
+from siteloom.apps.cli.terminal import CommonOptions
+from siteloom.core.settings import load_settings
+from tests.docs.blocks import ROOT, read
 
 COMMAND = "scripts/write-reference"
 BEGIN, END = f"<!-- From here on written by {COMMAND}, from the code. -->", "<!-- Up to here. -->"

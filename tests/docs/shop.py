@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from siteloom.model import Page
+from siteloom.core.model import Page
 
 ORIGIN = "https://shop.example"
 COUNT = 24

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from .blocks import blocks_of
-from .following import Place
+from tests.docs.blocks import blocks_of
+from tests.docs.following import Place
 
 TEXT = """# A document
 

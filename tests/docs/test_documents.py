@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 from typer.core import TyperArgument, TyperOption
 
-from siteloom.cli import VERBS, command_of
-from siteloom.config import load_settings
-
-from .blocks import DOCUMENTS, ROOT, blocks, read
-from .entries import start
-from .following import TABLE, extras, follow_document
-from .reference import COMMAND, WRITTEN, headings_of, page
+from siteloom.apps.cli.main import VERBS, command_of
+from siteloom.core.settings import load_settings
+from tests.docs.blocks import DOCUMENTS, ROOT, blocks, read
+from tests.docs.entries import start
+from tests.docs.following import TABLE, extras, follow_document
+from tests.docs.reference import COMMAND, WRITTEN, headings_of, page
 
 FORMATS = {"wrapper"}  # `siteloom wrapper` is what a file says it is
 # The tutorial, which takes long, has a file of its own: another process can follow it meanwhile.

@@ -11,12 +11,11 @@ from typing import NamedTuple
 
 import pytest
 
-from siteloom.builtin import directory_site, guide_site
-
-from ..cli.command import Command
-from ..cli.test_verbs import status
-from .entries import start
-from .following import follow_document
+from siteloom.apps.demo.sites import directory_site, guide_site
+from tests.apps.cli.command import Command
+from tests.apps.cli.test_verbs import status
+from tests.docs.entries import start
+from tests.docs.following import follow_document
 
 
 class Demo(NamedTuple):

@@ -14,12 +14,12 @@ from typing import Any
 from sqlalchemy import MetaData, insert, select, text
 
 from siteloom import Page, __version__
-from siteloom.config import StoreSettings
-from siteloom.exporting import xpath_json
-from siteloom.monitoring import watch_format
-from siteloom.store.database import connect, postgres_url, sqlite_url
+from siteloom.core.database import connect, postgres_url, sqlite_url
+from siteloom.core.settings import StoreSettings
+from siteloom.maintenance import watch_file
 from siteloom.store.migrate import newest_step, upgrade
-from siteloom.wrapper import format as wrapper_format
+from siteloom.wrappers import wrapper_json as wrapper_format
+from siteloom.wrappers.exports import xpath_json
 
 FOLDER = Path(__file__).with_name("kept")
 ARCHIVE = "workspace.tar.xz"
@@ -31,7 +31,7 @@ def current() -> dict[str, str]:
     """The version of each format that is written today; what has none of its own has that of Siteloom."""
     return {
         "wrapper": str(wrapper_format.VERSION),
-        "watch": str(watch_format.VERSION),
+        "watch": str(watch_file.VERSION),
         "xpath-json": str(xpath_json.VERSION),
         "workspace": newest_step(),
         "files": __version__,

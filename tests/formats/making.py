@@ -17,31 +17,47 @@ from typing import Any, get_args
 from sqlalchemy import func, select
 
 from siteloom import Attribute, Example, Failure, Page, Wrapper, learn
-from siteloom.builtin import BuiltinPage
-from siteloom.bulk.folder import OutputFolder
-from siteloom.bulk.run import BulkRun, Outbox, row_schema
-from siteloom.config import Settings, StoreSettings
-from siteloom.engine import LocalEngine
-from siteloom.examples_file import ExampleLine
-from siteloom.exporting.xpath_json import as_texts, to_xpath_json
-from siteloom.model import Footprint, Seed, Validators
-from siteloom.monitoring import watch
-from siteloom.monitoring.watch_format import watch_to_json
-from siteloom.pipeline import annotate, cluster_store, ingest
-from siteloom.record_rows import record_row, record_tables
-from siteloom.searching import update_index
-from siteloom.server.work.wrapping import extract
-from siteloom.server.work.wrapping import learn as learn_in_store
-from siteloom.store import LinkedEntity, Passwords, Store, open_store, schema
-from siteloom.upkeep import check_watches, mend_wrappers, watch_wrappers
-from siteloom.wrapper.contract import learned_contract
-from siteloom.wrapper.language import AttributeRules, Evidence, Feature, Kind, Part, RecordRule, Rule, Scorer
-
-from ..builtin.sites import directory, guide, of_kind
-from ..monitoring.guide import CHANGING, restaurants, truth
-from ..store.helpers import Items
-from . import kept
-from .summary import ACCOUNT, PASSWORD, summary
+from siteloom.apps.demo.sites.built_in_page import BuiltinPage
+from siteloom.apps.server.work.wrapping import extract
+from siteloom.apps.server.work.wrapping import learn as learn_in_store
+from siteloom.core.model import Footprint, Seed, Validators
+from siteloom.core.settings import Settings, StoreSettings
+from siteloom.engines.local_engine import LocalEngine
+from siteloom.engines.whole_crawls.crawl_run import BulkRun, Outbox, row_schema
+from siteloom.engines.whole_crawls.output_folder import OutputFolder
+from siteloom.extraction.record_formats import record_tables
+from siteloom.extraction.record_rows import record_row
+from siteloom.maintenance.watch_file import watch_to_json
+from siteloom.maintenance.watched_pages import watch
+from siteloom.operations.annotate import annotate
+from siteloom.operations.cluster import cluster_store
+from siteloom.operations.ingest import ingest
+from siteloom.operations.relearn import mend_wrappers
+from siteloom.operations.search import update_index
+from siteloom.operations.watch import check_watches, watch_wrappers
+from siteloom.sources.example_files import ExampleLine
+from siteloom.store import schema
+from siteloom.store.queries.accounts import Passwords
+from siteloom.store.queries.entities import LinkedEntity
+from siteloom.store.store import Store
+from siteloom.store.workspace_folder import open_store
+from siteloom.wrappers.exports.xpath_json import as_texts, to_xpath_json
+from siteloom.wrappers.rule_features import (
+    AttributeRules,
+    Evidence,
+    Feature,
+    Kind,
+    Part,
+    RecordRule,
+    Rule,
+    Scorer,
+)
+from siteloom.wrappers.value_contract import learned_contract
+from tests.apps.demo.sites import directory, guide, of_kind
+from tests.formats import kept
+from tests.formats.summary import ACCOUNT, PASSWORD, summary
+from tests.maintenance.guide import CHANGING, restaurants, truth
+from tests.store.helpers import Items
 
 _BEGIN = datetime(2026, 10, 1, 6, tzinfo=UTC)
 _SURE = 1.01  # no repair is so sure that it is put in force by itself

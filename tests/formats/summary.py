@@ -6,8 +6,10 @@ import hashlib
 import json
 from typing import Any
 
-from siteloom.searching import Search, search_store, update_index
-from siteloom.store import PageAddress, Passwords, Store
+from siteloom.operations.search import Search, search_store, update_index
+from siteloom.store.queries.accounts import Passwords
+from siteloom.store.queries.clusters import PageAddress
+from siteloom.store.store import Store
 
 ACCOUNT, PASSWORD = "ada", "a made-up password"
 

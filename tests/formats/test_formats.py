@@ -14,22 +14,21 @@ import pytest
 from sqlalchemy import text
 
 from siteloom import Example, Wrapper, learn, monitor, read_records
-from siteloom.builtin import guide_site
-from siteloom.bulk.folder import OutputFolder
-from siteloom.bulk.run import BulkRun
-from siteloom.config import StoreSettings
-from siteloom.engine import LocalEngine
-from siteloom.errors import StoreTooNew, WatchError, WrapperError
-from siteloom.examples_file import read_examples
-from siteloom.exporting import plain
-from siteloom.monitoring.watch_format import watch_from_json
-from siteloom.signature import signature
-from siteloom.store import open_store
-from siteloom.store.database import connect, sqlite_url
-
-from . import kept
-from .making import FINGERPRINT, MAKERS, main, records_of
-from .summary import summary
+from siteloom.apps.demo.sites import guide_site
+from siteloom.core.database import connect, sqlite_url
+from siteloom.core.errors import StoreTooNew, WatchError, WrapperError
+from siteloom.core.settings import StoreSettings
+from siteloom.engines.local_engine import LocalEngine
+from siteloom.engines.whole_crawls.crawl_run import BulkRun
+from siteloom.engines.whole_crawls.output_folder import OutputFolder
+from siteloom.maintenance.watch_file import watch_from_json
+from siteloom.sources.example_files import read_examples
+from siteloom.store.workspace_folder import open_store
+from siteloom.templates.signature import signature
+from siteloom.wrappers.exports import standalone_extractor
+from tests.formats import kept
+from tests.formats.making import FINGERPRINT, MAKERS, main, records_of
+from tests.formats.summary import summary
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +93,9 @@ def test_a_kept_export_gives_the_texts_that_it_gave(case: Path) -> None:
     found = [
         {"values": record}
         for page in kept.read_pages_of(case)
-        for record in plain.records(document, page.html.decode(), (signature(page.html) or b"").hex())
+        for record in standalone_extractor.records(
+            document, page.html.decode(), (signature(page.html) or b"").hex()
+        )
     ]
     assert found == kept.read_lines(case / "records.jsonl")
 

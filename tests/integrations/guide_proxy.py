@@ -10,7 +10,7 @@ from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tests.builtin.sites import guide
+from tests.apps.demo.sites import guide
 
 ORIGIN = "http://www.larkmoor-guide.example"
 GUIDE = tuple(

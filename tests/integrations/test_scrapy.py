@@ -26,21 +26,20 @@ from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
 from siteloom import Example, Page, Wrapper, learn
-from siteloom.config import StoreSettings
-from siteloom.errors import OutputError, WrapperError
-from siteloom.extraction import Extractor
-from siteloom.integrations.scrapy import ArchiveMiddleware, ExtractionMiddleware, Siteloom, SiteloomItem
-from siteloom.integrations.scrapy.items import ItemMaker
-from siteloom.integrations.scrapy.keeping import PageKeeper
-from siteloom.matching import NamedWrapper
-from siteloom.model import Provenance, Record, Skipped
-from siteloom.store import open_store
-from tests.builtin.sites import of_kind
-from tests.pages.reading import read
-
-from ..coroutines import awaited
-from ..patience import SECONDS
-from .guide_proxy import GUIDE, MOVED, NO_PAGE, ORIGIN, START, served_guide
+from siteloom.core.errors import OutputError, WrapperError
+from siteloom.core.model import Provenance, Record, Skipped
+from siteloom.core.settings import StoreSettings
+from siteloom.extraction.extractor import Extractor
+from siteloom.integrations.scrapy.addon import Siteloom
+from siteloom.integrations.scrapy.archive_pages import ArchiveMiddleware, PageKeeper
+from siteloom.integrations.scrapy.items import ExtractionMiddleware, ItemMaker, SiteloomItem
+from siteloom.store.workspace_folder import open_store
+from siteloom.wrappers.matching import NamedWrapper
+from tests.apps.demo.sites import of_kind
+from tests.coroutines import awaited
+from tests.integrations.guide_proxy import GUIDE, MOVED, NO_PAGE, ORIGIN, START, served_guide
+from tests.patience import SECONDS
+from tests.sources.reading import read
 
 RESTAURANTS = of_kind(GUIDE, "restaurant")
 LISTS = of_kind(GUIDE, "list")
@@ -144,7 +143,10 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
 
 
 def crawl_in(folder: Path, proxy: str) -> Crawled:
-    records_only = {"format": "jsonlines", "item_classes": ["siteloom.integrations.scrapy.SiteloomItem"]}
+    records_only = {
+        "format": "jsonlines",
+        "item_classes": ["siteloom.integrations.scrapy.items.SiteloomItem"],
+    }
     own_settings = {
         "SITELOOM_WRAPPERS": [],
         "SITELOOM_WORKSPACE": "learned",
@@ -155,7 +157,7 @@ def crawl_in(folder: Path, proxy: str) -> Crawled:
     settings = {
         "BOT_NAME": "shop",
         "SPIDER_MODULES": ["shop.spiders"],
-        "ADDONS": {"siteloom.integrations.scrapy.Siteloom": 500},
+        "ADDONS": {"siteloom.integrations.scrapy.addon.Siteloom": 500},
         "SITELOOM_WRAPPERS": ["wrappers"],
         "SITELOOM_KEEP_UNMATCHED": True,
         "SITELOOM_WARC": "crawl.warc.gz",
@@ -308,7 +310,7 @@ def test_what_is_named_but_cannot_be_used_stops_the_crawl_before_it_begins(empty
 
 
 def test_a_project_may_place_the_middlewares_itself() -> None:
-    own = {"siteloom.integrations.scrapy.ExtractionMiddleware": 7}
+    own = {"siteloom.integrations.scrapy.items.ExtractionMiddleware": 7}
     settings = Settings({"SITELOOM_WARC": "a.warc", "SPIDER_MIDDLEWARES": own})
     Siteloom().update_settings(settings)
     assert settings.getdict("SPIDER_MIDDLEWARES") == own
@@ -384,7 +386,7 @@ def test_attributes_that_are_called_as_other_fields_are_have_fields_of_their_own
 def test_pages_are_kept_some_at_a_time_and_those_that_cannot_be_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("siteloom.integrations.scrapy.keeping._PAGES_AT_A_TIME", 2)
+    monkeypatch.setattr("siteloom.integrations.scrapy.archive_pages._PAGES_AT_A_TIME", 2)
     settings = StoreSettings(str(tmp_path / "workspace"))
     keeper = PageKeeper(settings, "test")
     for one in RESTAURANTS[:9]:

@@ -11,13 +11,16 @@ from random import Random
 
 from sqlalchemy import select
 
-from siteloom.model import Page
-from siteloom.pages import SourceItem, source
-from siteloom.pipeline import IngestReport, ingest
-from siteloom.store import PackedPages, Store, schema
-from siteloom.store.packs import Pack
+from siteloom.core.model import Page
+from siteloom.operations.ingest import IngestReport, ingest
+from siteloom.sources import open_sources
+from siteloom.sources.open_sources import SourceItem
+from siteloom.store import schema
+from siteloom.store.packs.pack_file import Pack
+from siteloom.store.packs.page_reader import PackedPages
+from siteloom.store.store import Store
 
-Items = source.Items
+Items = open_sources.Items
 """For those who put pages into stores."""
 
 FIRST_DAY = datetime(2025, 3, 1, 12, tzinfo=UTC)

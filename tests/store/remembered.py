@@ -11,21 +11,21 @@ from typing import Any
 import zstandard
 from sqlalchemy import inspect, text
 
-from siteloom.cleaning_runs import count_versions
-from siteloom.config import Settings
-from siteloom.examples_file import ExampleLine
-from siteloom.model import Attribute, Failure, Page, Seed, Validators
-from siteloom.pages.crawl.journal import Journal
-from siteloom.pages.crawl.progress import Done, Found, Links
-from siteloom.pipeline import annotate, cluster_store
-from siteloom.searching import update_index
-from siteloom.server.adding.upload_folder import new_upload
-from siteloom.server.work.linking import entities
-from siteloom.server.work.wrapping import extract, learn
-from siteloom.store import Store
-from siteloom.upkeep import check_watches, mend_wrappers, watch_wrappers
-
-from .helpers import day, opened_pack, put
+from siteloom.apps.server.upload_folder import new_upload
+from siteloom.apps.server.work.linking import entities
+from siteloom.apps.server.work.wrapping import extract, learn
+from siteloom.core.model import Attribute, Failure, Page, Seed, Validators
+from siteloom.core.settings import Settings
+from siteloom.extraction.clean_pages import count_versions
+from siteloom.operations.annotate import annotate
+from siteloom.operations.cluster import cluster_store
+from siteloom.operations.relearn import mend_wrappers
+from siteloom.operations.search import update_index
+from siteloom.operations.watch import check_watches, watch_wrappers
+from siteloom.sources.crawling.crawl_journal import Done, Found, Journal, Links
+from siteloom.sources.example_files import ExampleLine
+from siteloom.store.store import Store
+from tests.store.helpers import day, opened_pack, put
 
 LOST, KEPT = "quexolith.example", "brambleway.example"
 """The sites: the first word of each is on all of its pages, and in their values."""

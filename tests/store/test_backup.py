@@ -18,21 +18,24 @@ import psycopg
 import pytest
 from sqlalchemy import MetaData, select
 
-from siteloom.config import StoreSettings
-from siteloom.errors import OutputError, StoreBusy, StoreError, UsageError
-from siteloom.pages.crawl.journal import FOLDER as CRAWLS
-from siteloom.store import DUMP_FILE, Store, back_up, backup, open_store
-from siteloom.store.lock import packs_lock, server_lock, write_lock
+from siteloom.core.errors import OutputError, StoreBusy, StoreError, UsageError
+from siteloom.core.file_lock import packs_lock, server_lock, write_lock
+from siteloom.core.settings import StoreSettings
+from siteloom.sources.crawling.crawl_journal import FOLDER as CRAWLS
+from siteloom.store import workspace_copy
 from siteloom.store.migrate import newest_step
+from siteloom.store.store import Store
+from siteloom.store.workspace_copy import DUMP_FILE, back_up
+from siteloom.store.workspace_folder import open_store
 from tests.formats import kept
 from tests.formats.summary import summary
-
-from .helpers import all_versions, assert_sound, newest, put, random_page
+from tests.store.helpers import all_versions, assert_sound, newest, put, random_page
 
 BACK_UP = """
 import sys
-from siteloom.config import StoreSettings
-from siteloom.store import back_up, open_store
+from siteloom.core.settings import StoreSettings
+from siteloom.store.workspace_copy import back_up
+from siteloom.store.workspace_folder import open_store
 store = open_store(StoreSettings(sys.argv[1], sys.argv[2]))
 back_up(store, sys.argv[3], lambda _: print("copying", flush=True) or sys.stdin.read())
 """
@@ -40,9 +43,9 @@ back_up(store, sys.argv[3], lambda _: print("copying", flush=True) or sys.stdin.
 WRITE = """
 import sys
 from random import Random
-from siteloom.config import StoreSettings
-from siteloom.model import Page
-from siteloom.store import open_store
+from siteloom.core.settings import StoreSettings
+from siteloom.core.model import Page
+from siteloom.store.workspace_folder import open_store
 store = open_store(StoreSettings(sys.argv[1], sys.argv[2]))
 random = Random(3)
 for number in range(10_000):
@@ -67,10 +70,10 @@ def tables(store: Store) -> dict[str, list[Any]]:
 
 
 def restored(
-    settings: StoreSettings, backup: Path, place: Path, new_database: Callable[[], str]
+    settings: StoreSettings, workspace_copy: Path, place: Path, new_database: Callable[[], str]
 ) -> StoreSettings:
     """The workspace of a backup at another place, put there as the guide says."""
-    shutil.move(backup, place)
+    shutil.move(workspace_copy, place)
     if not settings.url:
         return StoreSettings(str(place))
     address = new_database()
@@ -157,7 +160,7 @@ def test_a_backup_while_another_process_writes_is_sound_and_keeps_no_one_waiting
         assert len(copied) < 5_000, "it begins again whenever something is written"
         time.sleep(0.003)  # so that something is written between the steps
 
-    monkeypatch.setattr(backup, "_PAGES_OF_A_STEP", 1)
+    monkeypatch.setattr(workspace_copy, "_PAGES_OF_A_STEP", 1)
     writer = subprocess.Popen(
         [sys.executable, "-c", WRITE, store_settings.workspace, store_settings.url],
         stdout=subprocess.PIPE,
@@ -224,7 +227,7 @@ def test_kill_9_leaves_no_backup_and_the_next_one_clears_up(
 
 
 def test_what_another_backup_is_writing_is_left_alone(sqlite_store: Store, tmp_path: Path) -> None:
-    with backup._unfinished_folder(tmp_path / "backup") as others:
+    with workspace_copy._unfinished_folder(tmp_path / "backup") as others:
         back_up(sqlite_store, str(tmp_path / "backup"))
         assert others.exists()
     assert not others.exists()

@@ -18,20 +18,22 @@ import zstandard
 from sqlalchemy import update
 from torture.fuzz_targets.journals import write_journal
 
-from siteloom.cleaning_runs import count_versions
-from siteloom.config import StoreSettings
-from siteloom.errors import OutputError, PackError, StoreError
-from siteloom.model import Page
-from siteloom.pages.crawl import Crawl
-from siteloom.pages.crawl.journal import Journal
-from siteloom.pages.crawl.progress import Done
-from siteloom.searching import Search, search_store, update_index
-from siteloom.store import Store, back_up, forget, open_store, schema
-from siteloom.store.packs import encode_block
-from siteloom.store.wiping import remove_unknown_packs
-
-from .helpers import newest, opened_pack
-from .remembered import live
+from siteloom.core.errors import OutputError, PackError, StoreError
+from siteloom.core.model import Page
+from siteloom.core.settings import StoreSettings
+from siteloom.extraction.clean_pages import count_versions
+from siteloom.operations.search import Search, search_store, update_index
+from siteloom.sources.crawling.crawl_journal import Done, Journal
+from siteloom.sources.crawling.crawl_source import Crawl
+from siteloom.store import schema
+from siteloom.store.erasure.disk_erasure import remove_unknown_packs
+from siteloom.store.erasure.erasure import forget
+from siteloom.store.packs.pack_file import encode_block
+from siteloom.store.store import Store
+from siteloom.store.workspace_copy import back_up
+from siteloom.store.workspace_folder import open_store
+from tests.store.helpers import newest, opened_pack
+from tests.store.remembered import live
 
 PAGE = Page("http://a.example/1", b"<p>one")
 

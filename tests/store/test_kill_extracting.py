@@ -11,11 +11,11 @@ from contextlib import closing
 
 import pytest
 
-from siteloom.config import StoreSettings
-from siteloom.model import Failure
-from siteloom.store import Store, open_store
-
-from ..patience import SECONDS
+from siteloom.core.model import Failure
+from siteloom.core.settings import StoreSettings
+from siteloom.store.store import Store
+from siteloom.store.workspace_folder import open_store
+from tests.patience import SECONDS
 
 SHARDS = 20
 RECORDS = 150  # of a shard
@@ -25,9 +25,10 @@ FAILURES = 5
 EXTRACT = f"""
 import json, os, signal, sys
 from sqlalchemy import event
-from siteloom.config import StoreSettings
-from siteloom.model import Failure
-from siteloom.store import ExtractedRow, open_store
+from siteloom.core.settings import StoreSettings
+from siteloom.core.model import Failure
+from siteloom.store.queries.records import ExtractedRow
+from siteloom.store.workspace_folder import open_store
 
 def kill_itself(*details):
     if committed == 3 and deadly in details[2]:

@@ -16,21 +16,24 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Engine, event, insert, inspect, select, text
 
-from siteloom.config import StoreSettings
-from siteloom.errors import StoreBusy, StoreError
-from siteloom.model import Cluster, Example, Seed, Template, Validators
-from siteloom.searching import update_index
-from siteloom.store import ExtractedRow, LinkedEntity, PageAddress, PageWriter, Store, open_store, schema
-from siteloom.store.changes import KeepsChanges
-from siteloom.store.clusters import KeepsClusters
-from siteloom.store.database import connect, postgres_url, sqlite_url
-from siteloom.store.lock import write_lock
+from siteloom.core.database import connect, postgres_url, sqlite_url
+from siteloom.core.errors import StoreBusy, StoreError
+from siteloom.core.file_lock import write_lock
+from siteloom.core.model import Cluster, Example, Seed, Template, Validators
+from siteloom.core.settings import StoreSettings
+from siteloom.operations.search import update_index
+from siteloom.store import schema
 from siteloom.store.migrate import is_up_to_date, upgrade
-from siteloom.store.records import extraction_run
-from siteloom.store.runs import recorded_run
-from siteloom.store.wrappers import KeepsWrappers
-
-from .helpers import assert_sound, day, newest, page, put
+from siteloom.store.packs.page_writer import PageWriter
+from siteloom.store.queries.clusters import KeepsClusters, PageAddress
+from siteloom.store.queries.entities import LinkedEntity
+from siteloom.store.queries.records import ExtractedRow, extraction_run
+from siteloom.store.queries.runs import recorded_run
+from siteloom.store.queries.watches_and_repairs import KeepsChanges
+from siteloom.store.queries.wrappers import KeepsWrappers
+from siteloom.store.store import Store
+from siteloom.store.workspace_folder import open_store
+from tests.store.helpers import assert_sound, day, newest, page, put
 
 OLD_PAGES = [page(f"http://a.example/{number}", str(number)) for number in range(100)]
 

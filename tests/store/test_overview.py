@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from siteloom.model import Cluster, Example, Resource, Template, TemplatePath
-from siteloom.store import ExtractedRow, PageAddress, Store
-
-from .helpers import page, put
+from siteloom.core.model import Cluster, Example, Resource, Template, TemplatePath
+from siteloom.store.queries.clusters import PageAddress
+from siteloom.store.queries.records import ExtractedRow
+from siteloom.store.store import Store
+from tests.store.helpers import page, put
 
 URLS = [f"https://shop.example/p/{number}" for number in range(5)]
 ADDRESSES = [PageAddress("shop.example", url) for url in URLS]

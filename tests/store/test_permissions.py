@@ -11,18 +11,19 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from siteloom.config import StoreSettings
-from siteloom.model import Page
-from siteloom.pages.crawl import Crawl
-from siteloom.pages.crawl.journal import Journal
-from siteloom.pages.crawl.progress import Done
-from siteloom.server.adding.upload_folder import new_upload
-from siteloom.store import Store, back_up, forget, open_store
-from siteloom.store.database import connect, sqlite_url
-from siteloom.store.lock import server_lock
+from siteloom.apps.server.upload_folder import new_upload
+from siteloom.core.database import connect, sqlite_url
+from siteloom.core.file_lock import server_lock
+from siteloom.core.model import Page
+from siteloom.core.settings import StoreSettings
+from siteloom.sources.crawling.crawl_journal import Done, Journal
+from siteloom.sources.crawling.crawl_source import Crawl
+from siteloom.store.erasure.erasure import forget
 from siteloom.store.migrate import upgrade
-
-from .helpers import put
+from siteloom.store.store import Store
+from siteloom.store.workspace_copy import back_up
+from siteloom.store.workspace_folder import open_store
+from tests.store.helpers import put
 
 PAGES = [Page(f"http://a.example/{number}", b"<p>%d" % number) for number in range(3)]
 

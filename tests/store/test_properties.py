@@ -15,15 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torture.postgres import PostgresServer
 
-from siteloom.config import StoreSettings
-from siteloom.model import Page
-from siteloom.pages import Items, SourceItem
-from siteloom.pipeline import ingest
-from siteloom.store import PageWriter, Store, open_store, writer
-from siteloom.urls import site_of
-
-from ..property_tests import fewer_examples
-from .helpers import all_versions, assert_sound, day, newest, page
+from siteloom.core.model import Page
+from siteloom.core.settings import StoreSettings
+from siteloom.core.urls import site_of
+from siteloom.operations.ingest import ingest
+from siteloom.sources.open_sources import Items, SourceItem
+from siteloom.store.packs import page_writer
+from siteloom.store.packs.page_writer import PageWriter
+from siteloom.store.store import Store
+from siteloom.store.workspace_folder import open_store
+from tests.property_tests import fewer_examples
+from tests.store.helpers import all_versions, assert_sound, day, newest, page
 
 Ending = Literal["finished", "failed while working", "failed while reading", "Ctrl-C", "abandoned"]
 
@@ -132,9 +134,9 @@ def assert_history_is_kept(settings: StoreSettings, pages: list[Page], runs: lis
     expected = {(each.url, each.html) for each in pages}
     counts: Counter[str] = Counter()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(writer, "_PAGES_LOOKED_UP", sizes.lookup)
-        patch.setattr(writer, "_PAGES_OF_A_BLOCK", sizes.block)
-        patch.setattr(writer, "_BYTES_OF_A_PACK", sizes.pack)
+        patch.setattr(page_writer, "_PAGES_LOOKED_UP", sizes.lookup)
+        patch.setattr(page_writer, "_PAGES_OF_A_BLOCK", sizes.block)
+        patch.setattr(page_writer, "_BYTES_OF_A_PACK", sizes.pack)
         everything = Run(tuple(pages), "finished", 1)
         for run in (*runs, everything, everything):
             with closing(open_store(settings, create=True)) as store:

@@ -10,20 +10,15 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import insert, select
 
-from siteloom.config import RetentionSettings
-from siteloom.model import Example, Failure, Resource
-from siteloom.store import (
-    PageAddress,
-    Store,
-    forget_after_work,
-    forget_expired,
-    schema,
-    would_forget_expired,
-)
-from siteloom.store.lock import packs_lock
-
-from .helpers import all_versions, assert_sound, day, newest, page, put
-from .remembered import where_stands
+from siteloom.core.file_lock import packs_lock
+from siteloom.core.model import Example, Failure, Resource
+from siteloom.core.settings import RetentionSettings
+from siteloom.store import schema
+from siteloom.store.erasure.erasure import forget_after_work, forget_expired, would_forget_expired
+from siteloom.store.queries.clusters import PageAddress
+from siteloom.store.store import Store
+from tests.store.helpers import all_versions, assert_sound, day, newest, page, put
+from tests.store.remembered import where_stands
 
 
 @pytest.fixture

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from siteloom.errors import PackError
-from siteloom.model import Page, Resource
-from siteloom.store import Store
-
-from .helpers import StoredPages, page, put
+from siteloom.core.errors import PackError
+from siteloom.core.model import Page, Resource
+from siteloom.store.store import Store
+from tests.store.helpers import StoredPages, page, put
 
 READ = """
 import pickle, sys

@@ -12,16 +12,18 @@ import pytest
 import sqlalchemy
 from torture.postgres import PostgresServer
 
-from siteloom.config import StoreSettings
-from siteloom.errors import StoreBusy, StoreError
-from siteloom.searching import update_index
-from siteloom.store import Store, forget, open_store, wiping
-from siteloom.store.database import connect, postgres_url
-from siteloom.store.wiping import is_unfinished
-
-from .helpers import assert_sound, newest, page, put
-from .remembered import where_stands
-from .test_forgetting import in_postgres_files
+from siteloom.core.database import connect, postgres_url
+from siteloom.core.errors import StoreBusy, StoreError
+from siteloom.core.settings import StoreSettings
+from siteloom.operations.search import update_index
+from siteloom.store.erasure import disk_erasure
+from siteloom.store.erasure.disk_erasure import is_unfinished
+from siteloom.store.erasure.erasure import forget
+from siteloom.store.store import Store
+from siteloom.store.workspace_folder import open_store
+from tests.store.erasure.test_forgetting import in_postgres_files
+from tests.store.helpers import assert_sound, newest, page, put
+from tests.store.remembered import where_stands
 
 PAGES = [page(f"http://{site}.example/{number}", f"{site}zq{number}vw") for site in "ab" for number in (7, 8)]
 
@@ -199,7 +201,7 @@ def test_who_forgets_waits_for_no_reader_without_end(
     settings: StoreSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And so do not those who come after and would wait behind."""
-    monkeypatch.setattr(wiping, "_SECONDS_OF_PATIENCE", 0.1)
+    monkeypatch.setattr(disk_erasure, "_SECONDS_OF_PATIENCE", 0.1)
     with psycopg.connect(settings.url) as reader, opened(settings) as store:
         reader.execute("SELECT count(*) FROM versions")  # and its transaction goes on
         with pytest.raises(StoreBusy, match=r"traces of it are left in the table versions: when that ends"):

@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from siteloom.builtin import directory_site, guide_site
-from siteloom.config import StoreSettings
-from siteloom.errors import PackError, StoreError
-from siteloom.model import Failure, Page, Resource
-from siteloom.store import PageAddress, Store, open_store
-from siteloom.store.packs import Pack
-
-from .helpers import StoredPages, assert_sound, day, newest, page, put
+from siteloom.apps.demo.sites import directory_site, guide_site
+from siteloom.core.errors import PackError, StoreError
+from siteloom.core.model import Failure, Page, Resource
+from siteloom.core.settings import StoreSettings
+from siteloom.store.packs.pack_file import Pack
+from siteloom.store.queries.clusters import PageAddress
+from siteloom.store.store import Store
+from siteloom.store.workspace_folder import open_store
+from tests.store.helpers import StoredPages, assert_sound, day, newest, page, put
 
 
 def test_an_empty_store_has_nothing_to_tell(store: Store) -> None:

@@ -18,24 +18,25 @@ import pytest
 from sqlalchemy import Engine, text
 from torture.postgres import PostgresServer, free_port
 
-from siteloom.config import StoreSettings
-from siteloom.errors import NoWorkspace, StoreBusy, StoreError, StoreTooNew
-from siteloom.store import Store, open_store, workspace, workspace_exists
-from siteloom.store.database import connect
-from siteloom.store.database import postgres_url as database_url
-from siteloom.store.lock import write_lock
+from siteloom.core.database import connect
+from siteloom.core.database import postgres_url as database_url
+from siteloom.core.errors import NoWorkspace, StoreBusy, StoreError, StoreTooNew
+from siteloom.core.file_lock import write_lock
+from siteloom.core.settings import StoreSettings
+from siteloom.store import workspace_folder
 from siteloom.store.migrate import upgrade
-
-from ..patience import SECONDS
-from .helpers import assert_sound, newest, page, put
+from siteloom.store.store import Store
+from siteloom.store.workspace_folder import open_store, workspace_exists
+from tests.patience import SECONDS
+from tests.store.helpers import assert_sound, newest, page, put
 
 _NOBODY = 65534
 
 OPEN = """
 import sys
-from siteloom.config import StoreSettings
-from siteloom.errors import StoreBusy
-from siteloom.store import open_store
+from siteloom.core.settings import StoreSettings
+from siteloom.core.errors import StoreBusy
+from siteloom.store.workspace_folder import open_store
 print("ready", flush=True)
 sys.stdin.readline()
 try:
@@ -120,7 +121,7 @@ def test_two_folders_that_claim_one_database_at_once_do_not_both_get_it(
     engine = connect(database_url(postgres_url))
     upgrade(engine)  # so that the two need not quarrel about who makes the tables
     engine.dispose()
-    monkeypatch.setattr(workspace, "upgrade", upgrade_together)
+    monkeypatch.setattr(workspace_folder, "upgrade", upgrade_together)
     with ThreadPoolExecutor(2) as threads:
         first, second = sorted(threads.map(claim, ["one", "other"]))
     assert "belong to another workspace" in first

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from sqlalchemy import event, insert, select
 
-from siteloom.pipeline import cluster_store
-from siteloom.store import Store, schema
-from siteloom.store.database import SQLITE_FILE, writing
-
-from .helpers import page, put
+from siteloom.core.database import SQLITE_FILE, writing
+from siteloom.operations.cluster import cluster_store
+from siteloom.store import schema
+from siteloom.store.store import Store
+from tests.store.helpers import page, put
 
 
 def test_no_one_writes_between_what_another_reads_and_writes(sqlite_store: Store) -> None:

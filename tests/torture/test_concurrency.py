@@ -10,11 +10,10 @@ from torture.ordeals import Plan
 from torture.postgres import PostgresServer
 from torture.workspaces import facts_of
 
-from siteloom.examples_file import ExampleLine
-from siteloom.pipeline import annotate
-from siteloom.store import Store
-
-from ..store.helpers import page, put
+from siteloom.operations.annotate import annotate
+from siteloom.sources.example_files import ExampleLine
+from siteloom.store.store import Store
+from tests.store.helpers import page, put
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgres"])

@@ -13,9 +13,9 @@ from torture.ordeals import Plan
 from torture.processes import start
 from torture.workspaces import Prepared, prepared_stages
 
-from siteloom.errors import StoreError
-from siteloom.store import open_store
-from siteloom.store.lock import write_lock
+from siteloom.core.errors import StoreError
+from siteloom.core.file_lock import write_lock
+from siteloom.store.workspace_folder import open_store
 from torture import disks
 
 mounts = pytest.mark.skipif(not disks.can_mount(), reason="only the superuser may mount a small disk")

@@ -26,10 +26,10 @@ from torture.workspaces import (
     unsound,
 )
 
-from siteloom.model import Page
-from siteloom.store import open_store, schema
-
-from ..store.helpers import put
+from siteloom.core.model import Page
+from siteloom.store import schema
+from siteloom.store.workspace_folder import open_store
+from tests.store.helpers import put
 
 # A kill of each stage at a moment of chance, and one before a commit.
 EFFORT = 0.05

@@ -11,19 +11,16 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from protego import Protego
 from scrapy.http import HtmlResponse
 
-from siteloom.clustering import PatternSet, matches, url_patterns
-from siteloom.errors import UsageError
-from siteloom.model import IndexDocument, Passage
-from siteloom.pages.crawl.addresses import checked_url
-from siteloom.pages.crawl.links import complete, links_of
-from siteloom.pages.crawl.patterns import UrlPatterns, checked_pattern
-from siteloom.pages.crawl.public_addresses import is_public
-from siteloom.pages.crawl.sitemaps import MOST_BYTES, read_sitemap
-from siteloom.search import parse_query, shown_hit
-from siteloom.search.highlights import places_in
-from siteloom.urls import site_of, url_shape
-from siteloom.words import terms, words
-from siteloom.wrapper.url_grammar import tells_pages_apart, url_pattern_fault
+from siteloom.core.errors import UsageError
+from siteloom.core.model import IndexDocument, Passage
+from siteloom.core.urls import site_of, url_shape
+from siteloom.core.word_tokenizer import terms, words
+from siteloom.extraction.search_query import parse_query, places_in, shown_hit
+from siteloom.sources.crawling.links import MOST_BYTES, complete, links_of, read_sitemap
+from siteloom.sources.crawling.public_addresses import is_public
+from siteloom.sources.crawling.url_filters import UrlPatterns, checked_pattern, checked_url
+from siteloom.templates.url_patterns import PatternSet, matches, url_patterns
+from siteloom.wrappers.safe_patterns import tells_pages_apart, url_pattern_fault
 from torture.fuzz_targets.cutting import Cutter
 from torture.fuzz_targets.target import Target, is_writable
 

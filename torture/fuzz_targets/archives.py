@@ -20,19 +20,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
-from siteloom.arrow import LARGEST_ROWS
-from siteloom.config import PagesSettings
-from siteloom.errors import PackError, SiteloomError, SourceError
-from siteloom.model import Failure, Page, Resource, Skipped
-from siteloom.pages import jsonl, open_sources, warc
-from siteloom.pages.cdx import Cdx
-from siteloom.pages.folder import Folder, canonical_url
-from siteloom.pages.jsonl import JsonLines
-from siteloom.pages.parquet import Parquet
-from siteloom.pages.wacz import Wacz
-from siteloom.pages.warc import Warc
-from siteloom.seed_files import read_seeds
-from siteloom.store.packs import PACK_MAGIC, Document, Pack, encode_block
+from siteloom.core.errors import PackError, SiteloomError, SourceError
+from siteloom.core.model import Failure, Page, Resource, Skipped
+from siteloom.core.settings import PagesSettings
+from siteloom.core.table_files import LARGEST_ROWS
+from siteloom.sources import json_lines, warc
+from siteloom.sources.cdx_index import Cdx
+from siteloom.sources.html_folder import Folder, canonical_url
+from siteloom.sources.json_lines import JsonLines
+from siteloom.sources.open_sources import open_sources
+from siteloom.sources.parquet import Parquet
+from siteloom.sources.rows_to_seeds import read_seeds
+from siteloom.sources.wacz import Wacz
+from siteloom.sources.warc import Warc
+from siteloom.store.packs.pack_file import PACK_MAGIC, Document, Pack, encode_block
 from torture.fuzz_targets.cutting import Cutter, as_json, edited
 from torture.fuzz_targets.target import Target, is_writable, scratch_folder, written
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from types import ModuleType
 
-    from siteloom.pages.source import PageSource, SourceItem
+    from siteloom.sources.open_sources import PageSource, SourceItem
 
 SETTINGS = PagesSettings(max_bytes=100_000)
 
@@ -284,7 +285,7 @@ def json_lines_file(data: bytes) -> None:
             name, content = "a.jsonl", b"\n".join(as_json(row).encode() for row in listed)
     source = JsonLines(written(name, content), SETTINGS)
     items = _all_items(source)
-    with _small_shards(jsonl):
+    with _small_shards(json_lines):
         shards = source.shards()
     assert [item for shard in shards for item in shard.read()] == items
 

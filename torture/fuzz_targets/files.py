@@ -12,10 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from siteloom.builtin import guide_site
-from siteloom.config import load_settings
-from siteloom.dom import parse
-from siteloom.errors import (
+from siteloom.apps.demo.sites import guide_site
+from siteloom.core.errors import (
     ExampleError,
     SettingsError,
     SiteloomError,
@@ -24,16 +22,20 @@ from siteloom.errors import (
     WatchError,
     WrapperError,
 )
-from siteloom.examples_file import read_examples
-from siteloom.learning import learn
-from siteloom.matching import Matcher, NamedWrapper
-from siteloom.model import Example, Failure, Footprint, Page, Seed
-from siteloom.monitoring import monitor, watch
-from siteloom.monitoring.watch_format import watch_from_json, watch_to_json
-from siteloom.peer_files import best_example, read_peer_file
-from siteloom.record_rows import record_row
-from siteloom.seed_files import read_seeds, seed_of
-from siteloom.wrapper import Wrapper
+from siteloom.core.model import Example, Failure, Footprint, Page, Seed
+from siteloom.core.settings import load_settings
+from siteloom.extraction.record_rows import record_row
+from siteloom.html.parser import parse
+from siteloom.learning.induction.learner import learn
+from siteloom.maintenance.change_tests import monitor
+from siteloom.maintenance.watch_file import watch_from_json, watch_to_json
+from siteloom.maintenance.watched_pages import watch
+from siteloom.sources.example_files import read_examples
+from siteloom.sources.other_tools.tool_files import read_peer_file
+from siteloom.sources.other_tools.tool_model import best_example
+from siteloom.sources.rows_to_seeds import read_seeds, seed_of
+from siteloom.wrappers.matching import Matcher, NamedWrapper
+from siteloom.wrappers.wrapper import Wrapper
 from torture.fuzz_targets.cutting import Cutter, as_json, edited, json_or_edits
 from torture.fuzz_targets.pages import any_wrapper
 from torture.fuzz_targets.target import Target, is_writable, written

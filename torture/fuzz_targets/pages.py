@@ -12,48 +12,42 @@ from typing import Any, get_args
 
 from lxml import etree
 
-from siteloom.annotating.archived import archived_doctype, archived_tree
-from siteloom.annotating.css import harmless_css
-from siteloom.annotating.picks import numbered
-from siteloom.builtin import guide_site
-from siteloom.cleaning import html_of, remove_template, text_of
-from siteloom.clustering import METHODS, cluster, matches
-from siteloom.dom import (
-    Element,
-    declared_encoding,
-    decode,
-    elements_with_ids,
-    find,
-    node_path,
-    normalize,
-    parse,
-    tag_path,
-    text_nodes,
-    visible_text,
-)
-from siteloom.dom.encoding import in_utf8
-from siteloom.dom.spots import Spot, texts_from
-from siteloom.dom.text import HIDDEN
-from siteloom.embedded import embedded_records
-from siteloom.errors import SiteloomError, UnreadablePage
-from siteloom.exporting import as_texts, plain
-from siteloom.exporting.plain_signature import signature as slow_signature
-from siteloom.exporting.xpath_json import wrapper_document
-from siteloom.extraction import Extractor
-from siteloom.kernels.markup import scan_tags
-from siteloom.learning import learn
-from siteloom.learning.session import Method
-from siteloom.matching import NamedWrapper
-from siteloom.model import Attribute, Example, Failure, Footprint, Page, Record, ValueType
-from siteloom.monitoring import Watch, monitor, watch
-from siteloom.record_rows import record_row
-from siteloom.relearning import Outcome, relearn
-from siteloom.search import common_segments, page_document
-from siteloom.signature import SIGNATURE_BYTES, scan, signature
-from siteloom.template import SegmentTable, page_paths, path_rows, tag_rows
-from siteloom.typed import infer_type, to_plain, typed_value
-from siteloom.wrapper import Wrapper
-from siteloom.wrapper.language import AttributeRules, Evidence, Feature, Part, Rule
+from siteloom.apps.demo.sites import guide_site
+from siteloom.core.errors import SiteloomError, UnreadablePage
+from siteloom.core.model import Attribute, Example, Failure, Footprint, Page, Record, ValueType
+from siteloom.core.values import typed_value
+from siteloom.core.values.type_inference import infer_type
+from siteloom.core.values.value_types import to_plain
+from siteloom.extraction.extractor import Extractor
+from siteloom.extraction.main_text import html_of, remove_template, text_of
+from siteloom.extraction.record_rows import record_row
+from siteloom.extraction.search_documents import common_segments, page_document
+from siteloom.html.archived_view.sanitizer import archived_doctype, archived_tree
+from siteloom.html.archived_view.stylesheets import harmless_css
+from siteloom.html.embedded_data import embedded_records
+from siteloom.html.encoding import declared_encoding, decode, in_utf8
+from siteloom.html.node_paths import Spot, elements_with_ids, find, node_path, tag_path, texts_from
+from siteloom.html.parser import Element, parse
+from siteloom.html.tag_scanner import scan_tags
+from siteloom.html.visible_text import HIDDEN, normalize, text_nodes, visible_text
+from siteloom.learning.annotation.clicked_nodes import numbered
+from siteloom.learning.induction.learner import learn
+from siteloom.learning.induction.learning_session import Method
+from siteloom.maintenance.change_tests import monitor
+from siteloom.maintenance.repair_result import Outcome
+from siteloom.maintenance.watched_pages import Watch, watch
+from siteloom.maintenance.wrapper_repair import relearn
+from siteloom.templates.clustering.methods import METHODS, cluster
+from siteloom.templates.essential_paths import page_paths, path_rows, tag_rows
+from siteloom.templates.signature import SIGNATURE_BYTES, scan, signature
+from siteloom.templates.template_text import SegmentTable
+from siteloom.templates.url_patterns import matches
+from siteloom.wrappers.exports import standalone_extractor
+from siteloom.wrappers.exports.standalone_matcher import signature as slow_signature
+from siteloom.wrappers.exports.xpath_json import as_texts, wrapper_document
+from siteloom.wrappers.matching import NamedWrapper
+from siteloom.wrappers.rule_features import AttributeRules, Evidence, Feature, Part, Rule
+from siteloom.wrappers.wrapper import Wrapper
 from torture.fuzz_targets.cutting import Cutter
 from torture.fuzz_targets.target import Target, is_writable
 
@@ -295,7 +289,10 @@ def exported_wrapper(data: bytes) -> None:
     native = [
         {name: list(texts) for name, texts in record.values.items()} for record in wrapper.records(root, URL)
     ]
-    assert plain.records(document, text.removeprefix("\ufeff"), slow_signature(page.html)) == native
+    assert (
+        standalone_extractor.records(document, text.removeprefix("\ufeff"), slow_signature(page.html))
+        == native
+    )
 
 
 _NEXT = b"<!--next-->"

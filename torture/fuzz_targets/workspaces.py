@@ -8,10 +8,10 @@ from contextlib import closing, suppress
 from functools import cache
 from typing import TYPE_CHECKING
 
-from siteloom.config import StoreSettings
-from siteloom.errors import StoreError
-from siteloom.model import Page
-from siteloom.store import open_store
+from siteloom.core.errors import StoreError
+from siteloom.core.model import Page
+from siteloom.core.settings import StoreSettings
+from siteloom.store.workspace_folder import open_store
 from torture.fuzz_targets.cutting import Cutter
 from torture.fuzz_targets.journals import MAGIC, write_journal
 from torture.fuzz_targets.target import Target, scratch_folder

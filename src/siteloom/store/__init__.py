@@ -1,26 +1,6 @@
 """What Siteloom keeps: page bytes in pack files, everything else in SQL."""
 
-from siteloom.store.accounts import (
-    LOCAL,
-    ROLES,
-    SESSION_TIME,
-    Account,
-    Accounts,
-    ApiKey,
-    Role,
-    new_session_key,
-    role_called,
-)
-from siteloom.store.amendments import Amendment
-from siteloom.store.annotations import Annotation
-from siteloom.store.backup import DUMP_FILE, Backup, back_up
-from siteloom.store.changes import NewVersion, PastCheck, StoredCheck, StoredRepair, StoredWatch
-from siteloom.store.checking import Problem
-from siteloom.store.cluster_schemas import ClusterSchema
-from siteloom.store.cluster_summaries import ClusterSummary
-from siteloom.store.clusters import PageAddress
-from siteloom.store.entities import Entities, EntityFilter, KeptEntity, LinkedEntity, Linking
-from siteloom.store.forgetting import (
+from siteloom.store.erasure.erasure import (
     Forgotten,
     Named,
     forget,
@@ -30,34 +10,59 @@ from siteloom.store.forgetting import (
     would_forget,
     would_forget_expired,
 )
-from siteloom.store.growth import GrownSite, GrownState
-from siteloom.store.jobs import Job, JobEnd, Jobs, JobState
-from siteloom.store.mentions import FORGOTTEN
-from siteloom.store.page_index import PageIndex, PageVersion
-from siteloom.store.page_urls import PageUrl, PageUrls
-from siteloom.store.passwords import Passwords
-from siteloom.store.reading import BlockPart, PackedPages, VersionPlace
-from siteloom.store.record_columns import (
+from siteloom.store.erasure.row_erasure import FORGOTTEN
+from siteloom.store.packs.page_reader import BlockPart, PackedPages, Problem, VersionPlace
+from siteloom.store.packs.page_writer import PageWriter
+from siteloom.store.queries.accounts import (
+    LOCAL,
+    ROLES,
+    SESSION_TIME,
+    Account,
+    Accounts,
+    ApiKey,
+    Passwords,
+    Role,
+    new_session_key,
+    role_called,
+)
+from siteloom.store.queries.annotations import Amendment, Annotation
+from siteloom.store.queries.attribute_schemas import ClusterSchema
+from siteloom.store.queries.cluster_summaries import ClusterSummary
+from siteloom.store.queries.clusters import PageAddress
+from siteloom.store.queries.entities import Entities, EntityFilter, KeptEntity, LinkedEntity, Linking
+from siteloom.store.queries.jobs import Job, JobEnd, Jobs, JobState
+from siteloom.store.queries.pages import PageIndex, PageUrl, PageUrls, PageVersion
+from siteloom.store.queries.record_filters import (
     Condition,
     Operator,
     RecordColumns,
+    RecordCount,
     RecordQuery,
+    RecordScope,
+    RecordTable,
     Sorting,
+    TableRow,
     magnitude,
     matching_records,
 )
-from siteloom.store.record_table import RecordCount, RecordScope, RecordTable, TableRow
-from siteloom.store.records import ExtractedRow, Extraction, StoredRecord
-from siteloom.store.run_history import RunHistory
-from siteloom.store.runs import Run, RunRecorder
-from siteloom.store.search_index import FoundDocument, NewestVersion, SearchIndex
-from siteloom.store.seeds import SeedCounts, SeedSource
-from siteloom.store.segments import CountedSegments, UncountedVersion
-from siteloom.store.sites import Site
+from siteloom.store.queries.records import ExtractedRow, Extraction, StoredRecord
+from siteloom.store.queries.run_history import RunHistory
+from siteloom.store.queries.runs import Run, RunRecorder
+from siteloom.store.queries.search_index import FoundDocument, NewestVersion, SearchIndex
+from siteloom.store.queries.seeds import GrownSite, GrownState, SeedCounts, SeedSource
+from siteloom.store.queries.segments import CountedSegments, UncountedVersion
+from siteloom.store.queries.sites import Site
+from siteloom.store.queries.watches_and_repairs import (
+    NewVersion,
+    PastCheck,
+    StoredCheck,
+    StoredRepair,
+    StoredWatch,
+)
+from siteloom.store.queries.wrappers import WITHDRAWN, StoredWrapper, version_among
 from siteloom.store.store import Store
-from siteloom.store.workspace import open_store, workspace_exists
-from siteloom.store.wrappers import WITHDRAWN, StoredWrapper, version_among
-from siteloom.store.writer import PageWriter
+from siteloom.store.workspace_copy import DUMP_FILE, Backup, back_up
+from siteloom.store.workspace_folder import open_store, workspace_exists
 
 __all__ = [
     "DUMP_FILE",

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import inspect, text
 
-from siteloom.confined_folder import ConfinedFolder
-from siteloom.errors import StoreError, StoreTooNew
+from siteloom.core.confined_folder import ConfinedFolder
+from siteloom.core.database import VERSION_TABLE
+from siteloom.core.errors import StoreError, StoreTooNew
+from siteloom.core.wording import shortened
 from siteloom.store import schema
-from siteloom.store.database import VERSION_TABLE
-from siteloom.telling import shortened
 
 if TYPE_CHECKING:
     from alembic.config import Config

@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import JSON
 
-from siteloom.errors import StoreError
+from siteloom.core.errors import StoreError
 
 metadata = MetaData()
 

@@ -11,51 +11,47 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
-from siteloom.model import Example, Failure, Resource
+from siteloom.core.file_lock import is_locked, verb_lock, write_lock
+from siteloom.core.model import Example, Failure, Resource
 from siteloom.store import schema
-from siteloom.store.accounts import Accounts
-from siteloom.store.amendments import Amendment, amend
-from siteloom.store.annotations import KeepsAnnotations, newest_annotations
-from siteloom.store.carried_schemas import carry_schemas
-from siteloom.store.changes import KeepsChanges
-from siteloom.store.checking import links, problems
-from siteloom.store.cluster_schemas import ClusterSchema, cluster_schema
-from siteloom.store.cluster_summaries import cluster_summaries
-from siteloom.store.clusters import KeepsClusters, PageAddress
-from siteloom.store.entities import Entities
-from siteloom.store.growth import KeepsGrownSites
-from siteloom.store.jobs import Jobs
-from siteloom.store.lock import is_locked, verb_lock, write_lock
-from siteloom.store.page_index import PageIndex
-from siteloom.store.page_urls import PageUrls
-from siteloom.store.reading import (
+from siteloom.store.erasure.disk_erasure import is_unfinished, remove_unknown_packs
+from siteloom.store.packs.page_reader import (
     BlockPart,
     PackedPages,
     VersionPlace,
     as_page,
     documents_at,
     known_resources,
+    links,
     newest_places,
     packed_shards,
     page_address,
     page_ids,
     places_of_versions,
+    problems,
     select_newest_pages,
     select_places_of,
 )
-from siteloom.store.record_table import RecordTable
-from siteloom.store.records import KeepsRecords, extraction_run
-from siteloom.store.reviewing import Reviewing, carry_dismissals
-from siteloom.store.run_history import RunHistory
-from siteloom.store.runs import RunRecorder, forgetting_mark, recorded_run
-from siteloom.store.search_index import SearchIndex
-from siteloom.store.seeds import KeepsSeeds
-from siteloom.store.segments import KeepsSegments
-from siteloom.store.sites import KeepsSites
-from siteloom.store.validators import newest_validators
-from siteloom.store.wiping import is_unfinished, remove_unknown_packs
-from siteloom.store.wrappers import KeepsWrappers
-from siteloom.store.writer import HTML, PageWriter
+from siteloom.store.packs.page_writer import HTML, PageWriter
+from siteloom.store.queries.accounts import Accounts
+from siteloom.store.queries.annotations import Amendment, KeepsAnnotations, amend, newest_annotations
+from siteloom.store.queries.attribute_schemas import ClusterSchema, carry_schemas, cluster_schema
+from siteloom.store.queries.cluster_summaries import cluster_summaries
+from siteloom.store.queries.clusters import KeepsClusters, PageAddress
+from siteloom.store.queries.entities import Entities
+from siteloom.store.queries.jobs import Jobs
+from siteloom.store.queries.pages import PageIndex, PageUrls, newest_validators
+from siteloom.store.queries.record_filters import RecordTable
+from siteloom.store.queries.records import KeepsRecords, extraction_run
+from siteloom.store.queries.review_queue import Reviewing, carry_dismissals
+from siteloom.store.queries.run_history import RunHistory
+from siteloom.store.queries.runs import RunRecorder, forgetting_mark, recorded_run
+from siteloom.store.queries.search_index import SearchIndex
+from siteloom.store.queries.seeds import KeepsGrownSites, KeepsSeeds
+from siteloom.store.queries.segments import KeepsSegments
+from siteloom.store.queries.sites import KeepsSites
+from siteloom.store.queries.watches_and_repairs import KeepsChanges
+from siteloom.store.queries.wrappers import KeepsWrappers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -64,12 +60,12 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Select
 
-    from siteloom.model import Attribute, Page, Validators
-    from siteloom.store.checking import Problem
-    from siteloom.store.cluster_summaries import ClusterSummary
-    from siteloom.store.packs import Document
-    from siteloom.store.records import Extraction
-    from siteloom.store.runs import Run
+    from siteloom.core.model import Attribute, Page, Validators
+    from siteloom.store.packs.pack_file import Document
+    from siteloom.store.packs.page_reader import Problem
+    from siteloom.store.queries.cluster_summaries import ClusterSummary
+    from siteloom.store.queries.records import Extraction
+    from siteloom.store.queries.runs import Run
 
 PACKS_FOLDER = "packs"
 

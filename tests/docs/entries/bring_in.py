@@ -10,16 +10,15 @@ import pyarrow as pa
 import zstandard
 from pyarrow import parquet
 
-from siteloom.model import Page
-from siteloom.pages import open_source
-
-from ...file_server import file_server
-from ...pages.test_cdx import cdxj, places, plain_json
-from ...pages.test_wacz import wacz
-from ...pages.warc_records import gzip_members, page_record, plain
-from ...pages.web_site import served_site
-from .. import shop
-from ..following import Place, flat, followed
+from siteloom.core.model import Page
+from siteloom.sources.open_sources import open_source
+from tests.docs import shop
+from tests.docs.following import Place, flat, followed
+from tests.file_server import file_server
+from tests.sources.crawling.web_site import served_site
+from tests.sources.test_cdx_index import cdxj, places, plain_json
+from tests.sources.test_wacz import wacz
+from tests.sources.warc_records import gzip_members, page_record, plain
 
 OPEN = b"User-agent: *\nAllow: /\n"
 

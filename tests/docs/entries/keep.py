@@ -12,14 +12,14 @@ from urllib.parse import urlsplit
 
 from torture.postgres import PostgresServer
 
-from ...formats import kept
-from ...pages.warc_records import gzip_members, http, record
-from ...pages.web_site import served_site
-from ...test_deployment import parsed
-from .. import shop
-from ..blocks import ROOT
-from ..following import Place, flat, followed
-from .bring_in import OPEN
+from tests.docs import shop
+from tests.docs.blocks import ROOT
+from tests.docs.entries.bring_in import OPEN
+from tests.docs.following import Place, flat, followed
+from tests.formats import kept
+from tests.sources.crawling.web_site import served_site
+from tests.sources.warc_records import gzip_members, http, record
+from tests.test_deployment import parsed
 
 NO_DOCKER = "there is no Docker in tests; tests/test_deployment.py checks its files"
 

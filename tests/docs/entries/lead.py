@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 
-from siteloom.model import Page
-
-from ...builtin.sites import directory, of_kind
-from ..following import Place, followed
+from siteloom.core.model import Page
+from tests.apps.demo.sites import directory, of_kind
+from tests.docs.following import Place, followed
 
 CLASSES = {"name": "fn org", "phone": "tel"}
 """The classes of the elements in which the directory has them."""

@@ -10,17 +10,14 @@ from pydantic import TypeAdapter
 from torture.warm import run_warm
 
 from siteloom import Change, Wrapper
-from siteloom.cli.records_file import read_records
-from siteloom.cli.schema_file import read_schema
-from siteloom.examples_file import read_examples
-from siteloom.model import Page, Seed
-from siteloom.seed_files import read_seeds
-from siteloom.server.annotating.api import Said
-
-from ...cli.command import Command
-from ...cli.test_serve import served
-from .. import shop
-from ..following import Place, followed
+from siteloom.apps.server.routes.annotation import Said
+from siteloom.core.model import Page, Seed
+from siteloom.sources.example_files import read_examples, read_records, read_schema
+from siteloom.sources.rows_to_seeds import read_seeds
+from tests.apps.cli.command import Command
+from tests.apps.cli.verbs.test_serve import served
+from tests.docs import shop
+from tests.docs.following import Place, followed
 
 
 @followed("docs/reference/python.md")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from siteloom.builtin import guide_site
-
-from ..following import Place, followed
+from siteloom.apps.demo.sites import guide_site
+from tests.docs.following import Place, followed
 
 TUTORIAL = "docs/tutorial.md"
 DEMO = "siteloom demo --keep try-it"

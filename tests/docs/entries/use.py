@@ -13,11 +13,11 @@ import psycopg
 import pyarrow.parquet
 from torture.postgres import PostgresServer
 
-from ...builtin.sites import guide, of_kind
-from ...pages.web_site import served_site
-from .. import shop
-from ..following import Place, followed
-from .bring_in import OPEN
+from tests.apps.demo.sites import guide, of_kind
+from tests.docs import shop
+from tests.docs.entries.bring_in import OPEN
+from tests.docs.following import Place, followed
+from tests.sources.crawling.web_site import served_site
 
 
 def database(place: Place, said: str, name: str) -> None:
@@ -110,7 +110,7 @@ def search(place: Place) -> None:
     (place.folder / "original.jsonl").rename(place.folder / "crawl.jsonl")
     place.siteloom("cluster")
     place.follow()
-    assert "http" in place["from siteloom.config"].stdout
+    assert "http" in place["from siteloom.core.settings"].stdout
 
 
 @followed(

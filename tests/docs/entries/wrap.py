@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import json
 
-from siteloom.builtin import BuiltinPage, directory_site, guide_site
-
-from ...builtin.sites import directory, of_kind
-from ...cli.command import Command, one_sentence
-from ...self_annotating import RESTAURANTS, restaurant, site, truth
-from ...test_peer_files import selector, sitemap
-from .. import shop
-from ..following import Place, flat, followed
+from siteloom.apps.demo.sites import directory_site, guide_site
+from siteloom.apps.demo.sites.built_in_page import BuiltinPage
+from tests.apps.cli.command import Command, one_sentence
+from tests.apps.demo.sites import directory, of_kind
+from tests.docs import shop
+from tests.docs.following import Place, flat, followed
+from tests.learning.annotation.self_annotating import RESTAURANTS, restaurant, site, truth
+from tests.sources.test_other_tools import selector, sitemap
 
 
 def lines(pages: list[BuiltinPage]) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from siteloom.integrations.scrapy.archiving import ARCHIVE_SETTING, ArchiveMiddleware
-from siteloom.integrations.scrapy.extracting import ExtractionMiddleware
+from siteloom.integrations.scrapy.archive_pages import ARCHIVE_SETTING, ArchiveMiddleware
+from siteloom.integrations.scrapy.items import ExtractionMiddleware
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -18,7 +18,7 @@ _ARCHIVE_PLACE = 950
 
 
 class Siteloom:
-    """`ADDONS = {"siteloom.integrations.scrapy.Siteloom": 500}`."""
+    """`ADDONS = {"siteloom.integrations.scrapy.addon.Siteloom": 500}`."""
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Add the middlewares, but leave those where they are that the project has placed itself."""

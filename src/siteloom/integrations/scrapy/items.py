@@ -1,19 +1,35 @@
-"""Records as items of Scrapy: a field for each attribute, as feeds and pipelines expect."""
+"""Scrapy middleware that extracts records from responses, and their items."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+import logging
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urldefrag
 
-from scrapy import Field, Item
+from scrapy import Field, Item, Spider, signals
+from scrapy.exceptions import NotConfigured
+from scrapy.http import HtmlResponse
 
-from siteloom.record_rows.columns import column_names, lowest_confidence
+from siteloom.core.model import Page
+from siteloom.extraction.extractor import BROKEN, Extractor
+from siteloom.extraction.record_rows import column_names, lowest_confidence
+from siteloom.integrations.scrapy.archive_pages import PageKeeper
+from siteloom.integrations.scrapy.project_settings import WRAPPERS_SETTING, project, wrappers_of
+from siteloom.sources.source_formats import content_type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import AsyncIterator, Iterable, Sequence
     from typing import Self
 
-    from siteloom.matching import NamedWrapper
-    from siteloom.model import Record
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.statscollectors import StatsCollector
+
+    from siteloom.core.model import Record
+    from siteloom.core.settings import ParseSettings
+    from siteloom.wrappers.matching import NamedWrapper
+
 
 _URL = "url"
 _WRAPPER = "_wrapper"
@@ -62,3 +78,125 @@ class ItemMaker:
         item[_WRAPPER] = named.name
         item[_CONFIDENCE] = lowest_confidence({"confidence": record.confidence})
         return item
+
+
+_log = logging.getLogger(__name__)
+
+KEEP_SETTING = "SITELOOM_KEEP_UNMATCHED"
+
+
+class ExtractionMiddleware:
+    """A spider middleware that adds items to what callbacks yield, which goes through unchanged.
+
+    Only HTML with status 200 is looked at, and no answer to a HEAD request, which has no body. A page that no
+    wrapper is for goes to `keeper`, if there is one; one that gives nothing is counted, and never disturbs
+    the spider.
+    """
+
+    def __init__(
+        self,
+        wrappers: Sequence[NamedWrapper],
+        limits: ParseSettings,
+        stats: StatsCollector,
+        keeper: PageKeeper | None = None,
+    ) -> None:
+        self._extractor = Extractor(wrappers, limits)
+        self._maker = ItemMaker(wrappers)
+        self._stats = stats
+        self._keeper = keeper
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """As Scrapy makes it: with the wrappers of the project, or else not at all."""
+        asked = project(crawler.settings)
+        wrappers = wrappers_of(asked)
+        is_keeping = crawler.settings.getbool(KEEP_SETTING)
+        if not wrappers and not is_keeping:
+            raise NotConfigured(
+                f"Siteloom has no wrapper: name files in {WRAPPERS_SETTING}, or learn one in the workspace "
+                f"{asked.store.workspace}, or set {KEEP_SETTING} = True to collect pages to learn from."
+            )
+        assert crawler.stats is not None
+        assert crawler.spidercls is not None
+        keeper = PageKeeper(asked.store, f"scrapy spider {crawler.spidercls.name}") if is_keeping else None
+        made = cls(wrappers, asked.limits, crawler.stats, keeper)
+        crawler.signals.connect(made.close, signal=signals.spider_closed)
+        return made
+
+    async def process_spider_output(
+        self, response: Response, result: AsyncIterator[Any]
+    ) -> AsyncIterator[Any]:
+        """The items of a response, and then what its callback yields, which may break."""
+        for item in self._items(response):
+            yield item
+        async for one in result:
+            yield one
+
+    def process_spider_exception(
+        self, response: Response, exception: Exception
+    ) -> Iterable[SiteloomItem] | None:
+        """Be the callback of a spider that has none of its own."""
+        return self._items(response) if _lacks_callback(exception) else None
+
+    def close(self, spider: Spider) -> None:
+        """Write the pages that are to be kept, and sum up."""
+        if self._keeper is not None:
+            self._stats.set_value("siteloom/kept", self._keeper.close())
+        counts = ", ".join(
+            f"{name} {self._stats.get_value(f'siteloom/{name}', 0):,}"
+            for name in ("pages", "records", "unmatched", *(["kept"] if self._keeper is not None else []))
+        )
+        _log.info("Siteloom: %s", counts, extra={"spider": spider})
+
+    def _items(self, response: Response) -> list[SiteloomItem]:
+        if not isinstance(response, HtmlResponse) or response.status != 200:
+            return []
+        if response.request is not None and response.request.method == "HEAD":
+            return []
+        self._stats.inc_value("siteloom/pages")
+        try:
+            return self._extracted(_page(response))
+        except Exception:  # noqa: BLE001 - it must not end the user's own work on the page
+            _log.exception("Extraction failed on %s", response.url)
+            self._stats.inc_value(f"siteloom/failed/{BROKEN}")
+            return []
+
+    def _extracted(self, page: Page) -> list[SiteloomItem]:
+        found = self._extractor.extract(page)
+        if found.failure is not None:
+            _log.debug("%s: %s (%s)", page.url, found.failure.reason, found.failure.detail)
+            self._stats.inc_value(f"siteloom/failed/{found.failure.reason}")
+            if not found.match.chosen:
+                self._stats.inc_value("siteloom/unmatched")
+                if self._keeper is not None:
+                    self._keeper.add(page)
+            return []
+        named = found.wrapper
+        assert named is not None
+        items = [self._maker.item(record, named) for record in found.records]
+        self._stats.inc_value("siteloom/records", len(items))
+        self._stats.inc_value(f"siteloom/wrapper/{named.name}", len(items))
+        return items
+
+
+def _lacks_callback(exception: Exception) -> bool:
+    """Whether it is Scrapy itself that misses a callback: what stands for one only raises."""
+    raised_by = exception.__traceback__
+    while raised_by is not None and raised_by.tb_next is not None:
+        raised_by = raised_by.tb_next
+    return (
+        isinstance(exception, NotImplementedError)
+        and raised_by is not None
+        and raised_by.tb_frame.f_code is Spider.parse.__code__
+    )
+
+
+def _page(response: HtmlResponse) -> Page:
+    return Page(urldefrag(response.url).url, response.body, datetime.now(UTC), _charset(response))
+
+
+def _charset(response: HtmlResponse) -> str | None:
+    """What the HTTP header says, unless whoever made the response says better, as browsers that render do."""
+    # Scrapy's own `encoding` would do, but where nobody says anything it guesses, which Siteloom does itself.
+    said: str | None = getattr(response, "_encoding", None)
+    return content_type(response.headers.get("Content-Type")).charset if said is None else said

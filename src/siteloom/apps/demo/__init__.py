@@ -1,0 +1,1 @@
+"""The demo: the whole life cycle on built-in web sites."""

@@ -1,0 +1,1 @@
+"""What can be requested: pages and endpoints by subject."""

@@ -1,0 +1,1 @@
+"""What pages and answers contain: columns, rows and numbers by subject."""

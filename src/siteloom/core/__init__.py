@@ -1,0 +1,1 @@
+"""What every package may use: errors, the model, settings, values, files and wording."""

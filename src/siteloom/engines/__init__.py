@@ -1,0 +1,1 @@
+"""Where work runs in parallel: processes of this machine, or Apache Spark."""

@@ -1,0 +1,1 @@
+"""The stages over whole crawls, into a folder of Parquet files by site."""

@@ -1,0 +1,1 @@
+"""Applying wrappers: from pages to records, clean text and search documents."""

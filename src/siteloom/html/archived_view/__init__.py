@@ -1,0 +1,1 @@
+"""An archived page as harmless markup for the browser."""

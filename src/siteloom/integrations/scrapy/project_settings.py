@@ -1,0 +1,89 @@
+"""What a Scrapy project says of Siteloom: its settings, its workspace and its wrappers."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy.utils.conf import closest_scrapy_cfg
+
+from siteloom.core.settings import load_settings
+from siteloom.store.workspace_folder import open_store, workspace_exists
+from siteloom.wrappers.named_wrappers import wrapper_texts_of_files, wrapper_texts_of_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy.settings import BaseSettings
+
+    from siteloom.core.settings import ParseSettings, StoreSettings
+    from siteloom.extraction.extractor import WrapperText
+    from siteloom.wrappers.matching import NamedWrapper
+
+_log = logging.getLogger(__name__)
+
+WRAPPERS_SETTING = "SITELOOM_WRAPPERS"
+WORKSPACE_SETTING = "SITELOOM_WORKSPACE"
+
+
+class Project(NamedTuple):
+    """What is asked for, with every path as it is seen from the project's folder."""
+
+    wrappers: tuple[str, ...]
+    store: StoreSettings
+    limits: ParseSettings
+
+
+def project(settings: BaseSettings) -> Project:
+    """The project that a crawler's settings belong to; a `siteloom.toml` in its folder counts, too."""
+    folder = project_folder()
+    own, _ = load_settings(folder, os.environ, {"store.workspace": settings.get(WORKSPACE_SETTING)})
+    store = replace(own.store, workspace=str(folder / own.store.workspace))
+    wrappers = (file for location in settings.getlist(WRAPPERS_SETTING) for file in _files(folder, location))
+    return Project(tuple(wrappers), store, own.parse)
+
+
+def project_folder() -> Path:
+    """Where `scrapy.cfg` is, or else the current folder."""
+    found = closest_scrapy_cfg()
+    return Path(found).parent if found else Path.cwd()
+
+
+def wrappers_of(asked: Project) -> list[NamedWrapper]:
+    """The wrappers that are named, or else those of the workspace; what there is to beware of is logged."""
+    return [_loaded(text) for text in _texts(asked)]
+
+
+def _files(folder: Path, location: str) -> Iterator[str]:
+    """A file, or all wrappers that lie in a folder."""
+    if "://" in location:
+        yield location
+        return
+    path = folder / location
+    files = sorted(path.glob("*.json")) if path.is_dir() else []
+    yield from map(str, files or [path])
+
+
+def _texts(asked: Project) -> list[WrapperText]:
+    if asked.wrappers:
+        return wrapper_texts_of_files(asked.wrappers)
+    if not workspace_exists(asked.store):
+        return []
+    with closing(open_store(asked.store)) as store:
+        return wrapper_texts_of_store(store) if store.wrappers() else []
+
+
+def _loaded(text: WrapperText) -> NamedWrapper:
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        named = text.loaded()
+    for warning in caught:
+        _log.warning("%s: %s", named, warning.message)
+    footprint = named.wrapper.footprint
+    if not (footprint.sites and footprint.url_patterns):
+        _log.warning("No page can find its way to %s, for it has no footprint: learn it again.", named)
+    return named

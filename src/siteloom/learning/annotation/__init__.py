@@ -1,0 +1,1 @@
+"""Examples from a person, or from data embedded in pages."""

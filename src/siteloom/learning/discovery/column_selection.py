@@ -1,0 +1,151 @@
+"""Which strands make columns worth looking at: those that vary, each once, the most telling first."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from itertools import chain
+from statistics import median
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from siteloom.learning.discovery.text_strands import Strand, find_strands
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from siteloom.html.page_text_arrays import PageTexts
+
+_LEAST_UNITS = 2
+_LEAST_FILLED = 0.05  # of the units; of less a table would be mostly holes
+_CONSTANT = 0.9  # of the units of a column with the same content: it tells nothing
+_MENU_SHARE = 0.3  # of the other units have the same item of a list, on average: it leads around the site
+_SAME_SHARE = 0.95  # of the units of two columns with equal content: one of them is enough
+
+_ATTRIBUTE_WORTH = 0.5  # people look for what they see first
+
+# Under one heading so many places of long texts, none of which half of the units have, are running text,
+# and with them what is long there and stands on most, such as its first piece.
+_PIECES_OF_PROSE = 3
+_IRREGULAR_SHARE = 0.5
+_LONG_TEXT = 40  # characters
+
+
+Form = Literal["text", "prose", "attribute"]
+"""What a column has: texts, one running text, or an HTML attribute."""
+
+
+class Found(NamedTuple):
+    """A column: what stands at its place, of which form, and how much it tells."""
+
+    strand: Strand
+    form: Form
+    informativeness: float
+
+    @property
+    def weight(self) -> float:
+        """How much the column is worth; of long lists, which are rarely values, it is less."""
+        units = self.strand.rows
+        items = 1.0 if self.form == "prose" else sum(map(len, units.values())) / len(units)
+        told = len(units) * self.informativeness / float(items**0.5)
+        return told * _ATTRIBUTE_WORTH if self.form == "attribute" else told
+
+
+def find_columns(texts: PageTexts, most: int) -> list[Found]:
+    """The columns of some units, the most telling first."""
+    found = find_strands(texts)
+    strands: Iterable[tuple[Strand, Form]] = chain(
+        _prose_joined(found.texts, texts),
+        ((strand, "attribute") for strand in found.attributes),
+    )
+    candidates = [
+        Found(strand, form, _informativeness(strand, form, texts))
+        for strand, form in strands
+        if _is_wanted(strand, form, texts)
+    ]
+    # Of columns that say the same, the first is kept: rather the page's title than the end of a path to it.
+    candidates.sort(key=lambda column: (-column.weight, not _is_title(column.strand, texts)))
+    return list(_without_copies(candidates, texts, most))
+
+
+def _is_title(strand: Strand, texts: PageTexts) -> bool:
+    row = next(iter(strand.rows.values()))[0]
+    return "/h1[" in texts.path_text(int(texts.path[row]))
+
+
+def _contents(strand: Strand, form: Form, texts: PageTexts) -> Counter[object]:
+    """In how many units each content stands; running text counts as a whole."""
+    rows = strand.rows.values()
+    if form == "prose":
+        return Counter(tuple(texts.text[list(numbers)].tolist()) for numbers in rows)
+    return Counter(chain.from_iterable(set(texts.text[list(numbers)].tolist()) for numbers in rows))
+
+
+def _informativeness(strand: Strand, form: Form, texts: PageTexts) -> float:
+    """As of a path: see `siteloom.templates.essential_paths`."""
+    contents = _contents(strand, form, texts)
+    return 1 - contents.total() / (texts.pages * len(contents))
+
+
+def _is_wanted(strand: Strand, form: Form, texts: PageTexts) -> bool:
+    units = len(strand.rows)
+    if units < max(_LEAST_UNITS, _LEAST_FILLED * texts.pages):
+        return False
+    contents = _contents(strand, form, texts)
+    (_, most), *_ = contents.most_common(1)
+    is_list = contents.total() > units
+    others_with_item = contents.total() / len(contents) - 1
+    is_menu = is_list and others_with_item >= _MENU_SHARE * (units - 1)
+    return most < _CONSTANT * units and not is_menu
+
+
+def _prose_joined(strands: Sequence[Strand], texts: PageTexts) -> Iterator[tuple[Strand, Form]]:
+    """The strands, those that are pieces of one running text as one, each with its form."""
+    by_anchor: dict[int | None, list[Strand]] = defaultdict(list)
+    for strand in strands:
+        by_anchor[strand.anchor].append(strand)
+    for anchor, own in by_anchor.items():
+        reached = len(set(chain.from_iterable(strand.rows for strand in own)))
+        pieces = [strand for strand in own if len(strand.rows) < _IRREGULAR_SHARE * reached]
+        if anchor is None or sum(_is_long(strand, texts) for strand in pieces) < _PIECES_OF_PROSE:
+            yield from ((strand, "text") for strand in own)
+            continue
+        pieces += [
+            strand
+            for strand in own
+            if strand not in pieces and _is_long(strand, texts) and not _is_title(strand, texts)
+        ]
+        joined: dict[int, list[int]] = defaultdict(list)
+        for piece in pieces:
+            for unit, rows in piece.rows.items():
+                joined[unit] += rows
+        yield Strand(anchor, {unit: tuple(sorted(joined[unit])) for unit in sorted(joined)}), "prose"
+        yield from ((strand, "text") for strand in own if strand not in pieces)
+
+
+def _is_long(strand: Strand, texts: PageTexts) -> bool:
+    rows = [number for numbers in strand.rows.values() for number in numbers]
+    return median(len(texts.texts[number]) for number in texts.text[rows].tolist()) >= _LONG_TEXT
+
+
+def _without_copies(candidates: Iterable[Found], texts: PageTexts, most: int) -> Iterator[Found]:
+    """The first columns; those that say the same as one before are left out."""
+    kept: list[dict[int, tuple[int, ...]]] = []
+    for found in candidates:
+        if len(kept) == most:
+            return
+        cells = {unit: tuple(texts.text[list(rows)].tolist()) for unit, rows in found.strand.rows.items()}
+        if any(_are_same(cells, others) for others in kept):
+            continue
+        kept.append(cells)
+        yield found
+
+
+def _are_same(cells: dict[int, tuple[int, ...]], others: dict[int, tuple[int, ...]]) -> bool:
+    least = _SAME_SHARE * len(cells)
+    if len(others) < least:
+        return False
+    misses = 0
+    for unit, cell in cells.items():
+        misses += others.get(unit) != cell
+        if misses > len(cells) - least:
+            return False
+    return True

@@ -1,0 +1,278 @@
+"""Columns that a person accepts as attributes: examples of them, from which a wrapper is learned."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from siteloom.core.errors import ExampleError, UsageError
+from siteloom.core.model import Example, Failure
+from siteloom.core.sequences import evenly_spaced
+from siteloom.core.settings import ParseSettings
+from siteloom.html.node_paths import find
+from siteloom.html.parser import parse
+from siteloom.html.visible_text import visible_text
+from siteloom.learning.induction.learner import check_example, learn_wrapper
+from siteloom.templates.sampling import sample
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from siteloom.core.model import Page
+    from siteloom.learning.discovery.table_discovery import DiscoveredRow, DiscoveredTable
+    from siteloom.wrappers.wrapper import Wrapper
+
+_DIVERSE_EXAMPLES = 10  # as `siteloom sample` offers
+_EXAMPLES_OF_ATTRIBUTE = 5
+_LIST_PAGES = 4
+_RECORDS = 3  # of a list page, which teach the list
+_LEAST_RECORDS = 2  # of a list page, which tell where a record ends
+_TRIED = 100  # pages are enough to tell the share that is right to some percent
+_ROUNDS = 2
+_MORE_EXAMPLES = 5  # a round, of pages that the wrapper got wrong
+_LEAST_AGREEMENT = (
+    0.8  # one value in five wrong or missing is more than a person who accepts a column expects
+)
+
+_Values = dict[str, tuple[str, ...]]
+
+
+class Accepted(NamedTuple):
+    """Examples of the accepted columns, and what a wrapper learned from them finds on some pages.
+
+    `agreement` is the share of values that it finds just as the column has them, by attribute; `left_out`
+    has that of the attributes for which it is too low, and which the examples are without. `tried` is the
+    number of pages.
+    """
+
+    examples: list[Example]
+    agreement: dict[str, float]
+    left_out: dict[str, float]
+    tried: int
+
+
+def accept_columns(
+    table: DiscoveredTable,
+    pages: Iterable[Page],
+    names: Mapping[str, str],
+    annotated: Sequence[Example] = (),
+    *,
+    limits: ParseSettings = ParseSettings(),
+) -> Accepted:
+    """Make attributes of columns: `names` has the label of a column for each attribute.
+
+    The pages are those that the table was discovered in. As rows know their page by its address, pages
+    of one address teach nothing. What is annotated already is kept: the examples of such pages say the
+    same and more.
+    """
+    known = {column.label for column in table.columns}
+    for label in names.values():
+        if label not in known:
+            raise UsageError(f"There is no column {label!r}: there are {', '.join(sorted(known))}.")
+    of_url = _by_url(pages)
+    if not of_url:
+        raise ExampleError("Each of these pages has the address of another: examples know their page by it.")
+    rows = _Rows(table, of_url, names, annotated, limits)
+    best = rows.best_trial()
+    poor = {name: share for name, share in best.agreement.items() if share < _LEAST_AGREEMENT}
+    if not poor:
+        return Accepted(best.examples, best.agreement, {}, rows.tried_pages)
+    rest = {name: label for name, label in names.items() if name not in poor}
+    if not rest:
+        told = ", ".join(f"{name} {share:.0%}" for name, share in poor.items())
+        raise ExampleError(
+            f"None of these columns can be learned: no rule was found that gives what they have, tried on "
+            f"{rows.tried_pages} pages ({told}). Annotate a few pages instead."
+        )
+    accepted = accept_columns(table, of_url.values(), rest, annotated, limits=limits)
+    return accepted._replace(left_out=poor | accepted.left_out)
+
+
+def _by_url(pages: Iterable[Page]) -> dict[str, Page]:
+    of_url: dict[str, list[Page]] = defaultdict(list)
+    for page in pages:
+        of_url[page.url].append(page)
+    return {url: own[0] for url, own in of_url.items() if len(own) == 1}
+
+
+class _Trial(NamedTuple):
+    examples: list[Example]
+    agreement: dict[str, float]
+    wrong: list[str]
+
+
+class _Rows:
+    """The rows of a table by page, with the accepted columns under the names of their attributes."""
+
+    def __init__(
+        self,
+        table: DiscoveredTable,
+        pages: Mapping[str, Page],
+        names: Mapping[str, str],
+        annotated: Sequence[Example],
+        limits: ParseSettings,
+    ) -> None:
+        self._pages = pages
+        self._limits = limits
+        self._names = names
+        self._is_list = bool(table.record_xpath)
+        # An example of another version of its page says nothing of the rows.
+        self._annotated = {
+            example.page.url: example
+            for example in annotated
+            if bool(example.records) == self._is_list
+            and example.page.url in pages
+            and example.page.html == pages[example.page.url].html
+        }
+        self._of_page: dict[str, list[DiscoveredRow]] = defaultdict(list)
+        for row in table.rows:
+            if row.url in pages:
+                self._of_page[row.url].append(row)
+        self._some = [pages[url] for url in evenly_spaced(list(self._of_page), _TRIED)]
+
+    @property
+    def tried_pages(self) -> int:
+        """How many pages wrappers are tried on."""
+        return len(self._some)
+
+    def best_trial(self) -> _Trial:
+        """The best of a few sets of examples, each with more pages that the one before got wrong."""
+        best = self._tried(self._examples(self._chosen()))
+        for _ in range(0 if self._is_list else _ROUNDS):
+            more = self._examples(best.wrong[:_MORE_EXAMPLES])
+            if not more:
+                break
+            trial = self._tried([*best.examples, *more])
+            if sum(trial.agreement.values()) <= sum(best.agreement.values()):
+                break
+            best = trial
+        return best
+
+    def _chosen(self) -> Iterable[str]:
+        """Pages that are annotated, some that differ, and enough for each attribute."""
+        least = _LEAST_RECORDS if self._is_list else 0
+        urls = [url for url, rows in self._of_page.items() if sum(map(self._is_filled, rows)) >= least]
+        wanted = _LIST_PAGES if self._is_list else _EXAMPLES_OF_ATTRIBUTE
+        if self._is_list:
+            diverse = evenly_spaced(urls, _LIST_PAGES)
+        else:
+            numbers = sample([self._pages[url] for url in urls], k=_DIVERSE_EXAMPLES)
+            diverse = [urls[number] for number in numbers]
+        chosen = dict.fromkeys([*self._annotated, *diverse])
+        for label in self._names.values():
+            filled = [url for url in urls if any(label in row.values for row in self._of_page[url])]
+            missing = wanted - sum(url in filled for url in chosen)
+            chosen |= dict.fromkeys(evenly_spaced(filled, max(0, missing)))
+        return chosen
+
+    def _examples(self, urls: Iterable[str]) -> list[Example]:
+        """Examples of pages, without those that cannot be learned from."""
+        made = (self._list_example(url) if self._is_list else self._page_example(url) for url in urls)
+        return [example for example in made if example is not None]
+
+    def _page_example(self, url: str) -> Example | None:
+        """What a page shows, tied to nodes if that can be."""
+        page = self._pages[url]
+        values, nodes = self._shown(self._of_page[url][0], page)
+        known = self._annotated.get(url, Example(page))
+        values = {**values, **{name: tuple(texts) for name, texts in known.values.items()}}
+        own = {name: paths for name, paths in nodes.items() if name not in known.values}
+        for ties in ({**own, **known.nodes}, known.nodes):
+            example = Example(page, values, nodes=ties)
+            if _can_be_learned(example, self._limits):
+                return example
+        return None
+
+    def _list_example(self, url: str) -> Example | None:
+        """The fullest records of a page; if some are annotated, these with the accepted attributes."""
+        rows = self._of_page[url]
+        if url not in self._annotated:
+            fullest = sorted(filter(self._is_filled, rows), key=lambda row: -len(self._given(row)))
+            records = [self._values(row) for row in fullest[:_RECORDS]]
+        else:
+            records = []
+            for record in self._annotated[url].records:
+                texts = {tuple(given) for given in record.values() if given}
+                own = [row for row in rows if texts and texts <= set(row.values.values())]
+                if len(own) != 1:
+                    return None
+                records.append(
+                    {**self._values(own[0]), **{name: tuple(given) for name, given in record.items()}}
+                )
+        example = Example(self._pages[url], records=records)
+        return example if records and _can_be_learned(example, self._limits) else None
+
+    def _is_filled(self, row: DiscoveredRow) -> bool:
+        return bool(self._given(row))
+
+    def _given(self, row: DiscoveredRow) -> _Values:
+        return {name: texts for name, texts in self._values(row).items() if texts}
+
+    def _values(self, row: DiscoveredRow) -> _Values:
+        return {attribute: row[label] for attribute, label in self._names.items()}
+
+    def _shown(self, row: DiscoveredRow, page: Page) -> tuple[_Values, _Values]:
+        """Values with their nodes; of running text, all that its element shows."""
+        values, nodes = self._values(row), {}
+        for attribute, label in self._names.items():
+            own = row.nodes.get(label, ())
+            if len(own) == len(values[attribute]):
+                nodes[attribute] = own
+            if own and not own[0].rpartition("/")[2].startswith(("text()", "@")):
+                root = parse(page, self._limits.learned)
+                element = None if isinstance(root, Failure) else find(root, own[0])
+                values[attribute] = () if element is None else (visible_text(element),)
+                nodes.pop(attribute, None)
+        return values, nodes
+
+    def _tried(self, examples: list[Example]) -> _Trial:
+        """What a wrapper that is learned from examples and other annotations finds on some pages."""
+        urls = {example.page.url for example in examples}
+        others = [example for url, example in self._annotated.items() if url not in urls]
+        if not any(any(map(self._names.__contains__, names)) for names in map(_filled_names, examples)):
+            raise ExampleError(self._why_no_example())
+        wrapper = learn_wrapper([*examples, *others], self._some, limits=self._limits).wrapper
+        right, all_values = Counter[str](), Counter[str]()
+        wrong = []
+        for page in self._some:
+            expected, found = self._expected(page), self._found(wrapper, page)
+            for name in self._names:
+                wanted, given = (
+                    Counter(record[name] for record in records if record.get(name))
+                    for records in (expected, found)
+                )
+                right[name] += (wanted & given).total()
+                all_values[name] += max(wanted.total(), given.total())
+                if wanted != given and page.url not in urls and page.url not in wrong:
+                    wrong.append(page.url)
+        agreement = {name: right[name] / max(1, all_values[name]) for name in self._names}
+        return _Trial(examples, agreement, wrong)
+
+    def _why_no_example(self) -> str:
+        if self._is_list:
+            return (
+                "None of these columns can be learned: no page has two records with one of them, which would "
+                "tell where a record ends. Accept them with a column that more records have."
+            )
+        return "None of these columns can be learned: their values were not found on the pages."
+
+    def _expected(self, page: Page) -> list[_Values]:
+        rows = self._of_page[page.url]
+        return [self._values(row) for row in rows] if self._is_list else [self._shown(rows[0], page)[0]]
+
+    def _found(self, wrapper: Wrapper, page: Page) -> list[Mapping[str, tuple[str, ...]]]:
+        found = wrapper.read(page, limits=self._limits)
+        return [] if isinstance(found, Failure) else [record.values for record in found.records]
+
+
+def _filled_names(example: Example) -> set[str]:
+    """The attributes that an example has a value of."""
+    return {name for record in (example.values, *example.records) for name, texts in record.items() if texts}
+
+
+def _can_be_learned(example: Example, limits: ParseSettings) -> bool:
+    try:
+        check_example(example, limits)
+    except ExampleError:
+        return False
+    return True

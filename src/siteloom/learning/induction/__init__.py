@@ -1,0 +1,1 @@
+"""Wrapper induction: from examples to rules."""

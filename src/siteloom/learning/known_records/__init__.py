@@ -1,0 +1,1 @@
+"""Wrapping a site from records that are known from elsewhere."""

@@ -1,0 +1,290 @@
+"""The pages of a site that show known records, and where on them each attribute stands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from siteloom.core.sequences import evenly_spaced
+from siteloom.html.page_text_arrays import INNER
+from siteloom.learning.known_records.attribute_slots import find_slots
+from siteloom.learning.known_records.page_positions import positions_of, template_rows
+from siteloom.learning.known_records.record_arrays import (
+    NO_KIND,
+    kind_number,
+    read_text,
+    scrambled,
+    seed_table,
+)
+from siteloom.learning.known_records.record_page_alignment import (
+    Pairs,
+    Rows,
+    aligned,
+    candidate_pairs,
+    matched_rows,
+    possible_pairs,
+    told,
+)
+from siteloom.learning.known_records.text_normalisation import folded
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from siteloom.core.model import Seed
+    from siteloom.html.page_text_arrays import PageTexts
+    from siteloom.learning.known_records.attribute_slots import Slot
+    from siteloom.learning.known_records.page_positions import Positions
+    from siteloom.learning.known_records.record_arrays import ReadText, SeedAttribute, SeedTable
+    from siteloom.learning.known_records.record_page_alignment import Alignment, TextMatches
+
+    Flags = NDArray[np.bool_]
+    Ints = NDArray[np.int32]
+
+LEAST_PAGES = 10
+"""Pages that must show known records: beta of the paper on content redundancy."""
+
+_LEAST_TIMES_CHANCE = 3.0  # as much must records tell as those with the values of others
+_COMPARED_SEEDS = 1_000  # are enough to see whether two attributes say the same
+_SAME_VALUES = 0.5
+_TELLING_VALUES = 0.5  # different ones, by seeds
+_LEVELS_AROUND = 3  # elements have several texts but few: `page_texts` leaves larger ones out
+_SAME_ROWS = 0.5  # of the rows of two attributes' positions, which are then the same
+
+
+class KnownRecords(NamedTuple):
+    """Known records as pages are compared with them, made once for any number of sites.
+
+    Of the seeds that were given, so many, `numbers` are those of the records: seeds that say the same are
+    one, from however many sources. `copies` are attributes that say the same as another, beside which they
+    tell nothing: a name in other letters, or in an address.
+    """
+
+    table: SeedTable
+    core: Collection[str]
+    seeds: int
+    numbers: Sequence[int]
+    copies: Mapping[str, str]
+
+    @property
+    def untold(self) -> str | None:
+        """Why no page can tell that it shows one of them, if that is so."""
+        if len(self.table.attributes) > 1:
+            return None
+        return (
+            f"The seeds have only {self.table.attributes[0].name}: whether a page shows a record can be told "
+            "only by two attributes that agree."
+        )
+
+
+def known_records(seeds: Sequence[Seed], core: Collection[str]) -> KnownRecords:
+    """Make seeds ready to be looked for; of these, the core attributes name a thing."""
+    numbers = list({_said(seed): number for number, seed in enumerate(seeds)}.values())
+    copies = _copies(seeds, core)
+    table = seed_table([_without(seeds[number], copies) for number in numbers])
+    return KnownRecords(table, core, len(seeds), numbers, copies)
+
+
+class KnownPages(NamedTuple):
+    """What is known of a site's pages: which show which records, and where attributes stand.
+
+    `seeds` are the numbers of the records among the seeds that were given, and `copies` the attributes that
+    say the same as another: see `KnownRecords`.
+    """
+
+    table: SeedTable
+    texts: PageTexts
+    positions: Positions
+    matches: Mapping[str, TextMatches]
+    pairs: Pairs
+    slots: Mapping[str, Sequence[Slot]]
+    rows: Rows
+    seeds: Sequence[int]
+    copies: Mapping[str, str]
+
+    def attribute(self, name: str) -> SeedAttribute:
+        """The known values of an attribute."""
+        return next(attribute for attribute in self.table.attributes if attribute.name == name)
+
+    @property
+    def pages(self) -> Ints:
+        """The pages that show known records."""
+        return np.unique(self.pairs.page)
+
+
+class NoOverlap(NamedTuple):
+    """Why a site cannot be wrapped: so many seeds were found on so many pages, which is not enough."""
+
+    reason: str
+    seeds: int = 0
+    pages: int = 0
+
+
+class ShownRecords(NamedTuple):
+    """Pages and the records that they may show, in the order of pages, and the bits that tell them."""
+
+    page: Ints
+    record: Ints
+    bits: NDArray[np.float64]
+
+
+def shown_records(known: KnownRecords, texts: PageTexts) -> ShownRecords:
+    """The records that pages may show, found out for each page by itself.
+
+    They may be of any sites. What `known_pages` finds on a site is among it, so a site with fewer than
+    `LEAST_PAGES` such pages is one that it refuses.
+    """
+    every = np.arange(len(texts.texts), dtype=np.int32)
+    read = [read_text(text) for text in texts.texts]
+    rows = Rows(texts, np.ones(len(texts.page), np.bool_))
+    pairs, bits = possible_pairs(known.table, _text_matches(known.table, read, every), rows)
+    return ShownRecords(*pairs, bits)
+
+
+def too_few(records: int, seeds: int, shown_on: int, pages: int, but: str = "") -> NoOverlap:
+    """The refusal of a site where so many of the seeds seem to be on so many of its pages."""
+    overlap = _overlap(records, seeds, shown_on, pages)
+    reason = f"Not enough overlap: {overlap}{but}; at least {LEAST_PAGES} must be about one each."
+    return NoOverlap(reason, records, shown_on)
+
+
+def _overlap(records: int, seeds: int, shown_on: int, pages: int) -> str:
+    return f"{records:,} of {seeds:,} known records seem to be on {shown_on:,} of {pages:,} pages"
+
+
+def known_pages(known: KnownRecords, texts: PageTexts) -> KnownPages | NoOverlap:
+    """Find the pages that show known records, with a core value at least; or say why there are none."""
+    if known.untold is not None:
+        return NoOverlap(known.untold)
+    table, core = known.table, known.core
+    is_open = ~template_rows(texts)
+    open_texts = np.unique(texts.text[is_open])
+    read = [read_text(texts.texts[number]) for number in open_texts.tolist()]
+    kinds = np.full(len(texts.texts), NO_KIND, np.int32)
+    kinds[open_texts] = [kind_number(text.key) for text in read]
+    positions = positions_of(texts, kinds)
+    matches = _text_matches(table, read, open_texts)
+    lists = np.zeros(0, np.int32)
+    while True:
+        rows = Rows(texts, is_open)
+        found = _aligned(table, matches, rows, positions, core)
+        if found is None or not len(found.lists):
+            break
+        lists = np.union1d(lists, found.lists)
+        is_open &= ~np.isin(texts.page, found.lists)
+    pairs = Pairs(lists[:0], lists[:0]) if found is None else found.pairs
+    matched, count = len(np.unique(pairs.record)), len(np.unique(pairs.page))
+    if found is None or count < LEAST_PAGES:
+        but = f", and {len(lists):,} pages list several" if len(lists) else ""
+        return too_few(matched, known.seeds, count, texts.pages, but)
+    by_chance = _aligned(scrambled(table, np.random.default_rng(0)), matches, rows, positions, core)
+    if by_chance is not None and found.score < _LEAST_TIMES_CHANCE * by_chance.score:
+        overlap = _overlap(matched, known.seeds, count, texts.pages)
+        reason = f"Not enough overlap: {overlap}, but nearly as many are if their values are mixed up."
+        return NoOverlap(reason, matched, count)
+    names = [attribute.name for attribute in table.attributes]
+    by_name = dict(zip(names, matches, strict=True))
+    slots = _slots(table, by_name, found.pairs, is_open, positions, kinds, texts)
+    return KnownPages(table, texts, positions, by_name, found.pairs, slots, rows, known.numbers, known.copies)
+
+
+def _text_matches(table: SeedTable, read: Sequence[ReadText], numbers: Ints) -> list[TextMatches]:
+    """The known values that texts may be, by attribute; `numbers` are those of the texts on the pages."""
+    return [told(attribute, attribute.matches(read), numbers) for attribute in table.attributes]
+
+
+def _copies(seeds: Sequence[Seed], core: Collection[str]) -> dict[str, str]:
+    """The attributes whose values are mostly those of another in other letters or another order."""
+    words: dict[str, dict[int, set[str]]] = {}
+    for number, seed in enumerate(evenly_spaced(seeds, _COMPARED_SEEDS)):
+        for name, texts in seed.values.items():
+            forms = {" ".join(sorted(folded(text).split())) for text in texts} - {""}
+            if forms:
+                words.setdefault(name, {})[number] = forms
+    # Yes and no are the same for many questions; a name that is the same is no accident.
+    telling = {
+        name: found
+        for name, found in words.items()
+        if len(set().union(*found.values())) > _TELLING_VALUES * len(found)
+    }
+    copies: dict[str, str] = {}
+    for name, other in permutations(sorted(telling, key=lambda name: name not in core), 2):
+        if name not in copies and other not in core and other not in copies:
+            both = telling[name].keys() & telling[other].keys()
+            same = sum(not telling[name][number].isdisjoint(telling[other][number]) for number in both)
+            if same > _SAME_VALUES * len(both):
+                copies[other] = name
+    return copies
+
+
+def _without(seed: Seed, names: Collection[str]) -> Seed:
+    return replace(seed, values={name: texts for name, texts in seed.values.items() if name not in names})
+
+
+def _said(seed: Seed) -> frozenset[tuple[str, tuple[str, ...]]]:
+    return frozenset((name, tuple(texts)) for name, texts in seed.values.items())
+
+
+def _slots(
+    table: SeedTable,
+    matches: Mapping[str, TextMatches],
+    pairs: Pairs,
+    is_open: Flags,
+    positions: Positions,
+    kinds: Ints,
+    texts: PageTexts,
+) -> dict[str, list[Slot]]:
+    """Where attributes stand. Two share no position: it is that of the one it tells more about."""
+    rows = Rows(texts, is_open)
+    found = {
+        attribute.name: find_slots(attribute, matches[attribute.name], pairs, rows, positions, kinds)
+        for attribute in table.attributes
+    }
+    taken = np.zeros(len(texts.page), np.bool_)
+    by_bits = sorted(
+        table.attributes, key=lambda one: -max((slot.bits for slot in found[one.name]), default=0)
+    )
+    for attribute in by_bits:
+        slots = found[attribute.name]
+        if any(np.mean(taken[positions.rows_at(slot.position)]) > _SAME_ROWS for slot in slots):
+            others = Rows(texts, is_open & ~taken)
+            slots = find_slots(attribute, matches[attribute.name], pairs, others, positions, kinds)
+            found[attribute.name] = slots
+        for slot in slots:
+            if slot.is_believed:
+                rows_at = positions.rows_at(slot.position)
+                taken[rows_at] = True
+                taken |= _around(texts, rows_at)
+    return found
+
+
+def _around(texts: PageTexts, rows: NDArray[np.int64]) -> Flags:
+    """Which rows are the elements around some texts, a label and a value together for instance."""
+    parents = np.array([above for above, _ in texts.paths], np.int64)
+    inner = np.flatnonzero(texts.form == INNER)
+    own = texts.page[inner].astype(np.int64) << 32 | texts.path[inner]
+    around = np.zeros(len(texts.page), np.bool_)
+    path = texts.path[rows].astype(np.int64)
+    for _ in range(_LEVELS_AROUND):
+        path = np.where(path >= 0, parents[path], path)
+        around[inner[np.isin(own, texts.page[rows].astype(np.int64) << 32 | path)]] = True
+    return around
+
+
+def _aligned(
+    table: SeedTable,
+    matches: Sequence[TextMatches],
+    rows: Rows,
+    positions: Positions,
+    core: Collection[str],
+) -> Alignment | None:
+    pairs = candidate_pairs(table, matches, rows)
+    matched = [
+        matched_rows(attribute, found, pairs, rows)
+        for attribute, found in zip(table.attributes, matches, strict=True)
+    ]
+    return aligned(table, pairs, matched, positions, rows.texts, core)

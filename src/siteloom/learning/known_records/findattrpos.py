@@ -1,0 +1,501 @@
+"""FINDATTRPOS as published: positions at which known records agree with many pages.
+
+A value such as a kind of cuisine is that of thousands of records and stands on each
+page. So pairs of a record and a page are not held, but texts with the values that they are similar to.
+
+The same texts stand at many positions. Which segments of a text and a value match is
+found once for all of them; how often such a pattern recurs is counted at each.
+
+After Gulhane, Rastogi, Sengamedu and Tengli, "Exploiting content redundancy for
+web information extraction" (PVLDB 2010). A position is an absolute path with
+numbers. A record matches a page at some positions if each of its values is similar to what
+stands there; the largest set of attributes, each with its position, that enough pages match
+is taken. FINDATTRPOSW is content with weak similarity.
+
+Which records match is looked at page by page: all pairs of a record and a page that share a kind of
+cuisine would be too many to hold.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from siteloom.html.page_text_arrays import Numbered
+from siteloom.learning.known_records.frequent_sets import Baskets, frequent_sets
+from siteloom.learning.known_records.record_arrays import Links, linked
+from siteloom.learning.known_records.string_similarity import (
+    STRONGLY_SIMILAR,
+    SUPPORT,
+    WeakIndex,
+    part_matches,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from siteloom.core.model import Seed
+    from siteloom.html.page_text_arrays import PageTexts
+    from siteloom.learning.known_records.frequent_sets import ItemSet
+
+
+if TYPE_CHECKING:
+    Ints = NDArray[np.int32]
+    Floats = NDArray[np.float32]
+
+BETA = 10
+"""How many pages a position needs, or a set of them."""
+
+
+class Known(NamedTuple):
+    """The values of an attribute, each once. A saying is a value as one source has it."""
+
+    values: tuple[str, ...]
+    value_of: Ints  # saying to value
+    source_of: Ints  # saying to source
+    sayings_of: Links  # value to sayings
+    records_of: Links  # saying to records
+    weak: WeakIndex
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Similar:
+    """The sayings that texts are similar to; `similarity` is that of each link."""
+
+    known: Known
+    sayings: Links
+    similarity: Floats
+
+    def similarities(self, place: int) -> Floats:
+        """How similar the text at a place is to each of its sayings."""
+        return self.similarity[self.sayings.starts[place] : self.sayings.starts[place + 1]]
+
+    def links_at(self, places: NDArray[np.signedinteger]) -> tuple[NDArray[np.int64], Ints]:
+        """The numbers of all links at some places, and before them where in `places` each is from."""
+        numbers = np.arange(len(self.similarity), dtype=np.int32)
+        return Links(self.sayings.starts, numbers).expanded(places)
+
+
+class Candidate(NamedTuple):
+    """An attribute at a position where similar texts stand: on which pages, and what.
+
+    `place` is where the sayings of each text are found in `similar`.
+    """
+
+    attribute: str
+    path: int
+    page: Ints
+    text: Ints
+    place: Ints
+    similar: Similar
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """All candidates of a site."""
+
+    candidates: tuple[Candidate, ...]
+    texts: PageTexts
+    seeds: int
+
+
+def weak_matches(seeds: Sequence[Seed], texts: PageTexts, *, beta: int = BETA) -> Matches:
+    """Where values that are weakly similar to known ones stand on at least `beta` pages."""
+    is_html_attribute = np.array([step.startswith("@") for _, step in texts.paths], np.bool_)
+    rows = np.flatnonzero(~is_html_attribute[texts.path])
+    rows = rows[np.bincount(texts.path[rows], minlength=len(texts.paths))[texts.path[rows]] >= beta]
+    numbers, place = np.unique(texts.text[rows], return_inverse=True)
+    written = [texts.texts[number] for number in numbers.tolist()]
+    candidates: list[Candidate] = []
+    for attribute in dict.fromkeys(name for seed in seeds for name in seed.values):
+        known = _known(seeds, attribute)
+        joined = known.weak.join(written)
+        pair, saying = known.sayings_of.expanded(joined.value)
+        begins = np.searchsorted(joined.text[pair], np.arange(len(written) + 1))
+        similar = Similar(known, Links(begins, saying), joined.similarity[pair])
+        matching = np.flatnonzero(np.diff(begins)[place])
+        path = texts.path[rows[matching]]
+        candidates += [
+            Candidate(
+                attribute,
+                int(path[same[0]]),
+                texts.page[rows[matching[same]]],
+                texts.text[rows[matching[same]]],
+                place[matching[same]].astype(np.int32),
+                similar,
+            )
+            for same in grouped(path)
+            if len(same) >= beta
+        ]
+    return Matches(tuple(candidates), texts, len(seeds))
+
+
+def at_least(matches: Matches, threshold: float, *, beta: int = BETA) -> Matches:
+    """The matches that are so similar, where at least `beta` pages have one."""
+    kept: dict[Similar, Similar] = {}
+    candidates: list[Candidate] = []
+    for one in matches.candidates:
+        similar = kept.get(one.similar)
+        if similar is None:
+            similar = kept[one.similar] = _at_least(one.similar, threshold)
+        rows = np.flatnonzero(similar.sayings.counts()[one.place])
+        if len(rows) >= beta:
+            candidates.append(
+                one._replace(page=one.page[rows], text=one.text[rows], place=one.place[rows], similar=similar)
+            )
+    return replace(matches, candidates=tuple(candidates))
+
+
+def _at_least(similar: Similar, threshold: float) -> Similar:
+    is_kept = similar.similarity >= threshold
+    before = np.concatenate(([0], np.cumsum(is_kept)))
+    sayings = Links(before[similar.sayings.starts], similar.sayings.right[is_kept])
+    return Similar(similar.known, sayings, similar.similarity[is_kept])
+
+
+def grouped(keys: Ints) -> Iterator[NDArray[np.int64]]:
+    """Where equal keys stand, those of each key together."""
+    order = np.argsort(keys, kind="stable")
+    if len(order):
+        yield from np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
+
+
+def _known(seeds: Sequence[Seed], attribute: str) -> Known:
+    values, sources, sayings = Numbered(), Numbered(), Numbered()
+    said: list[tuple[int, int]] = []
+    for record, seed in enumerate(seeds):
+        source = sources[seed.source]
+        said += [(sayings[values[value], source], record) for value in seed.values.get(attribute, ())]
+    value_of, source_of = np.array(list(sayings), np.int32).reshape(-1, 2).T
+    saying, records = np.array(said, np.int32).reshape(-1, 2).T
+    return Known(
+        tuple(values),
+        value_of,
+        source_of,
+        linked(value_of, np.arange(len(sayings)), len(values)),
+        linked(saying, records, len(sayings)),
+        WeakIndex(tuple(values)),
+    )
+
+
+class _Patterns(NamedTuple):
+    """For each pair the number of its pattern, that of the pattern without repetition, and a similarity.
+
+    It is that of the parts that match, or 0 if too little of the value does.
+    """
+
+    pattern: NDArray[np.int32]
+    collapsed: NDArray[np.int32]
+    part: NDArray[np.float32]
+
+
+def strong_matches(matches: Matches, *, alpha: float = SUPPORT) -> Matches:
+    """The same matches with their strong similarities."""
+    compared: dict[Similar, _Patterns] = {}
+    candidates: list[Candidate] = []
+    for one in matches.candidates:
+        if one.similar not in compared:
+            same = [other for other in matches.candidates if other.similar is one.similar]
+            compared[one.similar] = _compared(one.similar, same, matches.texts)
+        candidates.append(_strong(one, compared[one.similar], alpha))
+    return replace(matches, candidates=tuple(candidates))
+
+
+def _compared(similar: Similar, candidates: Iterable[Candidate], texts: PageTexts) -> _Patterns:
+    """The pattern of each link of a text to a saying, if any of the candidates has the text."""
+    text_at = {
+        place: texts.texts[text]
+        for one in candidates
+        for place, text in zip(one.place.tolist(), one.text.tolist(), strict=True)
+    }
+    places = np.array(sorted(text_at), np.int64)
+    origin, link = similar.links_at(places)
+    value = similar.known.value_of[similar.sayings.right[link]]
+    pairs, which = np.unique(places[origin] << 32 | value, return_inverse=True)
+    patterns = _matching_patterns(
+        [similar.known.values[number] for number in (pairs & 0xFFFFFFFF).tolist()],
+        [text_at[number] for number in (pairs >> 32).tolist()],
+        similar.known.weak,
+    )
+    pair_of = np.zeros(len(similar.similarity), np.int64)
+    pair_of[link] = which
+    return _Patterns(patterns.pattern[pair_of], patterns.collapsed[pair_of], patterns.part[pair_of])
+
+
+def _strong(candidate: Candidate, compared: _Patterns, alpha: float) -> Candidate:
+    """A candidate with strong similarities, its texts counted anew."""
+    similar = candidate.similar
+    places, local, pages = np.unique(candidate.place, return_inverse=True, return_counts=True)
+    origin, link = similar.links_at(places)
+    sayings = similar.sayings.right[link]
+    source = similar.known.source_of[sayings]
+    of_source = _pages_with(source, origin, pages)
+    recurs = np.zeros(len(link), np.bool_)
+    for pattern in (compared.pattern[link], compared.collapsed[link]):
+        recurs |= _pages_with(source.astype(np.int64) << 32 | pattern, origin, pages) >= alpha * of_source
+    weak = similar.similarity[link]
+    return candidate._replace(
+        place=local.astype(np.int32),
+        similar=Similar(
+            similar.known,
+            Links(np.searchsorted(origin, np.arange(len(places) + 1)), sayings),
+            np.where(recurs, np.maximum(weak, compared.part[link]), weak),
+        ),
+    )
+
+
+def _pages_with(
+    key: NDArray[np.signedinteger], text: NDArray[np.int64], pages: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """For each key on how many pages it is; it is with some texts, each of which is on some pages."""
+    _, key_number = np.unique(key, return_inverse=True)
+    once = np.unique(key_number * len(pages) + text)
+    counts = np.bincount(once // len(pages), weights=pages[once % len(pages)])
+    return counts[key_number].astype(np.int64)
+
+
+def _matching_patterns(values: Sequence[str], texts: Sequence[str], index: WeakIndex) -> _Patterns:
+    """The patterns in which each value and the text beside it match."""
+    matches = part_matches(values, texts, index)
+    patterns, collapsed = Numbered(), Numbered()
+    return _Patterns(
+        np.array([patterns[match.pattern] for match in matches], np.int32),
+        np.array([collapsed[match.collapsed] for match in matches], np.int32),
+        np.array([match.similarity for match in matches], np.float32),
+    )
+
+
+Method = Literal["findattrpos", "findattrposw"]
+
+_MOST_REMEMBERED = 5_000_000  # records of texts that are kept at hand
+# A site of long lists has tens of thousands, of which each would be tried with each.
+_MOST_CANDIDATES = 1_000
+_LEAST_ATTRIBUTES = 2  # that a record must match before it is looked at closely
+
+
+class Agreement(NamedTuple):
+    """A page and the record that matches it best: what each says of an attribute, and how similar that is."""
+
+    seed: int
+    page: int
+    attribute: str
+    value: str
+    text: str
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPositions:
+    """The positions of attributes, none if no known record matches enough pages anywhere.
+
+    `filled` is the share of pages that have something there. `support` is the number of pages that one
+    record matches at all positions. `positions_left` has for k = 1, 2, … how many positions each
+    attribute still had in sets of k positions with enough support.
+    """
+
+    positions: Mapping[str, str]
+    filled: Mapping[str, float]
+    support: int
+    positions_left: tuple[Mapping[str, int], ...]
+    agreements: tuple[Agreement, ...]
+
+
+def find_attribute_positions(
+    seeds: Sequence[Seed],
+    texts: PageTexts,
+    method: Method = "findattrpos",
+    *,
+    beta: int = BETA,
+) -> FoundPositions:
+    """Where the attributes of known records stand on pages of one template."""
+    matches = weak_matches(seeds, texts, beta=beta)
+    if method == "findattrpos":
+        matches = at_least(strong_matches(matches), STRONGLY_SIMILAR, beta=beta)
+    return best_positions(matches, beta=beta)
+
+
+def best_positions(matches: Matches, *, beta: int = BETA) -> FoundPositions:
+    """The largest set of candidates with enough support; of several the one with the most.
+
+    Among equals the one wins that has the least text besides the known values, and then the first.
+    """
+    candidates = _most_common(matches.candidates)
+    levels = frequent_sets(
+        list(_baskets(candidates, matches.seeds)),
+        [len(candidate.page) for candidate in candidates],
+        beta,
+        _excluded(candidates),
+    )
+    if not levels:
+        return FoundPositions({}, {}, 0, (), ())
+    support = max(levels[-1].values())
+    tied = sorted(one for one, of_set in levels[-1].items() if of_set == support)
+    if len(tied) > 1:
+        extra = {item: _extra_text(candidates[item], matches.texts) for one in tied for item in one}
+        tied.sort(key=lambda one: sum(extra[item] for item in one))
+    chosen = [candidates[item] for item in tied[0]]
+    return FoundPositions(
+        {one.attribute: matches.texts.path_text(one.path) for one in chosen},
+        {one.attribute: _filled(one, matches.texts) for one in chosen},
+        support,
+        tuple(_positions_left(level, candidates) for level in levels),
+        tuple(_agreements(chosen, matches.texts)),
+    )
+
+
+def _most_common(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates, where an attribute has too many only those on the most pages."""
+    by_pages: dict[str, list[int]] = {}
+    for number in sorted(range(len(candidates)), key=lambda number: -len(candidates[number].page)):
+        by_pages.setdefault(candidates[number].attribute, []).append(number)
+    kept = [number for numbers in by_pages.values() for number in numbers[:_MOST_CANDIDATES]]
+    return [candidates[number] for number in sorted(kept)]
+
+
+def _excluded(candidates: Sequence[Candidate]) -> NDArray[np.bool_]:
+    """Which candidates cannot go together: an attribute has one position, and a position one attribute."""
+    numbers = Numbered()
+    attribute = np.array([numbers[one.attribute] for one in candidates], np.int32)
+    path = np.array([one.path for one in candidates], np.int32)
+    excluded: NDArray[np.bool_] = (attribute == attribute[:, np.newaxis]) | (path == path[:, np.newaxis])
+    return excluded
+
+
+class _RecordsOfTexts:
+    """The records with a value that a text is similar to, remembered for what pages repeat."""
+
+    def __init__(self) -> None:
+        self._remembered: dict[tuple[Similar, int], Ints] = {}
+        self._size = 0
+
+    def __call__(self, similar: Similar, place: int) -> Ints:
+        found = self._remembered.get((similar, place))
+        if found is None:
+            _, records = similar.known.records_of.expanded(similar.sayings.of(place))
+            found = np.unique(records)
+            if self._size > _MOST_REMEMBERED:
+                self._remembered.clear()
+                self._size = 0
+            self._remembered[similar, place] = found
+            self._size += len(found)
+        return found
+
+
+def _baskets(candidates: Sequence[Candidate], seeds: int) -> Iterator[Baskets]:
+    """For each page the different sets of candidates at which one record agrees with it.
+
+    Records that agree in one attribute only are left out.
+    """
+    if not candidates:
+        return
+    item = np.repeat(np.arange(len(candidates)), [len(one.page) for one in candidates])
+    page = np.concatenate([one.page for one in candidates])
+    place = np.concatenate([one.place for one in candidates])
+    records_of = _RecordsOfTexts()
+    row_of = np.full(seeds, -1, np.int32)
+    for here in grouped(page):
+        items = item[here]
+        records = [
+            records_of(candidates[one].similar, where)
+            for one, where in zip(items.tolist(), place[here].tolist(), strict=True)
+        ]
+        close = _records_in_several([candidates[one].attribute for one in items.tolist()], records, seeds)
+        if not len(close):
+            continue
+        row_of[close] = np.arange(len(close))
+        holds = np.zeros((len(close), len(items)), np.bool_)
+        for column, of_item in enumerate(records):
+            rows = row_of[of_item]
+            holds[rows[rows >= 0], column] = True
+        row_of[close] = -1
+        packed = np.packbits(holds, axis=1)
+        _, firsts = np.unique(packed.view(f"V{packed.shape[1]}"), return_index=True)
+        is_held = holds.any(axis=0)
+        yield Baskets(items[is_held], holds[np.ix_(firsts, is_held)])
+
+
+def _records_in_several(attributes: Sequence[str], records: Sequence[Ints], seeds: int) -> NDArray[np.int64]:
+    """The records that agree in more than one attribute."""
+    agreeing = np.zeros(seeds, np.int16)
+    names = set(attributes)
+    if len(names) < _LEAST_ATTRIBUTES:
+        return np.flatnonzero(agreeing)
+    for name in names:
+        agrees = np.zeros(seeds, np.bool_)
+        for attribute, of_item in zip(attributes, records, strict=True):
+            if attribute == name:
+                agrees[of_item] = True
+        agreeing += agrees
+    return np.flatnonzero(agreeing >= _LEAST_ATTRIBUTES)
+
+
+def _positions_left(level: Iterable[ItemSet], candidates: Sequence[Candidate]) -> dict[str, int]:
+    items = {item for one in level for item in one}
+    return dict(Counter(candidates[item].attribute for item in sorted(items)))
+
+
+def _filled(candidate: Candidate, texts: PageTexts) -> float:
+    """The share of pages that have something at a position."""
+    return round(np.count_nonzero(texts.path == candidate.path) / texts.pages, 4)
+
+
+def _extra_text(candidate: Candidate, texts: PageTexts) -> float:
+    """How many times as long as the most similar known value the texts at a position are, on average."""
+    ratios = [
+        len(texts.texts[text]) / len(_most_similar(candidate.similar, place))
+        for text, place in zip(candidate.text.tolist(), candidate.place.tolist(), strict=True)
+    ]
+    return sum(ratios) / len(ratios)
+
+
+def _most_similar(similar: Similar, place: int) -> str:
+    saying = similar.sayings.of(place)[np.argmax(similar.similarities(place))]
+    return similar.known.values[int(similar.known.value_of[saying])]
+
+
+class _Side(NamedTuple):
+    """The records that agree with a text, each once, with the most similar of their sayings."""
+
+    record: Ints
+    saying: Ints
+    similarity: Floats
+
+
+def _side(similar: Similar, place: int) -> _Side:
+    sayings = similar.sayings.of(place)
+    origin, records = similar.known.records_of.expanded(sayings)
+    similarity = similar.similarities(place)[origin]
+    order = np.lexsort((-similarity, records))
+    record, firsts = np.unique(records[order], return_index=True)
+    return _Side(record, sayings[origin][order][firsts], similarity[order][firsts])
+
+
+def _agreements(chosen: Sequence[Candidate], texts: PageTexts) -> Iterator[Agreement]:
+    """For each page that agrees at all positions, the record that is most similar, the first of several."""
+    rows = [dict(zip(one.page.tolist(), range(len(one.page)), strict=True)) for one in chosen]
+    for page in sorted(set(rows[0]).intersection(*rows[1:])):
+        here = [row[page] for row in rows]
+        sides = [_side(one.similar, int(one.place[row])) for one, row in zip(chosen, here, strict=True)]
+        common = sides[0].record
+        for side in sides[1:]:
+            common = np.intersect1d(common, side.record, assume_unique=True)
+        if not len(common):
+            continue
+        at = [np.searchsorted(side.record, common) for side in sides]
+        total = sum(side.similarity[where] for side, where in zip(sides, at, strict=True))
+        best = int(np.argmax(total))
+        for one, row, side, where in zip(chosen, here, sides, at, strict=True):
+            known = one.similar.known
+            yield Agreement(
+                int(common[best]),
+                page,
+                one.attribute,
+                known.values[known.value_of[side.saying[where[best]]]],
+                texts.texts[one.text[row]],
+                float(side.similarity[where[best]]),
+            )

@@ -1,0 +1,1 @@
+"""Records that a page repeats: lists, tables and nested items."""

@@ -1,0 +1,296 @@
+"""Which siblings are records: those that look alike, or runs that come again and again."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from siteloom.learning.repeated_structure.tree_arrays import WITHOUT_SHAPE, Part
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
+
+    from siteloom.learning.repeated_structure.tree_arrays import ClusterPages, Looks
+
+SEVERAL = 2
+
+# Shares that were chosen on made-up lists with missing fields, and leave alone what repeats on SWDE pages.
+USUAL = 0.5  # what more than half have, all should have
+_OPTIONAL = 0.3  # a kind in fewer of the runs is no part of the record
+_ALIKE = 0.5  # of the paths inside two records so many must be shared, as in learning.records
+_ALIKE_OF_A_CLASS = 0.2  # a class says that they are alike
+_TELLING_PATHS = 4  # siblings of classes that have nothing in common must share so many
+_TAKE_TURNS = 0.75  # siblings that take turns and share fewer paths are two parts of a record
+_ONCE = 1.3  # a kind that comes more often in a run than this is repeated in it
+_RECORDS = 0.6  # so many of the records have two fields
+_RULED = 0.7  # rules are put there to part things, even if others would part them more evenly
+_MOST_KINDS = 60  # where more siblings have nothing in common, the rest are no records either
+_MOST_UNLIKE = 200  # looks of a class that are like no kind; then the rest are not compared any more
+_MOST_STARTS = 12  # kinds tried; a list has few
+
+_NO_KIND = -1
+_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+
+_Family: TypeAlias = "tuple[int, list[int]]"
+"""The children of an element: the number of its page, and theirs."""
+
+_Variant: TypeAlias = "tuple[str, int]"
+"""What a sibling looks like: its style and its shape."""
+
+
+def similarity(one: AbstractSet[object], other: AbstractSet[object]) -> float:
+    """How much two sets share of what either has."""
+    return len(one & other) / len(one | other) if one or other else 1.0
+
+
+def are_records(pages: ClusterPages, parts: Sequence[Part]) -> bool:
+    """Whether most parts have several fields, which tells records from cells, tags and paragraphs."""
+    return sum(pages.fields(part) >= SEVERAL for part in parts) >= _RECORDS * len(parts)
+
+
+def repeats_among_siblings(parts: Sequence[Part], parents: int) -> bool:
+    """Whether parts are several of a parent, and not one here and there."""
+    return len(parts) > _ONCE * parents
+
+
+def record_parts(pages: ClusterPages, families: Sequence[_Family]) -> list[Part]:
+    """The records among siblings: the cut that leaves out least text and whose parts are most alike."""
+    sorted_families = _sorted_by_kind(pages, families)
+    runs: defaultdict[int, list[_Run]] = defaultdict(list)
+    for family in sorted_families:
+        starts: defaultdict[int, list[int]] = defaultdict(list)
+        for place, kind in enumerate(family.kinds):
+            starts[kind].append(place)
+        for kind, places in starts.items():
+            runs[kind] += [(family, *ends) for ends in pairwise([*places, len(family.kinds)])]
+    runs.pop(_NO_KIND, None)
+    chances = sorted(runs.values(), key=len, reverse=True)[:_MOST_STARTS]
+    cuts = [_cut(pages, chance) for chance in chances if len(chance) >= SEVERAL]
+    if not cuts:
+        return []
+    best = max(cuts, key=lambda cut: cut.score)
+    ruled = _cut(pages, _runs_between_rules(pages, sorted_families), between_rules=True)
+    if len(ruled.parts) >= len(best.parts) and ruled.score >= _RULED * best.score:
+        return ruled.parts
+    return _repeated_inside(pages, best) or best.parts
+
+
+class _SortedFamily(NamedTuple):
+    """The children of one element, with their kinds; a child that tells nothing is of no kind."""
+
+    page: int
+    numbers: list[int]
+    kinds: list[int]
+
+
+def _sorted_by_kind(pages: ClusterPages, families: Sequence[_Family]) -> list[_SortedFamily]:
+    variants: Counter[_Variant] = Counter()
+    for page, children in families:
+        tree = pages.trees[page]
+        variants.update((tree.styles[child], tree.shapes[child]) for child in children)
+    kinds = _kinds(pages.looks, variants)
+    _part_those_that_take_turns(pages, families, kinds)
+    found = []
+    fields: Counter[int] = Counter()
+    for page, children in families:
+        tree = pages.trees[page]
+        numbers = [kinds[tree.styles[child], tree.shapes[child]] for child in children]
+        found.append(_SortedFamily(page, children, numbers))
+        for child, number in zip(children, numbers, strict=True):
+            fields[number] += pages.fields(Part(page, (child,)))
+    return [
+        family._replace(kinds=[kind if fields[kind] else _NO_KIND for kind in family.kinds])
+        for family in found
+    ]
+
+
+def _kinds(looks: Looks, variants: Counter[_Variant]) -> dict[_Variant, int]:
+    """Looks of siblings come together by class first, then by what those of a class have inside."""
+    of_style: defaultdict[str, list[_Kind]] = defaultdict(list)
+    unlike: Counter[str] = Counter()
+    for (style, shape), count in variants.most_common():
+        if style in WITHOUT_SHAPE or unlike[style] == _MOST_UNLIKE:
+            continue
+        kind = next((kind for kind in of_style[style] if kind.has_alike(looks, shape)), None)
+        if kind is None and len(of_style[style]) < _MOST_KINDS:
+            kind = _Kind(style, shape)
+            of_style[style].append(kind)
+        if kind is not None:
+            kind.add(looks, shape, count)
+        else:
+            unlike[style] += 1
+    merged: list[list[_Kind]] = []
+    kinds_of_a_class = (kind for kinds in of_style.values() for kind in kinds)
+    for kind in sorted(kinds_of_a_class, key=lambda kind: -kind.count):
+        home = next((kinds for kinds in merged if kinds[0].is_like(looks, kind)), None)
+        if home is not None:
+            home.append(kind)
+        elif len(merged) < _MOST_KINDS:
+            merged.append([kind])
+    found = dict.fromkeys(variants, _NO_KIND)
+    found.update(
+        ((kind.style, shape), number)
+        for number, kinds in enumerate(merged)
+        for kind in kinds
+        for shape in kind.shapes
+    )
+    return found
+
+
+class _Kind:
+    """Siblings of one class that are alike inside."""
+
+    def __init__(self, style: str, leader: int) -> None:
+        self.style = style
+        self.tag, *self.words = style.split(".")
+        self.leader = leader
+        self.count = 0
+        self.shapes: list[int] = []
+        self._paths: Counter[str] = Counter()
+
+    def add(self, looks: Looks, shape: int, count: int) -> None:
+        """Take in siblings of a shape."""
+        self.count += count
+        self.shapes.append(shape)
+        for path in looks.paths(shape):
+            self._paths[path] += count
+
+    @property
+    def common_paths(self) -> set[str]:
+        """What many have inside."""
+        return {path for path, count in self._paths.items() if count >= _OPTIONAL * self.count}
+
+    def has_alike(self, looks: Looks, shape: int) -> bool:
+        """Whether siblings of the same class with this shape are of this kind."""
+        least = _ALIKE_OF_A_CLASS if self.words else _ALIKE
+        return similarity(looks.paths(self.leader), looks.paths(shape)) >= least or (
+            looks.lead(self.leader) == looks.lead(shape)
+        )
+
+    def is_like(self, looks: Looks, other: _Kind) -> bool:
+        """Whether siblings of another class are the same, such as odd ones and promoted ones."""
+        if self.tag != other.tag or self.style == other.style:
+            return False
+        paths, other_paths = self.common_paths, other.common_paths
+        if similarity(paths, other_paths) < _ALIKE:
+            return False
+        if not self.words or not other.words or set(self.words) & set(other.words):
+            return self.tag == "li" or not (looks.is_plain(self.leader) or looks.is_plain(other.leader))
+        return len(paths & other_paths) >= _TELLING_PATHS
+
+
+def _part_those_that_take_turns(
+    pages: ClusterPages, families: Sequence[_Family], kinds: dict[_Variant, int]
+) -> None:
+    """Siblings of two classes that take turns, and differ inside, are two kinds, as title and detail rows."""
+    for kind in set(kinds.values()):
+        variants = [variant for variant, number in kinds.items() if number == kind]
+        styles = sorted({style for style, _ in variants})
+        if len(styles) != SEVERAL or kind == _NO_KIND:
+            continue
+        sequences = (
+            [
+                style
+                for child in children
+                if kinds[(style := pages.trees[page].styles[child]), pages.trees[page].shapes[child]] == kind
+            ]
+            for page, children in families
+        )
+        insides = [
+            frozenset().union(*(pages.looks.paths(shape) for style, shape in variants if style == own))
+            for own in styles
+        ]
+        if similarity(*insides) < _TAKE_TURNS and all(
+            one != other for sequence in sequences for one, other in pairwise(sequence)
+        ):
+            new = max(kinds.values()) + 1
+            kinds.update((variant, new) for variant in variants if variant[0] == styles[1])
+
+
+_Run: TypeAlias = "tuple[_SortedFamily, int, int]"
+"""Siblings from one place up to another."""
+
+
+def _runs_between_rules(pages: ClusterPages, families: Sequence[_SortedFamily]) -> list[_Run]:
+    runs: list[_Run] = []
+    for family in families:
+        elements = pages.trees[family.page].elements
+        rules = [place for place, number in enumerate(family.numbers) if elements[number].tag == "hr"]
+        if rules:
+            ends = pairwise([-1, *rules, len(family.numbers)])
+            runs += [(family, before + 1, behind) for before, behind in ends]
+    return runs
+
+
+class _Cut(NamedTuple):
+    """One way to cut siblings into records."""
+
+    parts: list[Part]
+    kinds: list[list[int]]  # of the siblings in each part
+    score: float
+
+
+def _cut(pages: ClusterPages, runs: Sequence[_Run], *, between_rules: bool = False) -> _Cut:
+    """Runs of siblings as records, without what but few have at their ends; all that is between two rules."""
+    counts = Counter(kind for family, first, behind in runs for kind in set(family.kinds[first:behind]))
+    del counts[_NO_KIND]
+    usual = {kind for kind, count in counts.items() if count >= USUAL * len(runs)}
+    known = {kind for kind, count in counts.items() if count >= max(SEVERAL, _OPTIONAL * len(runs))} | usual
+    parts, kinds = [], []
+    for family, first, behind in runs:
+        is_bounded = between_rules and first > 0 and behind < len(family.kinds)
+        kept = counts.keys() if is_bounded else known
+        places = [place for place in range(first, behind) if family.kinds[place] in kept]
+        while places and _begins_what_follows(pages, family, places[-1], usual):
+            places.pop()
+        if usual & {family.kinds[place] for place in places}:
+            inside = slice(places[0], places[-1] + 1)
+            parts.append(Part(family.page, tuple(family.numbers[inside])))
+            kinds.append(family.kinds[inside])
+    return _Cut(parts, kinds, sum(map(pages.chars, parts)) * _evenness(kinds, usual))
+
+
+def _begins_what_follows(
+    pages: ClusterPages, family: _SortedFamily, place: int, usual: AbstractSet[int]
+) -> bool:
+    is_heading = pages.trees[family.page].elements[family.numbers[place]].tag in _HEADINGS
+    return is_heading and family.kinds[place] not in usual
+
+
+def _evenness(runs: Sequence[list[int]], usual: AbstractSet[int]) -> float:
+    """How much runs are alike in their kinds; two of a kind that others have once are two records in one."""
+    counts = Counter(map(tuple, runs))
+    of_runs = {run: Counter(kind for kind in run if kind != _NO_KIND) for run in counts}
+    once: Counter[int] = Counter()
+    often: Counter[int] = Counter()
+    for run, kinds in of_runs.items():
+        for kind, count in kinds.items():
+            often[kind] += counts[run]
+            once[kind] += counts[run] * (count == 1)
+    single = {kind for kind in often if once[kind] >= USUAL * often[kind]}
+    alike = (
+        counts[run]
+        * similarity(usual, kinds.keys())
+        / max((count for kind, count in kinds.items() if kind in single), default=1)
+        for run, kinds in of_runs.items()
+    )
+    return sum(alike) / max(1, len(runs))
+
+
+def _repeated_inside(pages: ClusterPages, cut: _Cut) -> list[Part]:
+    """The siblings of one kind that come again and again in the parts, if they are records themselves."""
+    if all(len(part.elements) == 1 for part in cut.parts):
+        return []
+    found: defaultdict[int, list[Part]] = defaultdict(list)
+    for part, own in zip(cut.parts, cut.kinds, strict=True):
+        for one, kind in zip(part.elements, own, strict=True):
+            if kind != _NO_KIND:
+                found[kind].append(Part(part.page, (one,)))
+    chars = sum(map(pages.chars, cut.parts))
+    for parts in found.values():
+        is_repeated = len(parts) > _ONCE * len(cut.parts) and sum(map(pages.chars, parts)) >= USUAL * chars
+        if is_repeated and are_records(pages, parts):
+            return parts
+    return []

@@ -1,0 +1,1 @@
+"""Finding given values on pages."""

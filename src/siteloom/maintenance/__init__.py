@@ -1,0 +1,1 @@
+"""Wrapper maintenance: watched pages, change tests, reuse and repair, alarms."""

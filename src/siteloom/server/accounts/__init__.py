@@ -1,1 +1,0 @@
-"""Who may sign in: pages and API."""

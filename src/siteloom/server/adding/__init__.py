@@ -1,1 +1,0 @@
-"""Pages in: uploads, URLs by shape, what to fetch."""

@@ -1,1 +1,0 @@
-"""The workbench: its page and its API."""

@@ -1,1 +1,0 @@
-"""Archived pages: shown harmlessly, with what is found on them."""

@@ -1,1 +1,0 @@
-"""The table of a template with no examples, and its columns as attributes."""

@@ -1,1 +1,0 @@
-"""The same thing on several sites, values side by side."""

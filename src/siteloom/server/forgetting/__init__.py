@@ -1,1 +1,0 @@
-"""Sites and pages removed for good."""

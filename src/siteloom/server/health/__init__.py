@@ -1,1 +1,0 @@
-"""How sites and runs do: alarms, charts over time, performance."""

@@ -1,1 +1,0 @@
-"""Jobs: ordered, run, watched and cancelled."""

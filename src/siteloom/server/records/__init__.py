@@ -1,1 +1,0 @@
-"""Records as a table, filtered, sorted and downloaded."""

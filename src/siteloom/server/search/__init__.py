@@ -1,1 +1,0 @@
-"""Search in clean text and records."""

@@ -1,1 +1,0 @@
-"""Known records, and the sites that were wrapped from them."""

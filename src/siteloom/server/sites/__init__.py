@@ -1,1 +1,0 @@
-"""Sites and their templates."""

@@ -1,1 +1,0 @@
-"""Wrappers: their rules in plain words, their versions, and what differs."""

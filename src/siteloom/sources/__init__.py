@@ -1,0 +1,1 @@
+"""What Siteloom reads: pages in every format, tables of known records, examples."""

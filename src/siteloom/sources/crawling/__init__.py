@@ -1,0 +1,1 @@
+"""Fetching pages from the web with Scrapy, in a process of its own."""

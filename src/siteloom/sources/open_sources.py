@@ -1,0 +1,311 @@
+"""open_sources() and read_pages(): expand folders, file patterns and @lists, and open each location."""
+
+from __future__ import annotations
+
+import glob
+import io
+import logging
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from siteloom.core.errors import SourceError
+from siteloom.core.foreign_files import read_at_most
+from siteloom.core.model import Failure, Page, Resource, Skipped
+from siteloom.core.remote_files import (
+    fetch_needed,
+    folders_above,
+    has_scheme,
+    leads_to_this_machine,
+    local_path,
+    look_up,
+    shown,
+    without_query,
+)
+from siteloom.core.settings import PagesSettings
+from siteloom.sources.cdx_index import Cdx
+from siteloom.sources.compressed_file import DECOMPRESSION_ERRORS, open_compressed
+from siteloom.sources.html_folder import Folder, HtmlFile, outside
+from siteloom.sources.json_lines import JsonLines
+from siteloom.sources.parquet import Parquet
+from siteloom.sources.remote_source import Listed, RemoteFile, no_match, remote_files
+from siteloom.sources.source_formats import is_found_by, is_index, open_file
+from siteloom.sources.wacz import Wacz
+from siteloom.sources.warc import Warc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+
+SourceItem: TypeAlias = Page | Resource | Failure | Skipped
+
+
+class PageSource(Protocol):
+    """Anything that pages are read from: a file, a folder, a workspace."""
+
+    def read(self) -> Iterator[SourceItem]:
+        """All that is in the source, from the start each time it is called."""
+        ...
+
+    def shards(self) -> Sequence[PageSource]:
+        """The same items in parts that can be read apart, in order; each part pickles."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A source of what is at hand already."""
+
+    items: Sequence[SourceItem]
+
+    def read(self) -> Iterator[SourceItem]:
+        """The items."""
+        return iter(self.items)
+
+    def shards(self) -> tuple[Items]:
+        """All in one: they are few."""
+        return (self,)
+
+
+def open_source(
+    location: str | Path, settings: PagesSettings = PagesSettings(), *, with_resources: bool = False
+) -> PageSource:
+    """The source at a path, told by what it is and what its name ends in.
+
+    A text with a scheme, such as `s3://bucket/crawl.warc.gz`, is a file elsewhere; a `Path` never is.
+    """
+    if isinstance(location, str) and has_scheme(location):
+        local = local_path(location)
+        if local is None and is_index(without_query(location)):
+            return Cdx.open(location, settings, with_resources=with_resources)
+        if local is None:
+            return RemoteFile.open(location, settings, with_resources=with_resources)
+        location = local
+    path = Path(location)
+    try:
+        is_folder = path.is_dir()
+        exists = path.exists()
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{location!s} cannot be opened: {error}.") from error
+    if not exists:
+        raise SourceError(f"There is no file or folder {location!s}: check the path.")
+    if is_folder:
+        return Folder.open(path, settings)
+    if (reader := open_file(path, settings, with_resources=with_resources)) is not None:
+        return reader
+    raise SourceError(
+        f"Cannot tell what {location!s} is: a source is a folder of HTML files, or a file named "
+        ".html, .warc, .wacz, .parquet, .jsonl or .cdxj (.warc, .jsonl and .cdxj also compressed, such as "
+        ".warc.gz)."
+    )
+
+
+def place_on_disk(source: PageSource) -> Path | None:
+    """The file or folder that a source is, if it is one of this machine."""
+    if isinstance(source, Cdx):
+        path = local_path(source.location)
+        return Path(path) if path is not None else None
+    return source.path if isinstance(source, Folder | HtmlFile | JsonLines | Parquet | Wacz | Warc) else None
+
+
+def read_sources(sources: Iterable[PageSource]) -> Iterator[SourceItem]:
+    """All that is in several sources, one after the other."""
+    for source in sources:
+        yield from source.read()
+
+
+LIST_MARK = "@"
+"""What stands before the name of a file that lists sources."""
+
+_COMMENT_MARK = "#"
+
+# The list of a crawl of Common Crawl names 100,000 files in 14 MB.
+_LARGEST_LIST = 1 << 25
+_MOST_LISTED = 250_000
+
+# So many files elsewhere are looked up at once: a list may have thousands, and each takes as long as
+# an answer from there. Object stores take far more requests from one client.
+_LOOKED_UP_AT_ONCE = 16
+
+
+def open_sources(
+    locations: Iterable[str | Path],
+    settings: PagesSettings = PagesSettings(),
+    *,
+    with_resources: bool = False,
+) -> list[PageSource]:
+    """The sources that locations stand for, in their order; a `Path` only ever stands for itself.
+
+    A text with * in it stands for all files that match it, an address that ends in / for all files
+    below it, and @FILE for what that file lists, one location a line.
+    """
+
+    def opened(found: str | Path | Listed | Items) -> PageSource:
+        if isinstance(found, Items):
+            return found
+        if isinstance(found, Listed) and is_index(without_query(found.url)):
+            return open_source(found.url, settings, with_resources=with_resources)
+        if isinstance(found, Listed):
+            return RemoteFile.open(found.url, settings, with_resources=with_resources, state=found.state)
+        return open_source(found, settings, with_resources=with_resources)
+
+    all_found = [found for location in locations for found in _expanded(location)]
+    with ThreadPoolExecutor(_LOOKED_UP_AT_ONCE) as pool:
+        return list(pool.map(opened, all_found))
+
+
+def _expanded(location: str | Path) -> Iterator[str | Path | Listed | Items]:
+    if isinstance(location, str) and location.startswith(LIST_MARK):
+        for listed in _listed(location.removeprefix(LIST_MARK)):
+            yield from _matching(listed)
+    else:
+        yield from _matching(location)
+
+
+def _matching(location: str | Path) -> Iterable[str | Path | Listed | Items]:
+    """What a location stands for that is no list."""
+    if isinstance(location, Path):
+        return [location]
+    path = local_path(location)
+    if path is None:
+        return remote_files(location) if "*" in location or location.endswith("/") else [location]
+    is_folder_of_files = has_scheme(location) and path.endswith("/")
+    if not is_folder_of_files and ("*" not in path or os.path.exists(path)):  # noqa: PTH110 - takes any text
+        return [Path(path)]
+    folder = Path(path if is_folder_of_files else _folder_of(path))
+    if found := _local_files(f"{glob.escape(path)}**" if is_folder_of_files else path):
+        return [Items((failure,)) if (failure := outside(file, folder)) else file for file in found]
+    raise no_match(location)
+
+
+def _folder_of(pattern: str) -> str:
+    """The folder that a pattern names before its first sign: what is below may come from anyone."""
+    folder = pattern
+    while glob.has_magic(folder):
+        folder = os.path.dirname(folder)  # noqa: PTH120 - takes any text
+    return folder
+
+
+def _local_files(pattern: str) -> list[Path]:
+    """The WARC, WACZ, Parquet and JSON Lines files that match a pattern, in the order of their names."""
+    try:
+        names = sorted(_names(pattern))
+    except (OSError, ValueError):
+        return []
+    return [Path(name) for name in names if is_found_by(pattern, name) and os.path.isfile(name)]  # noqa: PTH113
+
+
+def _names(pattern: str) -> set[str]:
+    """What matches a pattern, as it is written; ** stands for folders of any depth, but for no links to some.
+
+    Two links to the folder that they are in would be more paths than can be walked.
+    """
+    parts = pattern.split("/")
+    if "**" not in parts:
+        return set(glob.glob(pattern))  # noqa: PTH207 - keeps names as they are written
+    place = parts.index("**")
+    base, below = "/".join(parts[:place]), "/".join(parts[place + 1 :]) or "*"
+    starts = glob.glob(base) if base else ["/" if pattern.startswith("/") else ""]  # noqa: PTH207
+    found: set[str] = set()
+    for start in starts:
+        for folder, folders, _ in os.walk(start or os.curdir):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            within = folder if start else folder.removeprefix(os.curdir).removeprefix("/")
+            found |= _names(os.path.join(glob.escape(within), below))  # noqa: PTH118 - as above
+    return found
+
+
+def _listed(file: str) -> list[str]:
+    """The locations that a file lists, as they are seen from here."""
+    stripped = map(str.strip, io.StringIO(_text(file), newline=None))
+    named = (line for line in stripped if line and not line.startswith(_COMMENT_MARK))
+    lines = list(islice(named, _MOST_LISTED + 1))
+    if len(lines) > _MOST_LISTED:
+        raise SourceError(f"The list {shown(file)} names more than {_MOST_LISTED:,} sources: split it.")
+    if not lines:
+        raise SourceError(f"The list {shown(file)} is empty: it must name one source a line.")
+    path = local_path(file)
+    if path is None:
+        return _in_remote_folder(file, lines)
+    folder = Path(path).parent
+    return [line if has_scheme(line) else _beside(folder, line) for line in lines]
+
+
+def _text(file: str) -> str:
+    """The content of a list, which may be elsewhere and may be compressed."""
+    with tempfile.TemporaryDirectory(prefix="siteloom-") as folder:
+        path = local_path(file)
+        if path is None:
+            copy = Path(folder, f"list{Path(without_query(file)).suffix}")
+            fetch_needed(file, copy, _LARGEST_LIST)
+        try:
+            with open_compressed(Path(path) if path is not None else copy) as content:
+                return read_at_most(content, _LARGEST_LIST).decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise SourceError(f"The list {shown(file)} is no text in UTF-8: {error.reason}.") from error
+        except (OSError, ValueError, *DECOMPRESSION_ERRORS) as error:
+            told = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise SourceError(f"The list {shown(file)} cannot be read: {told}.") from error
+
+
+def _beside(folder: Path, line: str) -> str:
+    """A path that is relative to the folder of its list if it leads anywhere from there."""
+    beside = str(folder / line)
+    leads_there = os.path.exists(beside) or ("*" in line and _local_files(beside))  # noqa: PTH110
+    return beside if leads_there else line
+
+
+def _in_remote_folder(file: str, lines: list[str]) -> list[str]:
+    """Lines of a list that is elsewhere, those without a scheme with the folder they are relative to.
+
+    It is the nearest folder above the list in which the first of them is: the lists of Common Crawl
+    are far below the folder that theirs are relative to.
+    """
+    own = [line for line in lines if leads_to_this_machine(line)]
+    if own:
+        raise SourceError(
+            f"The list {shown(file)} names {shown(own[0])}, but a list from elsewhere may not lead to "
+            "files of this machine: copy it, and name the copy."
+        )
+    lines = [line if has_scheme(line) else line.lstrip("/") for line in lines]
+    plain = [line for line in lines if not (has_scheme(line) or "*" in line or line.endswith("/"))]
+    folders = folders_above(file)
+    if plain:
+        folders = [one for one in folders if not isinstance(look_up(f"{one}/{plain[0]}"), Failure)]
+    if not folders:
+        raise SourceError(
+            f"The list {shown(file)} names {plain[0]}, which is in no folder above it: "
+            "write such lines with their whole addresses."
+        )
+    return [line if has_scheme(line) else f"{folders[0]}/{line}" for line in lines]
+
+
+_log = logging.getLogger(__name__)
+
+
+def read_pages(*sources: str | Path, on_failure: Callable[[Failure], object] | None = None) -> Iterator[Page]:
+    """Stream the pages of folders, WARC, WACZ, Parquet and JSON Lines files, one source after the other.
+
+    What cannot be read goes to `on_failure`, or else to the log as a warning;
+    the rest goes on. A source that does not exist raises `SourceError` at once. A text may also stand
+    for many sources, as on the command line: see `open_sources`.
+    """
+    report = on_failure or _log_failure
+    return _pages(open_sources(sources), report)
+
+
+def _pages(sources: list[PageSource], on_failure: Callable[[Failure], object]) -> Iterator[Page]:
+    for item in read_sources(sources):
+        if isinstance(item, Page):
+            yield item
+        elif isinstance(item, Failure):
+            on_failure(item)
+
+
+def _log_failure(failure: Failure) -> None:
+    _log.warning("%s: %s (%s)", failure.url, failure.reason, failure.detail)

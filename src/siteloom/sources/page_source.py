@@ -1,0 +1,77 @@
+"""The PageSource protocol that every format implements, and the fields of a page in tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from siteloom.core.model import Failure, Page, Skipped
+from siteloom.core.urls import oversized_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from siteloom.core.model import Resource
+
+
+_LONGEST_TIME = 100  # characters: those that people write have some thirty
+
+
+def page_from_fields(
+    url: object, html: object, fetched_at: object, place: str, max_bytes: int
+) -> Page | Failure:
+    """A page from one row or line; `place` says where it stands, for the failure."""
+    if not isinstance(url, str) or not url.strip():
+        return Failure(place, "no URL", "the field url is missing or empty")
+    url = url.strip()
+    if any("\ud800" <= character <= "\udfff" for character in url):  # JSON can write them, UTF-8 cannot
+        return Failure(place, "bad URL", f"{url!a} holds half a character")
+    if failure := oversized_url(url):
+        return failure
+    if not isinstance(html, str | bytes):
+        return Failure(url, "no HTML", f"the field html is missing or no text ({place})")
+    try:
+        time = time_from_field(fetched_at)
+    except ValueError as error:
+        return Failure(url, "bad fetched_at", f"{error} ({place})")
+    page = Page.from_text(url, html, time) if isinstance(html, str) else Page(url, html, time)
+    if len(page.html) > max_bytes:
+        return Failure(url, "page too large", f"{len(page.html):,} bytes; at most {max_bytes:,} are taken")
+    return page
+
+
+def time_from_field(value: object) -> datetime | None:
+    """A time from a time, an ISO 8601 text or seconds since 1970; without a zone it is UTC."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, str):
+        if len(value) > _LONGEST_TIME:  # which would be repeated in what is said of it
+            raise ValueError(f"a text of {len(value):,} characters is no time")
+        value = datetime.fromisoformat(value.strip())
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            return datetime.fromtimestamp(value, UTC)
+        except (OverflowError, OSError) as error:
+            raise ValueError(f"{value} is no time") from error
+    if not isinstance(value, datetime):
+        raise ValueError(f"{value!r} is no time")  # noqa: TRY004 - data of the wrong kind, not a wrong call
+    try:
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    except OverflowError as error:  # the first and last hours there are, in some zones
+        raise ValueError(f"{value} is no time") from error
+
+
+def told_of(
+    place: str, items: Iterable[Page | Resource | Failure | Skipped], copy: Path
+) -> Iterator[Page | Resource | Failure | Skipped]:
+    """The items of a copy, failures and what was skipped with the name of the place in that of the copy."""
+    for item in items:
+        if isinstance(item, Failure):
+            url, detail = (text.replace(str(copy), place) for text in (item.url, item.detail))
+            yield replace(item, url=url, detail=detail)
+        elif isinstance(item, Skipped):
+            yield replace(item, url=item.url.replace(str(copy), place))
+        else:
+            yield item

@@ -1,0 +1,154 @@
+"""From rows of tables, and from other mappings, to seeds.
+
+A column or key is an attribute, but for `_source`, `_url` and `_confidence`; others that begin with `_` are
+no part of a seed. Lists are several values of an attribute, and what is nested has the names of both, such as
+`address.street`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from siteloom.core.errors import UsageError
+from siteloom.core.model import LONGEST_SOURCE, Failure, Seed, Skipped
+from siteloom.sources.seed_tables import BadRow, Rows, opened
+from siteloom.sources.seed_values import normal, shown_text, texts_of, value_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+SOURCE_KEY = "_source"
+URL_KEY = "_url"
+CONFIDENCE_KEY = "_confidence"
+
+_WITHOUT_VALUES = "no values"
+
+_OF_EXTRACTED = ("url", "wrapper", "values")
+_LONGEST_SHOWN = 60
+
+
+def read_seeds(
+    location: str,
+    source: str = "",
+    several: Mapping[str, str] = MappingProxyType({}),
+    on_problem: Callable[[Failure | Skipped], None] | None = None,
+) -> Iterator[Seed]:
+    """The seeds of a file or of an SQL table, such as `sqlite:///file.db#table`.
+
+    `source` names where they are known from; without, it is what a row has as
+    `_source`, else the name of the file or the table. `several` has separators by
+    attribute, for values that stand in one text. Rows that cannot be read and those
+    without values are left out, and `on_problem` is told of each.
+    """
+    return _seeds(opened(location), source, several, on_problem or (lambda _: None))
+
+
+def seed_of(row: Mapping[Any, object], source: str = "") -> Seed:
+    """A row or another mapping as a seed, even if it has no values; it may be one of `siteloom extract`.
+
+    Values are read as a page might show them: None and NaN are missing, and so are texts such as `n/a`, `-`
+    and `null`; 4.0 is `4`, since gaps in a table make floats of whole numbers, and True is `true`. Raises
+    UsageError if it is no mapping, or says of itself what cannot be.
+    """
+    try:
+        if not isinstance(row, Mapping):
+            raise UsageError(f"A known record must be a mapping of attributes, not {_quoted(row)}.")
+        if all(key in row for key in _OF_EXTRACTED) and isinstance(values := row["values"], Mapping):
+            return Seed(texts_of(values), source, shown_text(row["url"]), _lowest(row.get("confidence")))
+        attributes = {key: value for key, value in row.items() if not _is_no_attribute(key)}
+        if len(attributes) == len(row):
+            return Seed(texts_of(row), source)
+        return Seed(
+            texts_of(attributes),
+            _source(row.get(SOURCE_KEY)) or source,
+            _only_text(row.get(URL_KEY), URL_KEY),
+            _confidence(row.get(CONFIDENCE_KEY)),
+        )
+    except RecursionError:
+        raise UsageError("A known record is nested too deeply.") from None
+
+
+def _is_no_attribute(key: object) -> bool:
+    return isinstance(key, str) and key.startswith("_")
+
+
+def reshaped(seed: Seed, several: Mapping[str, str], renamed: Mapping[str, str]) -> Seed:
+    """The seed with some values split at separators by attribute, and then with other names for attributes.
+
+    Attributes that get the same name become one.
+    """
+    values: dict[str, tuple[str, ...]] = {}
+    for name, texts in seed.values.items():
+        new = renamed.get(name, name)
+        parts = texts
+        if separator := several.get(name):
+            parts = tuple(
+                filter(None, (value_text(part) for text in texts for part in text.split(separator)))
+            )
+        if new in values or separator:
+            parts = tuple(dict.fromkeys((*values.get(new, ()), *parts)))
+        if parts:
+            values[new] = parts
+    return Seed(values, seed.source, seed.url, seed.confidence)
+
+
+def _seeds(
+    table: Rows, source: str, several: Mapping[str, str], on_problem: Callable[[Failure | Skipped], None]
+) -> Iterator[Seed]:
+    for number, row in table.rows:
+        try:
+            seed = row if isinstance(row, BadRow) else seed_of(row, source or table.name)
+        except UsageError as error:
+            seed = BadRow("bad value", str(error).removesuffix("."))
+        if isinstance(seed, BadRow):
+            on_problem(Failure(f"{table.place}{number}", seed.reason, seed.detail))
+            continue
+        if several:
+            seed = reshaped(seed, several, {})
+        if source and seed.source != source:
+            seed = Seed(seed.values, source, seed.url, seed.confidence)
+        if seed.values:
+            yield seed
+        else:
+            on_problem(Skipped(f"{table.place}{number}", _WITHOUT_VALUES))
+
+
+def _source(value: object) -> str:
+    source = _only_text(value, SOURCE_KEY)
+    if len(source.encode(errors="surrogatepass")) > LONGEST_SOURCE:
+        raise UsageError(f"{SOURCE_KEY} is longer than {LONGEST_SOURCE} bytes.")
+    return source
+
+
+def _only_text(value: object, key: str) -> str:
+    text = shown_text(value)
+    if text and not isinstance(value, str):
+        raise UsageError(f"{key} must be a text, not {_quoted(value)}.")
+    return text
+
+
+def _confidence(value: object) -> float:
+    text = shown_text(value)
+    try:
+        confidence = float(text or 1.0)
+    except ValueError:
+        confidence = math.nan
+    if not 0 <= confidence <= 1:
+        raise UsageError(f"{CONFIDENCE_KEY} must be a number from 0 to 1, not {_quoted(value)}.")
+    return confidence
+
+
+def _quoted(value: object) -> str:
+    shown = normal(repr(value))
+    return shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}..."
+
+
+def _lowest(confidence: object) -> float:
+    """The confidence of the least sure value of an extracted record."""
+    by_attribute = confidence if isinstance(confidence, Mapping) else {}
+    all_values = [value for values in by_attribute.values() if isinstance(values, list) for value in values]
+    return min(map(_confidence, all_values), default=1.0)

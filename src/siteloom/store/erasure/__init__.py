@@ -1,0 +1,1 @@
+"""Erasing sites and pages, and everything derived from them."""

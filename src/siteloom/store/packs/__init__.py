@@ -1,0 +1,1 @@
+"""Pack files, which hold the bytes of pages."""

@@ -1,0 +1,307 @@
+"""Read pages back, many at a time; compare packs with the tables."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import Row, and_, or_, select
+
+from siteloom.core.confined_folder import ConfinedFolder
+from siteloom.core.errors import PackError, StoreError
+from siteloom.core.model import Page
+from siteloom.core.sequences import batches
+from siteloom.core.urls import site_of
+from siteloom.store import schema
+from siteloom.store.keys import content_hash, url_key
+from siteloom.store.packs.pack_file import Document, Pack
+from siteloom.store.packs.page_writer import HTML
+from siteloom.store.queries.clusters import KEYS_AT_A_TIME
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from sqlalchemy import ColumnElement, Engine, Select
+
+    from siteloom.store.queries.clusters import PageAddress
+
+
+# Two blocks' worth of pages: whoever reads a site in its order opens a block once.
+_DOCUMENTS_AT_A_TIME = 256
+_BYTES_AT_A_TIME = 64_000_000
+# Enough to be worth sending to another process, few enough that all of them have something to do.
+_PAGES_OF_A_SHARD = 512
+
+
+class VersionPlace(NamedTuple):
+    """Where a version stands: a slot in the block at an offset of a pack; and how many bytes it has."""
+
+    file: str
+    offset: int
+    slot: int
+    size: int
+
+
+class BlockPart(NamedTuple):
+    """Some documents of a block, which are all of one site."""
+
+    file: str
+    offset: int
+    slots: tuple[int, ...]
+    site: str
+
+
+class OpenPacks:
+    """The pack files of a reader, each opened when first needed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._packs: dict[str, Pack] = {}
+
+    def document(self, file: str, offset: int, slot: int) -> Document:
+        """The document in a slot of the block at an offset of a pack."""
+        if file not in self._packs:
+            self.close()  # they are asked for pack after pack
+            self._packs[file] = Pack(self._folder, file)
+        return self._packs[file].document(offset, slot)
+
+    def close(self) -> None:
+        """Give the files back."""
+        for pack in self._packs.values():
+            pack.close()
+        self._packs.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class PackedPages:
+    """Some pages in the packs: a source that needs no database, so that any process can read it."""
+
+    packs_folder: Path
+    blocks: tuple[BlockPart, ...]
+
+    def read(self) -> Iterator[Page]:
+        """The pages, in the order of the packs."""
+        return (page for _, page in self.read_with_sites())
+
+    def read_with_sites(self) -> Iterator[tuple[str, Page]]:
+        """The same, each with the site that it is kept under: that of its URL, unless another was named."""
+        with closing(OpenPacks(self.packs_folder)) as packs:
+            for block in self.blocks:
+                for slot in block.slots:
+                    yield block.site, as_page(packs.document(block.file, block.offset, slot))
+
+    def shards(self) -> Sequence[PackedPages]:
+        """Itself: it is a part already."""
+        return (self,)
+
+
+def packed_shards(packs_folder: Path, blocks: Iterable[BlockPart]) -> Iterator[PackedPages]:
+    """The same pages in parts of some hundreds; a block is never opened for two of them."""
+    shard: list[BlockPart] = []
+    pages = 0
+    for block in blocks:
+        shard.append(block)
+        pages += len(block.slots)
+        if pages >= _PAGES_OF_A_SHARD:
+            yield PackedPages(packs_folder, tuple(shard))
+            shard, pages = [], 0
+    if shard:
+        yield PackedPages(packs_folder, tuple(shard))
+
+
+def documents_at(packs_folder: Path, places: Iterable[VersionPlace]) -> Iterator[Document]:
+    """The documents at places, in their order; a block is opened once for all that are in the same batch."""
+    with closing(OpenPacks(packs_folder)) as packs:
+        for batch in _batches(places):
+            found = {
+                place: packs.document(place.file, place.offset, place.slot) for place in sorted(set(batch))
+            }
+            yield from (found[place] for place in batch)
+
+
+def _batches(places: Iterable[VersionPlace]) -> Iterator[list[VersionPlace]]:
+    """Places whose documents fit into memory together."""
+    batch: list[VersionPlace] = []
+    size = 0
+    for place in places:
+        batch.append(place)
+        size += place.size
+        if len(batch) >= _DOCUMENTS_AT_A_TIME or size >= _BYTES_AT_A_TIME:
+            yield batch
+            batch, size = [], 0
+    yield batch
+
+
+def newest_places(
+    engine: Engine, addresses: Sequence[PageAddress], *, skips_missing: bool = False
+) -> Iterator[VersionPlace]:
+    """Where the newest versions of pages stand, in the order of the addresses."""
+    for start in range(0, len(addresses), _DOCUMENTS_AT_A_TIME):
+        batch = addresses[start : start + _DOCUMENTS_AT_A_TIME]
+        keys = [url_key(address.site, address.url) for address in batch]
+        query = select_newest_pages().add_columns(schema.urls.c.key).where(schema.urls.c.key.in_(keys))
+        with engine.connect() as connection:
+            found = {key: VersionPlace(*place) for *place, key in connection.execute(query)}
+        for address, key in zip(batch, keys, strict=True):
+            if key in found:
+                yield found[key]
+            elif not skips_missing:
+                raise StoreError(f"There is no page {address.url} in the site {address.site}.")
+
+
+def places_of_versions(engine: Engine, addresses: Sequence[PageAddress]) -> Iterator[VersionPlace]:
+    """Where all versions of pages stand, in the order of the addresses, the newest of each last."""
+    versions = schema.versions.c
+    query = select_places().add_columns(schema.urls.c.key).where(versions.media_type == HTML)
+    query = query.order_by(versions.last_seen_at, versions.id)
+    for start in range(0, len(addresses), _DOCUMENTS_AT_A_TIME):
+        keys = [url_key(one.site, one.url) for one in addresses[start : start + _DOCUMENTS_AT_A_TIME]]
+        found: dict[bytes, list[VersionPlace]] = {key: [] for key in keys}
+        with engine.connect() as connection:
+            for *place, key in connection.execute(query.where(schema.urls.c.key.in_(keys))):
+                found[key].append(VersionPlace(*place))
+        yield from (place for key in keys for place in found[key])
+
+
+def page_ids(engine: Engine, addresses: Sequence[PageAddress]) -> list[int]:
+    """The numbers of pages in the store, in the order of the addresses."""
+    keys = [url_key(address.site, address.url) for address in addresses]
+    query = select(schema.urls.c.key, schema.urls.c.id)
+    found: dict[bytes, int] = {}
+    with engine.connect() as connection:
+        for start in range(0, len(keys), _DOCUMENTS_AT_A_TIME):
+            batch = query.where(schema.urls.c.key.in_(keys[start : start + _DOCUMENTS_AT_A_TIME]))
+            found.update((key, page_id) for key, page_id in connection.execute(batch))
+    return [found[key] for key in keys]
+
+
+def page_address(engine: Engine, page_id: int) -> tuple[str, str] | None:
+    """The site and the URL of the page of a number."""
+    query = select(schema.sites.c.name, schema.urls.c.url).join(schema.urls)
+    with engine.connect() as connection:
+        row = connection.execute(query.where(schema.urls.c.id == page_id)).one_or_none()
+    return None if row is None else (row[0], row[1])
+
+
+def known_resources(engine: Engine, urls: Sequence[str], site: str) -> set[str]:
+    """Those of some URLs that are of stylesheets or images in a site, or in the site of the URL."""
+    keys = {url_key(home, url): url for url in urls for home in (site, site_of(url))}
+    is_resource = schema.versions.c.media_type != HTML
+    query = select(schema.urls.c.key).where(
+        select(schema.versions.c.id).where(schema.versions.c.url_id == schema.urls.c.id, is_resource).exists()
+    )
+    return urls_found(engine, query, keys)
+
+
+def urls_found(engine: Engine, query: Select[bytes], urls: Mapping[bytes, str]) -> set[str]:
+    """Those of some URLs, given by their keys, whose keys a query finds."""
+    found: set[str] = set()
+    with engine.connect() as connection:
+        for some in batches(urls, KEYS_AT_A_TIME):
+            rows = connection.execute(query.where(schema.urls.c.key.in_(some)))
+            found.update(urls[key] for key in rows.scalars())
+    return found
+
+
+def select_places() -> Select[*tuple[Any, ...]]:
+    """Where versions of documents stand, each row as the fields of a VersionPlace."""
+    versions = schema.versions.c
+    return (
+        select(schema.packs.c.file, versions.block_offset, versions.slot, versions.size)
+        .join(schema.urls, versions.url_id == schema.urls.c.id)
+        .join(schema.packs, versions.pack_id == schema.packs.c.id)
+    )
+
+
+def select_newest_pages() -> Select[*tuple[Any, ...]]:
+    """Where the newest version of each page stands."""
+    return select_places().where(is_newest_page())
+
+
+def is_newest_page() -> ColumnElement[bool]:
+    """True of a version that is the newest of its page."""
+    return and_(schema.versions.c.media_type == HTML, _is_newest())
+
+
+def is_page() -> ColumnElement[bool]:
+    """Whether a page stands at a URL, and not only a stylesheet or an image."""
+    versions = schema.versions.c
+    return (
+        select(versions.id).where(versions.url_id == schema.urls.c.id, versions.media_type == HTML).exists()
+    )
+
+
+def select_places_of(url: str, site: str | None) -> Select[*tuple[Any, ...]]:
+    """Where the versions of a URL stand, the newest last."""
+    is_wanted = schema.urls.c.key == url_key(site or site_of(url), url)
+    return select_places().where(is_wanted).order_by(schema.versions.c.last_seen_at, schema.versions.c.id)
+
+
+def _is_newest() -> ColumnElement[bool]:
+    """True of a version that no other of its URL was seen after."""
+    this = schema.versions.c
+    other = schema.versions.alias("other").c
+    later = or_(
+        other.last_seen_at > this.last_seen_at,
+        and_(other.last_seen_at == this.last_seen_at, other.id > this.id),
+    )
+    return ~select(other.id).where(other.url_id == this.url_id, other.media_type == HTML, later).exists()
+
+
+def as_page(document: Document) -> Page:
+    """A document that is a page."""
+    return Page(document.url, document.body, document.fetched_at, document.charset)
+
+
+class Problem(NamedTuple):
+    """Something in the store that is not as it should be."""
+
+    place: str
+    text: str
+
+
+def problems(engine: Engine, packs_folder: Path) -> Iterator[Problem]:
+    """Read every pack of a store and compare it with the tables."""
+    columns = schema.packs.c
+    for pack_id, file, committed in _rows(engine, select(columns.id, columns.file, columns.committed_bytes)):
+        try:
+            yield from _problems_of_pack(engine, packs_folder, pack_id, file, committed)
+        except PackError as error:
+            yield Problem(file, str(error))
+
+
+def links(folder: Path, packs_folder: Path) -> Iterator[str]:
+    """The paths of symbolic links in a workspace; its folder of packs may be a link itself."""
+    packs = packs_folder.name
+    yield from (link for link in ConfinedFolder(folder).links() if link != packs)
+    if packs_folder.is_symlink():
+        yield from (f"{packs}/{link}" for link in ConfinedFolder(packs_folder).links())
+
+
+def _problems_of_pack(
+    engine: Engine, packs_folder: Path, pack_id: int, file: str, committed: int
+) -> Iterator[Problem]:
+    columns = schema.versions.c
+    query = (
+        select(columns.block_offset, columns.slot, schema.urls.c.url, columns.content_hash)
+        .join(schema.urls)
+        .where(columns.pack_id == pack_id)
+        # Others may have been written since the length of the pack was read.
+        .where(columns.block_offset < committed)
+    )
+    expected = {(row[0], row[1]): (row[2], row[3]) for row in _rows(engine, query)}
+    with closing(Pack(packs_folder, file)) as pack:
+        for offset, documents in pack.blocks(committed):
+            for slot, document in enumerate(documents):
+                found = (document.url, content_hash(document.media_type, document.body))
+                if expected.pop((offset, slot), None) != found:
+                    yield Problem(file, f"{document.url} is not what the tables say.")
+    if expected:
+        yield Problem(file, f"{len(expected)} versions of pages are missing.")
+
+
+def _rows(engine: Engine, query: Select[*tuple[Any, ...]]) -> list[Row[*tuple[Any, ...]]]:
+    with engine.connect() as connection:
+        return list(connection.execute(query).all())

@@ -1,0 +1,1 @@
+"""Queries on the tables of the store, one file per subject."""

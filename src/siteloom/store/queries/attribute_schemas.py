@@ -1,0 +1,169 @@
+"""What people declared about attributes, and carrying it to re-made clusters.
+
+A cluster is known by its name, which is a number of its site, and the next run may give that number to other
+pages. What was said is about pages of a kind, so it goes where these pages go.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import func, insert, select
+
+from siteloom.core.database import storable
+from siteloom.core.file_lock import wait_for_tables
+from siteloom.core.model import Attribute
+from siteloom.core.sequences import batches
+from siteloom.store import schema
+from siteloom.store.queries.clusters import KEYS_AT_A_TIME, KNOWN_BY, in_force
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from datetime import datetime
+
+    from sqlalchemy import ColumnElement, Connection, Engine, ScalarSelect
+
+
+class _Said(NamedTuple):
+    """The newest revision of what was said of a cluster: the attributes with what they are like."""
+
+    revision: int
+    content: list[list[Any]]
+    author: str
+
+
+_NOTHING = _Said(0, [], "")
+
+
+class Heir(NamedTuple):
+    """How many pages of a cluster are in one of the new ones."""
+
+    pages: int
+    before: str
+    now: str
+
+
+def carry_schemas(connection: Connection, run_id: int, at: datetime) -> None:
+    """Have what was said of clusters hold of those of a run that have their pages, and of no others.
+
+    It goes to the cluster with most of the pages, if that has half of them. One that has pages of several
+    gets what was said of each; of what they both tell, that of more pages holds. To be called when the run
+    holds, in the same transaction.
+    """
+    wait_for_tables(connection)  # else what someone says meanwhile would be lost
+    said = _newest(connection)
+    inherited: dict[str, list[_Said]] = defaultdict(list)
+    described = schema.clusters.c.name.in_(select(schema.cluster_schemas.c.cluster))
+    for heir in sorted(heirs_of(connection, run_id, described), key=lambda heir: -heir.pages):
+        inherited[heir.now].append(said[heir.before])
+    names = connection.execute(select(schema.clusters.c.name).where(schema.clusters.c.run_id == run_id))
+    rows = []
+    for name in names.scalars():
+        now = _together(inherited[name])
+        before = said.get(name, _NOTHING)
+        if now.content != before.content:
+            row = {"revision": before.revision + 1, "content": now.content, "author": now.author}
+            rows.append({"cluster": name, "at": at, **row})
+    if rows:
+        connection.execute(insert(schema.cluster_schemas), rows)
+
+
+def _newest(connection: Connection) -> dict[str, _Said]:
+    """What is said of each cluster, by its name."""
+    columns = schema.cluster_schemas.c
+    newest = select(columns.cluster, func.max(columns.revision).label("revision")).group_by(columns.cluster)
+    last = newest.subquery()
+    query = select(columns.cluster, columns.revision, columns.content, columns.author).join(
+        last, (last.c.cluster == columns.cluster) & (last.c.revision == columns.revision)
+    )
+    return {name: _Said(*rest) for name, *rest in connection.execute(query)}
+
+
+def heirs_of(connection: Connection, run_id: int, which: ColumnElement[bool]) -> list[Heir]:
+    """The cluster of a run that has most pages of each of some that held before, if it has half of them."""
+    before_it = in_force(connection, select(*KNOWN_BY).where(which), run_id)
+    names = {row.id: row.name for row in before_it}
+    sizes: dict[int, int] = defaultdict(int)
+    heirs: dict[int, Heir] = {}
+    for some in batches(names, KEYS_AT_A_TIME):
+        for before, now, pages in _overlaps(connection, run_id, some):
+            sizes[before] += pages
+            if now is not None and (before not in heirs or pages > heirs[before].pages):
+                heirs[before] = Heir(pages, names[before], now)
+    return [heir for before, heir in heirs.items() if 2 * heir.pages >= sizes[before]]
+
+
+def _overlaps(
+    connection: Connection, run_id: int, cluster_ids: Collection[int]
+) -> Sequence[tuple[int, str | None, int]]:
+    """How many pages of some clusters are in which cluster of a run; with None, in none of them."""
+    old, new = schema.cluster_pages.alias("old").c, schema.cluster_pages.alias("new").c
+    found = (
+        select(new.url_id, schema.clusters.c.name)
+        .join(schema.clusters, schema.clusters.c.id == new.cluster_id)
+        .where(schema.clusters.c.run_id == run_id)
+        .subquery()
+    )
+    query = (
+        select(old.cluster_id, found.c.name, func.count())
+        .outerjoin(found, found.c.url_id == old.url_id)
+        .where(old.cluster_id.in_(cluster_ids))
+        .group_by(old.cluster_id, found.c.name)
+        .order_by(old.cluster_id, found.c.name)
+    )
+    return [(before, now, pages) for before, now, pages in connection.execute(query)]
+
+
+def _together(said: Sequence[_Said]) -> _Said:
+    """What was said of several clusters as of one; the first has the first word, and the author."""
+    attributes: dict[str, Any] = {}
+    for one in said:
+        for name, told in one.content:
+            attributes.setdefault(name, told)
+    return _Said(0, [[name, told] for name, told in attributes.items()], said[0].author if said else "")
+
+
+class ClusterSchema(NamedTuple):
+    """The attributes of a cluster's pages, in the order in which they are shown; revision 0 says nothing."""
+
+    revision: int
+    attributes: Mapping[str, Attribute]
+
+
+def cluster_schema(engine: Engine, cluster: str) -> ClusterSchema:
+    """What is said of a cluster now."""
+    columns = schema.cluster_schemas.c
+    query = (
+        select(columns.revision, columns.content)
+        .where(columns.cluster == cluster)
+        .order_by(columns.revision.desc())
+        .limit(1)
+    )
+    with engine.connect() as connection:
+        row = connection.execute(query).one_or_none()
+    if row is None:
+        return ClusterSchema(0, {})
+    return ClusterSchema(row.revision, {name: Attribute(**told) for name, told in row.content})
+
+
+def newest_revision_of(cluster: str) -> ScalarSelect[int]:
+    """The revision that holds of a cluster; 0 if nothing was said of it."""
+    columns = schema.cluster_schemas.c
+    newest = select(func.coalesce(func.max(columns.revision), 0)).where(columns.cluster == cluster)
+    return newest.scalar_subquery()
+
+
+def schema_row(
+    cluster: str, revision: int, attributes: Mapping[str, Attribute], author: str, at: datetime
+) -> dict[str, Any]:
+    """What is said of a cluster as a row."""
+    return {
+        "cluster": cluster,
+        "revision": revision,
+        # As pairs: databases may change the order of an object's keys.
+        "content": [[name, asdict(attribute)] for name, attribute in attributes.items()],
+        "author": storable(author),
+        "at": at,
+    }

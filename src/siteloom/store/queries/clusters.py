@@ -1,0 +1,163 @@
+"""Clusterings in the store: the clusters of each run, and the pages in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import insert, select
+
+from siteloom.core.database import storable, writing
+from siteloom.core.errors import UsageError
+from siteloom.core.model import Cluster, Template, TemplatePath
+from siteloom.store import schema
+from siteloom.store.keys import url_key
+from siteloom.store.queries.runs import runs_in_force
+from siteloom.store.query_base import Tables
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection, Row, Select
+
+KNOWN_BY = tuple(schema.clusters.c[name] for name in ("id", "name", "site", "run_id"))
+"""The columns that `in_force` needs of a cluster, and its name."""
+
+KEYS_AT_A_TIME = 10_000
+"""Fewer than the parameters that SQLite takes in a statement."""
+
+
+class PageAddress(NamedTuple):
+    """A page in the store."""
+
+    site: str
+    url: str
+
+
+class KeepsClusters(Tables):
+    """The clusters of each run, and their templates."""
+
+    __slots__ = ()
+
+    def save_clusters(self, run_id: int, clusters: Sequence[Cluster], pages: Sequence[PageAddress]) -> None:
+        """Keep the clusters of a run; their members are indices into `pages`."""
+        with writing(self.engine) as connection:
+            url_ids = _url_ids(connection, pages)
+            for cluster in clusters:
+                row = insert(schema.clusters).values(
+                    run_id=run_id,
+                    name=cluster.id,
+                    site=cluster.site,
+                    mask=cluster.mask,
+                    mask_pages=cluster.mask_pages,
+                    accepted=cluster.accepted,
+                    importance=cluster.importance,
+                    url_patterns=cluster.url_patterns,
+                    template={
+                        "pages": cluster.template.pages,
+                        "essential": [
+                            [path.tags, path.text, path.support] for path in cluster.template.essential
+                        ],
+                    },
+                )
+                cluster_id = connection.execute(row.returning(schema.clusters.c.id)).scalar_one()
+                members = [
+                    {"cluster_id": cluster_id, "url_id": url_ids[member]} for member in cluster.members
+                ]
+                connection.execute(insert(schema.cluster_pages), members)
+
+    def clusters(self, name: str | None = None) -> tuple[tuple[Cluster, ...], tuple[PageAddress, ...]]:
+        """The clusters that were found last, or one of them, and the pages that members are indices of.
+
+        A clustering of the whole workspace replaces all before it, one of a single site those of the site.
+        """
+        rows = select(schema.clusters)
+        if name is not None:
+            rows = rows.where(schema.clusters.c.name == name)
+        pages: list[PageAddress] = []
+        clusters = []
+        with self.engine.connect() as connection:
+            for row in in_force(connection, rows.order_by(schema.clusters.c.site, schema.clusters.c.id)):
+                members = (
+                    select(schema.sites.c.name, schema.urls.c.url)
+                    .select_from(schema.cluster_pages)
+                    .join(schema.urls)
+                    .join(schema.sites)
+                    .where(schema.cluster_pages.c.cluster_id == row.id)
+                    .order_by(schema.urls.c.id)
+                )
+                first = len(pages)
+                pages += [PageAddress(*member) for member in connection.execute(members)]
+                clusters.append(
+                    Cluster(
+                        row.name,
+                        row.site,
+                        tuple(range(first, len(pages))),
+                        row.mask,
+                        row.mask_pages,
+                        tuple(row.accepted),
+                        row.importance,
+                        tuple(row.url_patterns),
+                        _template(row.template),
+                    )
+                )
+        return tuple(clusters), tuple(pages)
+
+    def templates(self, site: str, cluster: str | None = None) -> dict[str, Template]:
+        """The templates of the clusters of a site, or that of one of them, by the clusters' names."""
+        columns = schema.clusters.c
+        query = select(*KNOWN_BY, columns.template).where(columns.site == site)
+        if cluster is not None:
+            query = query.where(columns.name == cluster)
+        with self.engine.connect() as connection:
+            return {row.name: _template(row.template) for row in in_force(connection, query)}
+
+    def cluster_edition(self, name: str) -> int | None:
+        """A number that is another when the cluster of a name was found anew; None if there is none."""
+        with self.engine.connect() as connection:
+            return max(clusters_called(connection, name), default=None)
+
+    def has_cluster(self, name: str) -> bool:
+        """Whether there is a cluster of a name among those that were found last."""
+        with self.engine.connect() as connection:
+            return bool(clusters_called(connection, name))
+
+    def require_cluster(self, name: str) -> None:
+        """A UsageError if there is none."""
+        if not self.has_cluster(name):
+            raise UsageError(f"There is no cluster {name}: siteloom cluster lists them.")
+
+
+def clusters_called(connection: Connection, name: str) -> list[int]:
+    """The ids of the clusters that hold now and have a name."""
+    query = select(*KNOWN_BY).where(schema.clusters.c.name == storable(name))
+    return [row.id for row in in_force(connection, query)]
+
+
+def cluster_names(connection: Connection, url_ids: Sequence[int]) -> dict[int, str]:
+    """The names of the clusters that hold now, by the pages that are in one."""
+    members = schema.cluster_pages
+    query = select(*KNOWN_BY, members.c.url_id).join(members).where(members.c.url_id.in_(url_ids))
+    return {row.url_id: row.name for row in in_force(connection, query)}
+
+
+def _template(content: dict[str, Any]) -> Template:
+    return Template(tuple(TemplatePath(*path) for path in content["essential"]), content["pages"])
+
+
+def in_force(
+    connection: Connection, clusters: Select[*tuple[Any, ...]], before: int | None = None
+) -> list[Row[*tuple[Any, ...]]]:
+    """Those of some clusters that hold now, or that held before a run."""
+    runs = runs_in_force(connection, "cluster", before)
+    rows = connection.execute(clusters.where(schema.clusters.c.run_id.in_(set(runs.values()))))
+    return [row for row in rows if row.run_id == runs.get(row.site, runs.get(None))]
+
+
+def _url_ids(connection: Connection, pages: Sequence[PageAddress]) -> list[int]:
+    keys = [url_key(page.site, page.url) for page in pages]
+    urls = schema.urls.c
+    found: dict[bytes, int] = {}
+    for start in range(0, len(keys), KEYS_AT_A_TIME):
+        query = select(urls.key, urls.id).where(urls.key.in_(keys[start : start + KEYS_AT_A_TIME]))
+        found.update((key, url_id) for key, url_id in connection.execute(query))
+    return [found[key] for key in keys]

@@ -1,0 +1,353 @@
+"""Records in the store: what runs of extract found, kept shard by shard.
+
+A shard's records, its failures and the mark that it is done are written in one
+transaction. So a run can be killed at any moment and taken up again: what is
+marked is there as a whole, what is not marked left nothing behind.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import and_, delete, insert, select, update
+
+from siteloom.core.database import storable, storable_json, writing
+from siteloom.core.errors import StoreError
+from siteloom.core.interrupts import held_back_interrupt
+from siteloom.core.sequences import evenly_spaced, row_batches
+from siteloom.core.urls import site_of
+from siteloom.store import schema
+from siteloom.store.keys import address_key
+from siteloom.store.queries.runs import begin_run, mark_killed, run_to_its_end, runs_in_force, save_failures
+from siteloom.store.queries.wrappers import WITHDRAWN, is_in_force, is_newest
+from siteloom.store.query_base import Tables
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from sqlalchemy import ColumnElement, Connection, Engine
+
+    from siteloom.core.model import Failure
+
+_VERB = "extract"
+_FINGERPRINT = "fingerprint"  # its key among the arguments of a run
+_RECORDS_AT_A_TIME = 500
+
+
+class ExtractedRow(NamedTuple):
+    """A record on its way into the store: its page, the wrapper that found it, and all of it as JSON."""
+
+    url: str
+    wrapper: str
+    version: int | None
+    content: str
+
+
+class StoredRecord(NamedTuple):
+    """What a run that started at some time found on a page: the wrapper that did, and the record as JSON."""
+
+    run_id: int
+    started_at: datetime
+    wrapper: str
+    version: int | None
+    content: str
+
+
+class Extraction:
+    """A run of extract that is under way.
+
+    `done` has the summary of each shard that was committed before the run was
+    taken up again. `counts` begin empty then too; what they are at the end is
+    kept with the run. If `sum_up` is set, it gives the summary of all shards,
+    which takes their place when the run comes to a good end.
+    """
+
+    def __init__(
+        self, engine: Engine, run_id: int, done: Mapping[int, Mapping[str, Any]], counts: Counter[str]
+    ) -> None:
+        self.run_id = run_id
+        self.done = done
+        self.counts = counts
+        self.sum_up: Callable[[], Mapping[str, object]] | None = None
+        self._engine = engine
+
+    def keep_sum(self, connection: Connection) -> None:
+        """Keep one summary for all shards: a run that is done is not taken up again, and read often."""
+        if self.sum_up is None:
+            return
+        shards = schema.extracted_shards
+        connection.execute(delete(shards).where(shards.c.run_id == self.run_id))
+        connection.execute(insert(shards), {"run_id": self.run_id, "shard": 0, "summary": self.sum_up()})
+
+    def commit(
+        self,
+        shard: int,
+        rows: Sequence[ExtractedRow],
+        failures: Sequence[Failure],
+        summary: Mapping[str, object],
+    ) -> None:
+        """Keep all that came of a shard; if the process dies meanwhile, nothing of it."""
+        mark = {"run_id": self.run_id, "shard": shard, "summary": dict(summary)}
+        records = [
+            {
+                "run_id": self.run_id,
+                "shard": shard,
+                "place": place,
+                "url_key": address_key(row.url),
+                "url": storable(row.url),
+                "wrapper": storable(row.wrapper),
+                "wrapper_version": row.version,
+                "content": storable_json(row.content),
+            }
+            for place, row in enumerate(rows)
+        ]
+        with held_back_interrupt(), writing(self._engine) as connection:
+            connection.execute(insert(schema.extracted_shards), mark)
+            if records:
+                connection.execute(insert(schema.records), records)
+            save_failures(connection, self.run_id, failures)
+
+
+@contextmanager
+def extraction_run(
+    engine: Engine, clock: Callable[[], datetime], arguments: Mapping[str, object], fingerprint: str
+) -> Iterator[Extraction]:
+    """A run of extract: the newest if it stopped half way with this fingerprint, else a new one.
+
+    Call it under the write lock.
+    """
+    with writing(engine) as connection:
+        mark_killed(connection, _VERB)
+        run_id = _take_up(connection, fingerprint)
+        if run_id is None:
+            run_id = begin_run(connection, _VERB, {**arguments, _FINGERPRINT: fingerprint}, clock())
+        done = _done_shards(connection, run_id)
+    with run_to_its_end(engine, clock, run_id) as run:
+        extraction = Extraction(engine, run_id, done, run.counts)
+        run.on_good_end = extraction.keep_sum
+        yield extraction
+
+
+def _take_up(connection: Connection, fingerprint: str) -> int | None:
+    """Let the newest run go on if it stopped half way with this fingerprint; returns its id."""
+    columns = schema.runs.c
+    newest = (
+        select(columns.id, columns.status, columns.arguments)
+        .where(columns.verb == _VERB)
+        .order_by(columns.id.desc())
+        .limit(1)
+        # The last commit of a killed process may still be under way in PostgreSQL.
+        # It holds on to the row of its run, so that this waits for it.
+        .with_for_update()
+    )
+    run = connection.execute(newest).one_or_none()
+    if run is None or run.status == "done" or run.arguments.get(_FINGERPRINT) != fingerprint:
+        return None
+    again = update(schema.runs).where(columns.id == run.id)
+    connection.execute(again.values(status="running", ended_at=None, counts={}))
+    run_id: int = run.id
+    return run_id
+
+
+def _done_shards(connection: Connection, run_id: int) -> dict[int, dict[str, Any]]:
+    columns = schema.extracted_shards.c
+    query = select(columns.shard, columns.summary).where(columns.run_id == run_id).order_by(columns.shard)
+    return {row.shard: row.summary for row in connection.execute(query)}
+
+
+def newest_extraction(
+    engine: Engine, before: datetime | None = None, records: ColumnElement[bool] | None = None
+) -> int | None:
+    """The newest run of extract that came to a good end: begun up to a time, with certain records."""
+    columns = schema.runs.c
+    query = select(columns.id).where(columns.verb == _VERB, columns.status == "done")
+    if before is not None:
+        query = query.where(columns.started_at <= before)
+    if records is not None:
+        found = schema.records.c
+        query = query.where(select(found.id).where(found.run_id == columns.id, records).exists())
+    with engine.connect() as connection:
+        run_id: int | None = connection.execute(query.order_by(columns.id.desc()).limit(1)).scalar()
+    return run_id
+
+
+class KeepsRecords(Tables):
+    """What runs of extract found."""
+
+    __slots__ = ()
+
+    def records(self, run_id: int | None = None) -> Iterator[str]:
+        """The JSON of all records of a run, by default of the newest run of extract that came to a good end.
+
+        They come in the order of the pages, read from the tables a few at a time. A run that is named may be
+        one that has not ended, and gives all that it found; else records of wrappers that are out of force by
+        now are left out. They are kept, for these may be put back.
+        """
+        if run_id is None:
+            run_id = newest_extraction(self.engine)
+            if run_id is None:
+                raise StoreError("No records were extracted yet: run siteloom extract.")
+            return _records(self.engine, run_id, is_not_withdrawn())
+        if _asked_of_run(self.engine, run_id) is None:
+            raise StoreError(f"There is no run {run_id} of extract: siteloom status lists the latest runs.")
+        return _records(self.engine, run_id)
+
+    def records_in_force(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """The records that hold now, each with its site: for each site, those of the newest run for it.
+
+        Wrappers that are out of force by now are left out.
+        """
+        in_force = what_is_in_force(self.engine)
+        for asked_for, run_id in in_force.runs.items():
+            for row in map(json.loads, _records(self.engine, run_id, is_not_withdrawn())):
+                site = in_force.site_of(asked_for, row["wrapper"], row["url"])
+                if site is not None:
+                    yield site, row
+
+    def records_of(self, url: str) -> list[StoredRecord]:
+        """What each run of extract found at a URL, the newest run first, even if it was cut short."""
+        columns = schema.records.c
+        query = (
+            select(
+                columns.run_id,
+                schema.runs.c.started_at,
+                columns.wrapper,
+                columns.wrapper_version,
+                columns.content,
+            )
+            .join(schema.runs)
+            .where(columns.url_key == address_key(url))
+            .order_by(columns.run_id.desc(), columns.shard, columns.place)
+        )
+        with self.engine.connect() as connection:
+            return [StoredRecord(*row) for row in connection.execute(query)]
+
+    def records_as_of(
+        self,
+        wrapper: str,
+        before: datetime,
+        versions: Collection[int] | None = None,
+        most_pages: int | None = None,
+    ) -> Iterator[str]:
+        """The JSON of the records of a wrapper, of any of its versions or of some, as they were at a time.
+
+        They are those of the newest run of extract that came to a good end and has any,
+        among those begun up to that time; none if there is no such run. If they are of
+        more pages than wanted, they are those of some evenly spaced ones.
+        """
+        columns = schema.records.c
+        wanted = columns.wrapper == storable(wrapper)
+        if versions is not None:
+            wanted = and_(wanted, columns.wrapper_version.in_(versions))
+        run_id = newest_extraction(self.engine, before, wanted)
+        if run_id is None:
+            return iter(())
+        if most_pages is not None:
+            pages = _page_keys(self.engine, run_id, wanted)
+            if len(pages) > most_pages:
+                wanted = and_(wanted, columns.url_key.in_(evenly_spaced(pages, most_pages)))
+        return _records(self.engine, run_id, wanted)
+
+    def shard_summaries(self, run_id: int) -> list[Mapping[str, Any]]:
+        """The summaries of all shards that a run of extract is done with; if it is at its end, their sum."""
+        with self.engine.connect() as connection:
+            return list(_done_shards(connection, run_id).values())
+
+    def wrappers_of(self, urls: Sequence[str]) -> dict[str, str]:
+        """The name of the wrapper that gave the newest record of each URL, of those that have one."""
+        columns = schema.records.c
+        keys = {address_key(url): url for url in urls}
+        found: dict[str, str] = {}
+        with self.engine.connect() as connection:
+            for start in range(0, len(keys), _RECORDS_AT_A_TIME):
+                some = list(keys)[start : start + _RECORDS_AT_A_TIME]
+                query = select(columns.url_key, columns.wrapper).where(columns.url_key.in_(some))
+                for key, wrapper in connection.execute(query.order_by(columns.run_id)):
+                    found[keys[key]] = wrapper
+        return found
+
+    def extractions(self) -> dict[str | None, int]:
+        """The run of extract that holds for each site that has one of its own, under None for all others."""
+        with self.engine.connect() as connection:
+            return extractions_in_force(connection)
+
+    def last_extract_run(self) -> int | None:
+        """The id of the newest run of extract that came to a good end, if there is one."""
+        return newest_extraction(self.engine)
+
+
+def extractions_in_force(connection: Connection) -> dict[str | None, int]:
+    """The run of extract that holds for each site that has one of its own, and under None for all others."""
+    return runs_in_force(connection, _VERB)
+
+
+class InForce(NamedTuple):
+    """Which records hold: the run for each site that has one of its own, and under None for all others.
+
+    `sites` has the site of each wrapper that is in force.
+    """
+
+    runs: Mapping[str | None, int]
+    sites: Mapping[str, str]
+
+    def site_of(self, asked_for: str | None, wrapper: str, url: str) -> str | None:
+        """The site of a record of the run that was asked for a site or for all; None if it does not hold."""
+        site = asked_for or self.sites.get(wrapper) or site_of(url)
+        run_id = self.runs[asked_for]
+        return site if self.runs.get(site, run_id) == run_id else None
+
+
+def what_is_in_force(engine: Engine) -> InForce:
+    """Which records hold now: for each site, those of the newest run for it."""
+    columns = schema.wrappers.c
+    wrappers = select(columns.name, columns.site).where(is_in_force(schema.wrappers))
+    with engine.connect() as connection:
+        runs = extractions_in_force(connection)
+        return InForce(runs, {row.name: row.site for row in connection.execute(wrappers)})
+
+
+def run_as_it_was(engine: Engine, run_id: int) -> InForce | None:
+    """The records of a run of extract, as if no other had been; None if there is no such run."""
+    arguments = _asked_of_run(engine, run_id)
+    if arguments is None:
+        return None
+    return InForce({arguments.get("site"): run_id}, what_is_in_force(engine).sites)
+
+
+def _asked_of_run(engine: Engine, run_id: int) -> Mapping[str, Any] | None:
+    """What a run of extract was asked for; None if there is no such run."""
+    columns = schema.runs.c
+    query = select(columns.arguments).where(columns.verb == _VERB, columns.id == run_id)
+    with engine.connect() as connection:
+        found: Mapping[str, Any] | None = connection.execute(query).scalar_one_or_none()
+    return found
+
+
+def is_not_withdrawn() -> ColumnElement[bool]:
+    """Whether a record was found by a wrapper that is still in force, or that is none of the workspace."""
+    wrappers, columns = schema.wrappers, schema.records.c
+    withdrawn = select(wrappers.c.name).where(is_newest(wrappers), wrappers.c.origin == WITHDRAWN)
+    # Without a version, it was no wrapper of the workspace.
+    return columns.wrapper_version.is_(None) | columns.wrapper.not_in(withdrawn)
+
+
+def _page_keys(engine: Engine, run_id: int, wanted: ColumnElement[bool]) -> list[bytes]:
+    """The pages that a run found certain records on, in their order."""
+    columns = schema.records.c
+    query = select(columns.url_key).where(columns.run_id == run_id, wanted)
+    with engine.connect() as connection:
+        rows = connection.execute(query.order_by(columns.shard, columns.place))
+        return list(dict.fromkeys(row.url_key for row in rows))
+
+
+def _records(engine: Engine, run_id: int, wanted: ColumnElement[bool] | None = None) -> Iterator[str]:
+    columns = schema.records.c
+    query = select(columns.content, columns.shard, columns.place).where(columns.run_id == run_id)
+    if wanted is not None:
+        query = query.where(wanted)
+    for rows in row_batches(engine, query, [columns.shard, columns.place], _RECORDS_AT_A_TIME):
+        yield from (row.content for row in rows)

@@ -1,0 +1,1 @@
+"""Clustering pages by template."""

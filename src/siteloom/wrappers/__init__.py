@@ -1,0 +1,1 @@
+"""Rules and wrappers: evaluation, matching, file format and exports."""

@@ -1,0 +1,316 @@
+r"""A wrapper as a web-poet page object with fixtures; its URL patterns.
+
+`^https?://www\.shop\.example/product/[^/?#]+\.html$` becomes `www.shop.example/product/*.html|`. That is
+wider where url-matcher cannot say as much: its `*` matches slashes, too, and it knows neither hosts that end
+alike nor parts that may be missing.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from siteloom.core.errors import MissingExtra, OutputError
+from siteloom.html.encoding import decode
+from siteloom.wrappers.exports import standalone_extractor, standalone_matcher
+from siteloom.wrappers.exports.python_source import (
+    class_name,
+    comment,
+    docstring,
+    evaluator,
+    field_names,
+    in_docstring,
+    literal,
+    module_name,
+    quoted,
+    rules_of,
+    shared_by_name,
+)
+from siteloom.wrappers.exports.xpath_json import as_texts, wrapper_document
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from siteloom.core.model import Footprint, Page
+    from siteloom.wrappers.wrapper import Wrapper
+
+
+_WILDCARD = re.compile(r"\[\^[^\]]*\][*+]")
+# A pattern without its wildcards and its scheme: a host or some, and what stands behind them.
+_HOST = r"(?: [^/?()*\\|] | \\[^?] )+"
+_PARTS = re.compile(
+    rf"""(?P<hosts> {_HOST} | \(\?: {_HOST} (?: \| {_HOST} )* \) )
+    (?P<path> (?: / (?: [^?(\\] | \\[^?] )* )? )
+    (?P<query> (?: \\\? (?: [^(\\] | \\. )* )? )
+    (?P<optional> .* )""",
+    re.VERBOSE,
+)
+_ESCAPED = re.compile(r"\\(.)")
+
+
+def url_matcher_patterns(footprint: Footprint) -> list[str]:
+    """Patterns that match all addresses of a footprint; none if it names no site."""
+    found: dict[str, None] = {}
+    for pattern in footprint.url_patterns:
+        for one in _translated(pattern) or footprint.sites:
+            found.setdefault(one)
+    return list(found) or list(footprint.sites)
+
+
+def _translated(pattern: str) -> list[str]:
+    """A pattern for each host of one; none if it does not say which hosts there are."""
+    text = _WILDCARD.sub("*", pattern)[1:-1].removeprefix("https?://")
+    parts = _PARTS.fullmatch(text)
+    if parts is None or "//" in text:
+        return []
+    hosts = parts["hosts"].removeprefix("(?:").removesuffix(")").split("|")
+    # What ends without the sign may go on.
+    end = "" if parts["optional"] and not parts["query"] else "|"
+    behind = _plain(parts["path"]) + end + _query(parts["query"]) if parts["path"] else ""
+    return [_plain(host) + behind for host in hosts]
+
+
+def _query(query: str) -> str:
+    """The parameters that have names and come always."""
+    fields = [_plain(field) for field in query.removeprefix(r"\?").split("&") if field]
+    named = [field for field in fields if "=" in field and "*" not in field.partition("=")[0]]
+    return f"?{'&'.join(named)}" if named else ""
+
+
+def _plain(text: str) -> str:
+    return _ESCAPED.sub(r"\1", text)
+
+
+# What all web pages of web-poet have already, what is called while the class of one is made, and what attrs
+# calls the item.
+_RESERVED = frozenset(
+    "base_url cached_method css field html item_cls jmespath response selector self to_item url urljoin "
+    "validate_input xpath".split()
+)
+
+_MADE_BY = "# Made by siteloom export: what is here may be replaced by the next export."
+_PYTEST = f"""\
+{_MADE_BY}
+[pytest]
+pythonpath = .
+testpaths = fixtures
+"""
+
+_MODULE = '''\
+"""A page object for {about}.
+
+{how}
+Made by siteloom export. The rules are in WRAPPER; all below the page object evaluates them.
+"""
+
+from __future__ import annotations
+
+{imports}
+
+import attrs
+from lxml import etree
+from web_poet import {web_poet}
+
+{shared}
+WRAPPER = {rules}
+
+
+{classes}
+
+
+# What follows is the same in every page object.
+
+{evaluator}
+'''
+
+_HOW_ONE = """\
+An item has all attributes: a text or None, or a list if there may be several values.
+"""
+_HOW_MANY = """\
+A page has several records. Each has all attributes: a text or None, or a list if there may be several values.
+"""
+
+_ITEM = '''
+@attrs.define
+class {name}:
+    """{about}"""
+
+{fields}
+'''
+
+_PAGE = '''
+{handle_urls}class {name}Page(WebPage[{name}Item]):
+    """Finds the values of a page."""
+'''
+
+_FOUND = """
+    @cached_method
+    def _found(self) -> dict[str, Any]:
+        found = records(WRAPPER, {page})
+        return item(WRAPPER, next(iter(found), {{}}))
+"""
+
+_FIELD = """
+    @field
+    def {field}(self) -> {type}:
+{words}
+        return self._found()[{attribute}]
+"""
+
+_LIST_FIELD = """
+    @field
+    def records(self) -> list[{name}Record]:
+{words}
+        found = records(WRAPPER, {page})
+        items = [item(WRAPPER, record) for record in found]
+        return [{name}Record(**{{FIELDS[name]: one[name] for name in one}}) for one in items]
+"""
+
+
+class PageObject(NamedTuple):
+    """The source of a page object, and how it is called."""
+
+    module: str
+    page_class: str
+    source: str
+
+
+def page_object(wrapper: Wrapper, name: str) -> PageObject:
+    """The page object of a wrapper."""
+    document = wrapper_document(wrapper)
+    imports, source = (
+        evaluator(standalone_extractor, standalone_matcher)
+        if wrapper.earlier
+        else evaluator(standalone_extractor)
+    )
+    rules = literal(rules_of(document), taken=len("WRAPPER = "))
+    is_list = "records" in document["layouts"][0]
+    called = class_name(name)
+    sites = document["sites"]
+    content = _MODULE.format(
+        about=in_docstring(f"{name} on {', '.join(sites)}" if sites else name),
+        how=_HOW_MANY if is_list else _HOW_ONE,
+        imports=imports,
+        web_poet=", ".join(_imported(wrapper, is_list=is_list)),
+        shared=shared_by_name(rules),
+        rules=rules,
+        classes="\n".join(_classes(wrapper, document, called, is_list=is_list)).strip("\n"),
+        evaluator=source,
+    )
+    # With this ending, no module of Python or of a library is hidden by it.
+    return PageObject(f"{module_name(name)}_page", f"{called}Page", content)
+
+
+def _classes(wrapper: Wrapper, document: dict[str, Any], called: str, *, is_list: bool) -> Iterator[str]:
+    known = standalone_extractor.fields(document)
+    fields = field_names(known, _RESERVED)
+    types = {name: "list[str]" if is_multi else "str | None" for name, is_multi in known.items()}
+    lines = "\n".join(f"    {fields[name]}: {types[name]}" for name in known)
+    evaluated = "self.response.text" + (", signature(bytes(self.response.body))" if wrapper.earlier else "")
+    page = _PAGE.format(name=called, handle_urls=_handle_urls(wrapper))
+    if is_list:
+        yield f"FIELDS = {literal(fields, taken=len('FIELDS = '))}\n"
+        yield _ITEM.format(name=f"{called}Record", about="A record of a page.", fields=lines)
+        records = f"    records: list[{called}Record]"
+        yield _ITEM.format(name=f"{called}Item", about="All records of a page.", fields=records)
+        words = docstring(document["layouts"][0]["records"]["words"], " " * 8)
+        yield page + _LIST_FIELD.format(name=called, words=words, page=evaluated)
+        return
+    yield _ITEM.format(name=f"{called}Item", about="What is on a page.", fields=lines)
+    yield (
+        page
+        + _FOUND.format(page=evaluated)
+        + "".join(
+            _FIELD.format(
+                field=fields[name], type=types[name], words=_words(document, name), attribute=quoted(name)
+            )
+            for name in known
+        )
+    )
+
+
+def _imported(wrapper: Wrapper, *, is_list: bool) -> Iterator[str]:
+    """The names of web-poet that a page object needs, in order."""
+    yield "WebPage"
+    if not is_list:
+        yield "cached_method"
+    yield "field"
+    if url_matcher_patterns(wrapper.footprint):
+        yield "handle_urls"
+
+
+def _handle_urls(wrapper: Wrapper) -> str:
+    patterns = url_matcher_patterns(wrapper.footprint)
+    if not patterns:
+        return comment("The wrapper does not tell which pages it is for: put @handle_urls(...) here.")
+    include = patterns[0] if len(patterns) == 1 else patterns
+    return f"@handle_urls({literal(include, taken=len('@handle_urls()'))})\n"
+
+
+def _words(document: dict[str, Any], name: str) -> str:
+    """How the first rule of an attribute finds it, as a docstring."""
+    for layout in document["layouts"]:
+        rules = layout["attributes"].get(name, {}).get("rules")
+        if rules:
+            words = rules[0]["words"]
+            return docstring(f"{words[:1].upper()}{words[1:]}.", " " * 8)
+    return docstring("Found by no rule.", " " * 8)
+
+
+def write_page_object(wrapper: Wrapper, name: str, pages: Sequence[Page], folder: Path) -> PageObject:
+    """Write the page object of a wrapper to a folder, with a fixture for each of these pages.
+
+    A folder that has something else in it is left alone.
+    """
+    try:
+        from web_poet import HttpResponse  # noqa: PLC0415 - an extra
+        from web_poet.testing import Fixture  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingExtra("Exporting to web-poet", "web-poet") from error
+    made = page_object(wrapper, name)
+    items = [expected_item(wrapper, page) for page in pages]
+    check_folder(folder)
+    fixtures = folder / "fixtures" / f"{made.module}.{made.page_class}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "pytest.ini").write_text(_PYTEST, encoding="utf-8")
+        (folder / f"{made.module}.py").write_text(made.source, encoding="utf-8")
+        if fixtures.is_dir():
+            shutil.rmtree(fixtures)
+        fixtures.mkdir(parents=True)
+        for page, item in zip(pages, items, strict=True):
+            body = decode(page.html, page.charset).encode("utf-8", "replace")
+            response = HttpResponse(page.url, body, status=200, encoding="utf-8")
+            Fixture.save(fixtures, inputs=[response], item=item)
+    except OSError as error:
+        raise OutputError(f"{folder} cannot be written: {error.strerror or error}.") from error
+    return made
+
+
+def expected_item(wrapper: Wrapper, page: Page) -> dict[str, Any]:
+    """What the page object should give for a page, by siteloom itself."""
+    document = wrapper_document(wrapper)
+    fields = field_names(standalone_extractor.fields(document), _RESERVED)
+
+    def item(values: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        found = standalone_extractor.item(document, {name: list(texts) for name, texts in values.items()})
+        return {fields[name]: value for name, value in found.items()}
+
+    items = [item(record.values) for record in as_texts(wrapper).extract_all(page)]
+    return {"records": items} if wrapper.record_rule is not None else next(iter(items), item({}))
+
+
+def check_folder(folder: Path) -> None:
+    """Raise what would be wrong with a folder once there is something to write to it."""
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"{folder} is a file: a page object is written as a folder.")
+    marker = folder / "pytest.ini"
+    try:
+        is_free = not folder.is_dir() or not any(folder.iterdir())
+        is_export = marker.is_file() and marker.read_bytes().startswith(_MADE_BY.encode())
+    except OSError as error:
+        raise OutputError(f"{folder} cannot be read: {error.strerror or error}.") from error
+    if not is_free and not is_export:
+        raise OutputError(f"The folder {folder} has something else in it: give one that is empty or new.")

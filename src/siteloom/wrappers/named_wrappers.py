@@ -1,0 +1,129 @@
+"""The wrappers to use: those of files and folders, or those of a workspace."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from siteloom.core.errors import StoreError, WrapperError
+from siteloom.core.foreign_files import OutsideError, TooLargeError, leads_out
+from siteloom.core.remote_files import LARGEST_OF_RECORDS, has_scheme, local_path, read_file, shown
+from siteloom.core.table_files import decoded_bytes, load_pyarrow
+from siteloom.extraction.extractor import WrapperText
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from siteloom.store.store import Store
+
+_WRAPPER_SUFFIX = ".json"
+_LARGEST_MARK = 1_000_000  # bytes: a mark has some counts
+
+
+def wrapper_texts_of_files(files: Sequence[str]) -> list[WrapperText]:
+    """The wrappers of files, each named as its file; those whose files have the same name, by their paths.
+
+    A folder that `siteloom bootstrap` has made, here or elsewhere, has a wrapper for each of some sites.
+    """
+    found = [
+        one for file in files for one in (_wrappers_of_folder(file) if _is_folder(file) else [_of_file(file)])
+    ]
+    names = Counter(one.name for one in found)
+    return [WrapperText(one.name if names[one.name] == 1 else one.path, None, one.text) for one in found]
+
+
+class _FoundWrapper(NamedTuple):
+    """A wrapper, what it is called, and the name that no other has."""
+
+    name: str
+    path: str
+    text: str
+
+
+def _is_folder(location: str) -> bool:
+    if has_scheme(location):  # to ask would take as long as to read it
+        return not location.lower().endswith(_WRAPPER_SUFFIX)
+    return Path(location).is_dir()
+
+
+def _of_file(file: str) -> _FoundWrapper:
+    try:
+        text = read_file(file).decode("utf-8")
+    except FileNotFoundError as error:
+        raise WrapperError(f"There is no wrapper {shown(file)}: check the path.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise WrapperError(f"The wrapper {shown(file)} cannot be read: {why}.") from error
+    return _FoundWrapper(PurePosixPath(file).stem, shown(file), text)
+
+
+def _wrappers_of_folder(location: str) -> list[_FoundWrapper]:
+    """The wrappers of sites that are in a folder of Parquet files by site: see
+    `siteloom.engines.whole_crawls`.
+    """
+    pyarrow = load_pyarrow()
+    from fsspec.core import url_to_fs  # noqa: PLC0415 - an extra, with PyArrow
+    from pyarrow.dataset import ParquetFileFormat, dataset, partitioning  # noqa: PLC0415
+
+    kept_once = ParquetFileFormat(dictionary_columns={"wrapper"})
+    by_site = partitioning(pyarrow.schema([("site", pyarrow.string())]), flavor="hive")
+    try:
+        files, path = url_to_fs(location)
+        mark = files.cat_file(f"{path.rstrip('/')}/_SUCCESS", start=0, end=_LARGEST_MARK)
+        outcomes = json.loads(mark).get("outcomes")
+        if outcomes and outcomes["wrapped"]:
+            of_sites = dataset(path, filesystem=files, format=kept_once, partitioning=by_site)
+            _check_links(location, of_sites.files)
+            _check_texts(of_sites.schema, pyarrow)
+            table = of_sites.to_table(["site", "wrapper"])
+            _check_size(table, pyarrow)
+            rows = table.to_pylist()
+    except FileNotFoundError:
+        outcomes = None
+    except (ImportError, OSError, ValueError) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise WrapperError(f"The wrappers of {shown(location)} cannot be read: {shown(why)}.") from error
+    if outcomes is None:
+        raise WrapperError(
+            f"The wrapper {shown(location)} cannot be read: it is no file, and no folder that "
+            "siteloom bootstrap has finished."
+        )
+    if not outcomes["wrapped"]:
+        raise WrapperError(f"There is no wrapper in {shown(location)}: no site could be wrapped.")
+    return sorted(
+        _FoundWrapper(row["site"], f"{shown(location)}/{row['site']}", row["wrapper"])
+        for row in rows
+        if row["wrapper"] is not None
+    )
+
+
+def _check_texts(schema: Any, pyarrow: Any) -> None:
+    """Raise ValueError if wrappers are of a type that is not kept once."""
+    kind = dict(zip(schema.names, schema.types, strict=True)).get("wrapper")
+    if kind is not None and not pyarrow.types.is_dictionary(kind):
+        raise ValueError("its column wrapper holds no texts")
+
+
+def _check_size(table: Any, pyarrow: Any) -> None:
+    """Raise TooLargeError if wrappers are too much together: one may be kept once for many sites."""
+    size = sum(decoded_bytes(batch.columns, pyarrow) for batch in table.to_batches())
+    if size > LARGEST_OF_RECORDS:
+        raise TooLargeError("what they say", LARGEST_OF_RECORDS, "bytes")
+
+
+def _check_links(location: str, files: Sequence[str]) -> None:
+    """Raise OutsideError if a link leads out of a folder of this machine, which may come from anyone."""
+    folder = local_path(location)
+    for file in map(Path, files if folder is not None else ()):
+        if leads_out(file, Path(folder or "/")):
+            raise OutsideError(file, Path(folder or "/"))
+
+
+def wrapper_texts_of_store(store: Store) -> list[WrapperText]:
+    """The newest version of each wrapper of a workspace."""
+    found = [WrapperText(one.name, one.version, one.text, one.site) for one in store.wrappers()]
+    if not found:
+        raise StoreError("The workspace has no wrapper: learn one first, or give --wrapper FILE.")
+    return found
