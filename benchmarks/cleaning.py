@@ -16,8 +16,8 @@ from benchmarks.learning import parse_bare
 from benchmarks.measure import ROUNDS, Figure, cpu_seconds
 from siteloom.core.model import Page
 from siteloom.core.settings import StoreSettings
-from siteloom.extraction.clean_pages import clean_store
 from siteloom.extraction.main_text import clean_text, main_text, without_template
+from siteloom.operations.clean import clean_store
 from siteloom.operations.ingest import ingest
 from siteloom.store.workspace_folder import open_store
 from siteloom.templates.template_text import SegmentTable

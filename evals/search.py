@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evals.swde import SwdeSite
-    from siteloom.store.queries.search_index import FoundDocument
+    from siteloom.core.model import FoundDocument
 
 _PAGES_OF_A_SITE = 100
 _QUERIES_OF_A_SITE = 20

@@ -22,7 +22,7 @@ from siteloom.operations.relearn import mend_wrappers
 from siteloom.operations.search import update_index
 from siteloom.operations.watch import check_watches, watch_wrappers
 from siteloom.sources.example_files import ExampleLine
-from siteloom.sources.open_sources import Items
+from siteloom.sources.page_source import Items
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from tests.apps.demo.sites import directory, guide, of_kind

@@ -35,7 +35,7 @@ from siteloom.operations.cluster import cluster_store
 from siteloom.operations.ingest import ingest
 from siteloom.operations.search import update_index
 from siteloom.sources.example_files import ExampleLine
-from siteloom.sources.open_sources import Items
+from siteloom.sources.page_source import Items
 from siteloom.store.queries.accounts import Passwords
 from siteloom.store.workspace_folder import open_store
 from torture.ordeals import Ordeal, Plan

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
         Template,
         Withheld,
     )
-    from siteloom.extraction.records_to_arrow import read_records
     from siteloom.learning.discovery.table_discovery import DiscoveredTable, discover
     from siteloom.learning.induction.learner import learn
     from siteloom.learning.known_records.bootstrap_result import Bootstrapped
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from siteloom.maintenance.repair_result import Relearned
     from siteloom.maintenance.watched_pages import Watch, watch
     from siteloom.maintenance.wrapper_repair import relearn
+    from siteloom.operations.read_records import read_records
     from siteloom.sources.open_sources import read_pages
     from siteloom.templates.clustering.methods import cluster
     from siteloom.templates.sampling import sample
@@ -113,7 +113,7 @@ _HOME = {
     "learn": "siteloom.learning.induction.learner",
     "monitor": "siteloom.maintenance.change_tests",
     "read_pages": "siteloom.sources.open_sources",
-    "read_records": "siteloom.extraction.records_to_arrow",
+    "read_records": "siteloom.operations.read_records",
     "relearn": "siteloom.maintenance.wrapper_repair",
     "sample": "siteloom.templates.sampling",
     "watch": "siteloom.maintenance.watched_pages",

@@ -16,7 +16,7 @@ from siteloom.core.settings import StoreSettings, load_settings
 from siteloom.core.urls import site_of
 from siteloom.operations.cluster import cluster_store
 from siteloom.operations.ingest import ingest
-from siteloom.sources.open_sources import Items
+from siteloom.sources.page_source import Items
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store

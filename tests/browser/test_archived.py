@@ -13,9 +13,9 @@ from playwright.sync_api import Page as BrowserPage
 from siteloom.apps.server.security import SECURITY_HEADERS
 from siteloom.core.model import Failure, Page, Resource
 from siteloom.core.settings import StoreSettings
+from siteloom.html.node_paths import numbered
 from siteloom.html.parser import Element, parse
 from siteloom.html.visible_text import FRAMES, NOT_CONTENT
-from siteloom.learning.annotation.clicked_nodes import numbered
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store

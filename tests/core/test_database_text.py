@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siteloom.core.database import is_storable, storable, storable_json
+from siteloom.core.storable_text import is_storable, storable, storable_json
 
 
 @given(st.text(st.characters(codec=None)))

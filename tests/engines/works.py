@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from siteloom.core.errors import SiteloomError
-from siteloom.engines.engine import Lost, PartWork, Work
-from siteloom.html.time_limit import within
+from siteloom.engines.engine import PartWork, Work
+from siteloom.html.time_limit import Lost, within
 
 Numbers = Sequence[int]
 Step = Callable[[int], None]

@@ -18,7 +18,6 @@ from siteloom.apps.demo.sites.built_in_page import BuiltinPage
 from siteloom.core.errors import UnreadablePage, WrapperError
 from siteloom.core.model import Attribute, Failure, Footprint, Record, Resource, Skipped
 from siteloom.core.settings import ParseSettings
-from siteloom.engines.engine import LOST, Lost
 from siteloom.extraction.extractor import (
     BROKEN,
     LACKING,
@@ -26,18 +25,17 @@ from siteloom.extraction.extractor import (
     Extractor,
     ShardExtraction,
     ShardResult,
-    WrapperText,
     add_tally,
     tally_from,
     tally_on,
     tally_rows,
 )
 from siteloom.html.guards import RECORDS_TOO_LARGE, TOO_MANY_RECORDS
-from siteloom.html.time_limit import TOOK_TOO_LONG
-from siteloom.sources.open_sources import SourceItem
+from siteloom.html.time_limit import LOST, TOOK_TOO_LONG, Lost
+from siteloom.sources.page_source import Items, SourceItem
 from siteloom.wrappers.matching import NO_WRAPPER_FOR_SITE, NO_WRAPPER_FOR_URL, NamedWrapper
+from siteloom.wrappers.named_wrappers import WrapperText
 from tests.apps.demo.sites import directory, guide, of_kind
-from tests.store.helpers import Items
 
 NAMES = ("name", "address", "cuisine", "phone")
 RESTAURANTS = of_kind(guide(), "restaurant")

@@ -10,10 +10,11 @@ import pytest
 
 from siteloom.core.model import Change
 from siteloom.core.settings import ParseSettings
-from siteloom.engines.engine import Lost
-from siteloom.extraction.extractor import ShardExtraction, Tally, WrapperText
+from siteloom.extraction.extractor import ShardExtraction, Tally
 from siteloom.extraction.output_health import output_changes
-from siteloom.sources.open_sources import Items
+from siteloom.html.time_limit import Lost
+from siteloom.sources.page_source import Items
+from siteloom.wrappers.named_wrappers import WrapperText
 from tests.maintenance import guide
 from tests.maintenance.inns import WRAPPER
 

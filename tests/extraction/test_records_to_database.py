@@ -20,8 +20,8 @@ from torture.fuzz_targets.journals import write_journal
 from torture.postgres import free_port
 
 from siteloom.core.database import postgres_url as database_url
-from siteloom.core.database import storable
 from siteloom.core.errors import MissingExtra, OutputError, UsageError
+from siteloom.core.storable_text import storable
 from siteloom.extraction.record_formats import check_destination, open_records
 from siteloom.extraction.record_rows import Row
 from tests.extraction.records import row, rows

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from siteloom.core.model import IndexDocument, Passage
+from siteloom.core.model import FoundDocument, IndexDocument, Passage
 from siteloom.extraction.search_query import LOOKED_AT, best_first
-from siteloom.store.queries.search_index import FoundDocument
 
 
 def found(url: str, score: float, title: str = "", text: str = "", attribute: str = "") -> FoundDocument:

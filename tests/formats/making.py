@@ -36,6 +36,7 @@ from siteloom.operations.relearn import mend_wrappers
 from siteloom.operations.search import update_index
 from siteloom.operations.watch import check_watches, watch_wrappers
 from siteloom.sources.example_files import ExampleLine
+from siteloom.sources.page_source import Items
 from siteloom.store import schema
 from siteloom.store.queries.accounts import Passwords
 from siteloom.store.queries.entities import LinkedEntity
@@ -57,7 +58,6 @@ from tests.apps.demo.sites import directory, guide, of_kind
 from tests.formats import kept
 from tests.formats.summary import ACCOUNT, PASSWORD, summary
 from tests.maintenance.guide import CHANGING, restaurants, truth
-from tests.store.helpers import Items
 
 _BEGIN = datetime(2026, 10, 1, 6, tzinfo=UTC)
 _SURE = 1.01  # no repair is so sure that it is put in force by itself

@@ -17,10 +17,10 @@ from siteloom.core.settings import ParseSettings, StoreSettings
 from siteloom.operations.bootstrap import Attempt, Grown, grow, withdraw
 from siteloom.operations.extraction_shards import Plan, StoreJournal, run_extraction
 from siteloom.operations.ingest import ingest
-from siteloom.sources.open_sources import Items
+from siteloom.operations.stored_wrappers import wrapper_texts_of_store
+from siteloom.sources.page_source import Items
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
-from siteloom.wrappers.named_wrappers import wrapper_texts_of_store
 from tests.apps.demo import sites
 from tests.apps.demo.sites import of_kind
 

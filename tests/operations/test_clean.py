@@ -9,14 +9,9 @@ import pytest
 
 from siteloom.core.model import Failure, Page
 from siteloom.core.settings import ParseSettings
-from siteloom.extraction import clean_pages
-from siteloom.extraction.clean_pages import (
-    CleanedForm,
-    CleanedPage,
-    clean_store,
-    count_versions,
-    segment_table,
-)
+from siteloom.extraction.clean_pages import CleanedForm, CleanedPage
+from siteloom.operations import clean as clean_pages
+from siteloom.operations.clean import clean_store, count_versions, segment_table
 from siteloom.store.store import Store
 from siteloom.templates.template_text import SegmentCounts, SegmentTable
 from tests.store.helpers import day, put

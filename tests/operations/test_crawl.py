@@ -16,7 +16,7 @@ from siteloom.operations.ingest import ingest
 from siteloom.sources.crawling import crawl_source
 from siteloom.sources.crawling.crawl_journal import Found, Journal, Links, Progress
 from siteloom.sources.crawling.crawl_source import Crawl
-from siteloom.sources.open_sources import Items, SourceItem
+from siteloom.sources.page_source import Items, SourceItem
 from siteloom.store.packs import page_writer as store_writer
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store

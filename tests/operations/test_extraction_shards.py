@@ -16,7 +16,7 @@ import pytest
 from siteloom.core.errors import OutputError, SourceError, StoreError, WrapperError
 from siteloom.core.model import Failure, Page
 from siteloom.core.settings import PagesSettings, ParseSettings
-from siteloom.extraction.extractor import RecordLine, ShardResult, Tally, WrapperText, tally_from, tally_on
+from siteloom.extraction.extractor import RecordLine, ShardResult, Tally, tally_from, tally_on
 from siteloom.operations import extraction_shards
 from siteloom.operations.extraction_shards import (
     FolderJournal,
@@ -30,10 +30,12 @@ from siteloom.operations.extraction_shards import (
     workspace_journal,
     workspace_plan,
 )
-from siteloom.sources.open_sources import Items, open_source
+from siteloom.operations.stored_wrappers import wrapper_texts_of_store
+from siteloom.sources.open_sources import open_source
+from siteloom.sources.page_source import Items
 from siteloom.store.store import Store
 from siteloom.wrappers.matching import NO_WRAPPER_FOR_URL
-from siteloom.wrappers.named_wrappers import wrapper_texts_of_files, wrapper_texts_of_store
+from siteloom.wrappers.named_wrappers import WrapperText, wrapper_texts_of_files
 from siteloom.wrappers.wrapper import Wrapper
 from tests.extraction.test_extraction import SHOP, shop, text
 from tests.store.helpers import put

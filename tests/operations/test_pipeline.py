@@ -27,7 +27,8 @@ from siteloom.operations.learn import NewWrapper, learn_template
 from siteloom.operations.relearn import mend_wrappers
 from siteloom.operations.watch import watch_wrappers
 from siteloom.sources.example_files import ExampleLine
-from siteloom.sources.open_sources import SourceItem, open_source
+from siteloom.sources.open_sources import open_source
+from siteloom.sources.page_source import SourceItem
 from siteloom.store import schema
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store

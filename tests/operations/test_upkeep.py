@@ -37,14 +37,13 @@ from siteloom.operations.relearn import (
     roll_back,
     settle_review,
 )
-from siteloom.operations.stored_wrappers import last_good_records, lineage
+from siteloom.operations.stored_wrappers import last_good_records, lineage, wrapper_texts_of_store
 from siteloom.operations.watch import check_watches, watch_again, watch_wrappers
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from siteloom.templates.clustering.methods import cluster
 from siteloom.templates.footprint import footprint
 from siteloom.templates.signature import signature
-from siteloom.wrappers.named_wrappers import wrapper_texts_of_store
 from tests.maintenance import guide, inns
 from tests.store.helpers import put
 

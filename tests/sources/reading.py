@@ -7,7 +7,8 @@ from pathlib import Path
 
 from siteloom.core.model import Failure, Page
 from siteloom.core.settings import PagesSettings
-from siteloom.sources.open_sources import SourceItem, open_source
+from siteloom.sources.open_sources import open_source
+from siteloom.sources.page_source import SourceItem
 
 
 def read(path: Path, max_bytes: int = 50_000_000, *, with_resources: bool = False) -> list[SourceItem]:

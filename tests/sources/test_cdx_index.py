@@ -23,7 +23,8 @@ from siteloom.core.errors import SourceError
 from siteloom.core.model import Failure, Page, Skipped
 from siteloom.core.settings import PagesSettings
 from siteloom.sources.cdx_index import Cdx
-from siteloom.sources.open_sources import SourceItem, open_source, open_sources
+from siteloom.sources.open_sources import open_source, open_sources
+from siteloom.sources.page_source import SourceItem
 from tests.file_server import file_server
 from tests.sources.reading import failures, pages, read, read_content, reasons
 from tests.sources.warc_records import Pack, gzip_members, http, page_record, plain, record, warcinfo

@@ -15,7 +15,8 @@ import pytest
 from siteloom.core.errors import SourceError
 from siteloom.core.model import Failure, Page
 from siteloom.core.settings import PagesSettings
-from siteloom.sources.open_sources import PageSource, open_source, read_pages, read_sources
+from siteloom.sources.open_sources import open_source, read_pages, read_sources
+from siteloom.sources.page_source import PageSource
 from tests.sources.reading import failures, pages
 from tests.sources.warc_records import http, page_record, record
 

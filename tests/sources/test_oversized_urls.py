@@ -21,7 +21,7 @@ from siteloom.sources.crawling.crawl_source import Crawl
 from siteloom.sources.crawling.frontier import Frontier
 from siteloom.sources.crawling.url_filters import checked_url
 from siteloom.sources.open_sources import open_source
-from siteloom.store.packs.page_writer import refusal
+from siteloom.sources.page_source import refusal
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from tests.apps.cli.command import Command, one_sentence

@@ -28,7 +28,8 @@ from siteloom.core.model import Failure, Page, Skipped
 from siteloom.core.remote_files import read_file, shown
 from siteloom.core.settings import PagesSettings, ParseSettings
 from siteloom.operations.extraction_shards import Plan, shards_of, source_files
-from siteloom.sources.open_sources import PageSource, open_source, open_sources, read_pages
+from siteloom.sources.open_sources import open_source, open_sources, read_pages
+from siteloom.sources.page_source import PageSource
 from siteloom.sources.remote_source import RemoteFile
 from tests.file_server import file_server
 from tests.sources.reading import failures, pages

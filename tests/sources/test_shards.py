@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from siteloom.core.model import Failure
 from siteloom.core.settings import PagesSettings
 from siteloom.sources import html_folder, json_lines, parquet, warc
-from siteloom.sources.open_sources import PageSource, SourceItem, open_source
+from siteloom.sources.open_sources import open_source
+from siteloom.sources.page_source import PageSource, SourceItem
 from tests.sources.reading import failures, pages, read_content
 from tests.sources.warc_records import KINDS, http, page_record, record, warcinfo
 

@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.core.model import Failure, Page
-from siteloom.sources.open_sources import SourceItem, open_source, open_sources
+from siteloom.sources.open_sources import open_source, open_sources
+from siteloom.sources.page_source import SourceItem
 from tests.sources.reading import pages, read, read_content, reasons
 from tests.sources.warc_records import gzip_members, http, page_record, plain, record, warcinfo
 

@@ -13,14 +13,12 @@ from sqlalchemy import select
 
 from siteloom.core.model import Page
 from siteloom.operations.ingest import IngestReport, ingest
-from siteloom.sources import open_sources
-from siteloom.sources.open_sources import SourceItem
+from siteloom.sources.page_source import Items, SourceItem
 from siteloom.store import schema
 from siteloom.store.packs.pack_file import Pack
 from siteloom.store.packs.page_reader import PackedPages
 from siteloom.store.store import Store
 
-Items = open_sources.Items
 """For those who put pages into stores."""
 
 FIRST_DAY = datetime(2025, 3, 1, 12, tzinfo=UTC)

@@ -16,8 +16,8 @@ from siteloom.apps.server.work.linking import entities
 from siteloom.apps.server.work.wrapping import extract, learn
 from siteloom.core.model import Attribute, Failure, Page, Seed, Validators
 from siteloom.core.settings import Settings
-from siteloom.extraction.clean_pages import count_versions
 from siteloom.operations.annotate import annotate
+from siteloom.operations.clean import count_versions
 from siteloom.operations.cluster import cluster_store
 from siteloom.operations.relearn import mend_wrappers
 from siteloom.operations.search import update_index

@@ -21,7 +21,7 @@ from torture.fuzz_targets.journals import write_journal
 from siteloom.core.errors import OutputError, PackError, StoreError
 from siteloom.core.model import Page
 from siteloom.core.settings import StoreSettings
-from siteloom.extraction.clean_pages import count_versions
+from siteloom.operations.clean import count_versions
 from siteloom.operations.search import Search, search_store, update_index
 from siteloom.sources.crawling.crawl_journal import Done, Journal
 from siteloom.sources.crawling.crawl_source import Crawl

@@ -19,7 +19,7 @@ from siteloom.core.model import Page
 from siteloom.core.settings import StoreSettings
 from siteloom.core.urls import site_of
 from siteloom.operations.ingest import ingest
-from siteloom.sources.open_sources import Items, SourceItem
+from siteloom.sources.page_source import Items, SourceItem
 from siteloom.store.packs import page_writer
 from siteloom.store.packs.page_writer import PageWriter
 from siteloom.store.store import Store

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from types import ModuleType
 
-    from siteloom.sources.open_sources import PageSource, SourceItem
+    from siteloom.sources.page_source import PageSource, SourceItem
 
 SETTINGS = PagesSettings(max_bytes=100_000)
 

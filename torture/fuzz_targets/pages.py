@@ -26,11 +26,10 @@ from siteloom.html.archived_view.sanitizer import archived_doctype, archived_tre
 from siteloom.html.archived_view.stylesheets import harmless_css
 from siteloom.html.embedded_data import embedded_records
 from siteloom.html.encoding import declared_encoding, decode, in_utf8
-from siteloom.html.node_paths import Spot, elements_with_ids, find, node_path, tag_path, texts_from
+from siteloom.html.node_paths import Spot, elements_with_ids, find, node_path, numbered, tag_path, texts_from
 from siteloom.html.parser import Element, parse
 from siteloom.html.tag_scanner import scan_tags
 from siteloom.html.visible_text import HIDDEN, normalize, text_nodes, visible_text
-from siteloom.learning.annotation.clicked_nodes import numbered
 from siteloom.learning.induction.learner import learn
 from siteloom.learning.induction.learning_session import Method
 from siteloom.maintenance.change_tests import monitor

@@ -1,14 +1,9 @@
-"""Database addresses: connect to SQLite or PostgreSQL, hide passwords, texts that a database accepts.
-
-PostgreSQL refuses NUL, and no database takes half of a surrogate pair; pages
-of broken crawls have both in their addresses.
-"""
+"""Databases: connect to SQLite or PostgreSQL by address, and hide passwords."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,8 +17,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from siteloom.core.errors import MissingExtra, StoreError, UsageError
 from siteloom.core.settings import without_passwords
 from siteloom.core.sqlite_journals import journal_fault
-from siteloom.store.schema import damaged_value
-from siteloom.store.sqlite_schema import schema_fault
+from siteloom.core.sqlite_schema import schema_fault
 
 if TYPE_CHECKING:
     import sqlite3
@@ -227,19 +221,9 @@ def _is_full(folder: Path) -> bool:
         return False
 
 
-_REFUSED = re.compile("[\0\ud800-\udfff]")
-
-
-def is_storable(text: str) -> bool:
-    """Whether every database takes the text as it is."""
-    return _REFUSED.search(text) is None
-
-
-def storable_json(text: str) -> str:
-    """The same JSON with an escape for each character that a database would refuse."""
-    return _REFUSED.sub(lambda refused: f"\\u{ord(refused[0]):04x}", text)
-
-
-def storable(text: str) -> str:
-    """The text with a replacement character for each that a database would refuse."""
-    return _REFUSED.sub("\N{REPLACEMENT CHARACTER}", text)
+def damaged_value(wanted: str) -> StoreError:
+    """The error that a table holds what cannot be read as what stands there."""
+    return StoreError(
+        f"The tables of this workspace are damaged: one holds what is not {wanted}. "
+        "Restore the workspace from a backup."
+    )

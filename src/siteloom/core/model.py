@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
 ValueType = Literal["text", "number", "price", "date", "url", "image", "rating"]
@@ -350,3 +350,16 @@ class IndexDocument:
     site: str
     url: str
     passages: tuple[Passage, ...]
+
+
+def in_utc(time: datetime) -> datetime:
+    """A point in time as UTC, which is what a time without a zone is taken for."""
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+
+
+class FoundDocument(NamedTuple):
+    """A document that was looked for, with the cluster of its page, if it is in one."""
+
+    document: IndexDocument
+    cluster: str | None
+    score: float

@@ -191,6 +191,13 @@ class ChangeSettings:
     )
 
 
+CHANGE_THRESHOLD = ChangeSettings().threshold / 100
+"""The default share of pages above which something counts as a change.
+
+The paper on Vertex tried 10 to 50 % (Gulhane et al., ICDE 2011); docs/evaluation/change.md says what each
+finds on real sites."""
+
+
 @dataclass(frozen=True, slots=True)
 class ServeSettings:
     """What the web application takes."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from itertools import groupby
 from operator import itemgetter
-from signal import Signals
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from siteloom.core.errors import OutputError, SourceError
-from siteloom.core.model import Failure
-from siteloom.html.time_limit import ENDED_BY, too_long
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from siteloom.html.time_limit import Lost
 
 Shard_contra = TypeVar("Shard_contra", contravariant=True)
 Result_co = TypeVar("Result_co", covariant=True)
@@ -20,9 +19,6 @@ Shard = TypeVar("Shard")
 Result = TypeVar("Result")
 
 NO_STEP = -1
-
-LOST = "process lost"
-"""The reason of pages at which processes died."""
 
 # Rows are handed over in batches of so many, or fewer if they are large: those with whole pages take some
 # 100 kB each, but a page may have many megabytes.
@@ -33,22 +29,6 @@ BYTES_OF_A_BATCH = 64_000_000
 # tried again after so many seconds.
 TRANSIENT = (OSError, OutputError, SourceError)
 SECONDS_BEFORE_OTHER_TRIES = (0.5, 5.0)
-
-
-class Lost(NamedTuple):
-    """The steps of a shard at which a process died, and how it ended."""
-
-    steps: dict[int, str]
-
-    def failure(self, step: int, url: str) -> Failure:
-        """What becomes of the page of a step that is lost."""
-        how = f"the process {self.steps[step]}"
-        return too_long(url, how) if self.steps[step] == ended_by(ENDED_BY) else Failure(url, LOST, how)
-
-
-def ended_by(number: int) -> str:
-    """How a process ended that a signal ended."""
-    return f"was ended by {Signals(number).name}"
 
 
 class Work(Protocol[Shard_contra, Result_co]):

@@ -37,16 +37,14 @@ from siteloom.engines.engine import (
     ROWS_OF_A_BATCH,
     SECONDS_BEFORE_OTHER_TRIES,
     TRANSIENT,
-    Lost,
     PartWork,
     Result,
     RowFiles,
     Shard,
     Work,
     cut_by,
-    ended_by,
 )
-from siteloom.html.time_limit import ENDED_BY, killable
+from siteloom.html.time_limit import ENDED_BY, Lost, ended_by, killable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence

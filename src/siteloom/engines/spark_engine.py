@@ -32,7 +32,6 @@ from siteloom.engines.engine import (
     ROWS_OF_A_BATCH,
     SECONDS_BEFORE_OTHER_TRIES,
     TRANSIENT,
-    Lost,
     PartWork,
     Result,
     RowFiles,
@@ -42,7 +41,7 @@ from siteloom.engines.engine import (
     in_pieces,
 )
 from siteloom.engines.local_engine import run_shards, sendable
-from siteloom.html.time_limit import killable
+from siteloom.html.time_limit import Lost, killable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,14 +1,11 @@
-"""The pages of a store without template: each version counted once in its site's segment table, then cleaned.
+"""Judge the segments of pages, and make pages without template: the part that needs no store.
 
-A page is judged when all pages of its site are counted. So that it need not be parsed a second time, its
-segments wait in a temporary file meanwhile. What is done with the pages of a site, wherever they are from, is
-here, too: counting them in order, judging them, and what is written of them.
+A page is judged when all pages of its site are counted. What is done with the pages of a site, wherever they
+are from, is here: counting them in order, judging them, and what is written of them.
 """
 
 from __future__ import annotations
 
-import marshal
-import tempfile
 from array import array
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,11 +14,9 @@ from os import SEEK_END
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from siteloom.core.model import Failure
-from siteloom.core.settings import ParseSettings
 from siteloom.core.table_files import Column, Fields, ListOf
 from siteloom.extraction.main_text import (
     are_repeated,
-    check_extractor,
     html_of,
     main_text_of,
     remove_template,
@@ -33,21 +28,17 @@ from siteloom.templates.template_text import NO_SEGMENTS, LivingTime, SegmentTab
 from siteloom.templates.text_blocks import PageSegments, Segmenter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from siteloom.core.model import Page
+    from siteloom.core.settings import ParseSettings
     from siteloom.html.parser import Element
-    from siteloom.store.packs.page_reader import BlockPart, VersionPlace
-    from siteloom.store.store import Store
     from siteloom.templates.template_text import SegmentCounts, SegmentRule
     from siteloom.templates.text_blocks import Block
 
 # Within so many pages no segment is old enough to be forgotten, so that counts of parts add up.
-_COUNTED_AT_A_TIME = 1_000
+COUNTED_AT_A_TIME = 1_000
 
-# Temporary files are often in memory, so there is an end to this one: further pages are parsed again. It has
-# room for 44,000 pages such as those of SWDE.
-_MOST_WAITING = 500_000_000  # bytes
 _LENGTH_BYTES = 4
 
 _SHOWN_TEXTS = 3
@@ -142,30 +133,6 @@ class Waiting:
         return self._file.read(int.from_bytes(self._file.read(_LENGTH_BYTES)))
 
 
-class _WaitingPages:
-    """The URLs and the segments of pages, by place, in a temporary file."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._waiting = Waiting(file)
-        self._starts: dict[tuple[str, int, int], tuple[str, int]] = {}
-
-    def put(self, place: VersionPlace, url: str, segments: PageSegments) -> None:
-        """Let the segments of a page wait, as long as there is room."""
-        if self._waiting.end < _MOST_WAITING:
-            plain = plain_segments(segments._replace(paths=[]))  # these were for counting
-            self._starts[place.file, place.offset, place.slot] = url, self._waiting.put(marshal.dumps(plain))
-
-    def get(self, file: str, offset: int, slot: int) -> tuple[str, PageSegments] | None:
-        """The URL and the segments of the page at a place, if they wait."""
-        found = self._starts.get((file, offset, slot))
-        if found is None:
-            return None
-        url, start = found
-        segments = segments_of_plain(marshal.loads(self._waiting.get(start)))  # noqa: S302 - our own
-        assert isinstance(segments, PageSegments)
-        return url, segments
-
-
 def plain_segments(page: PageSegments | Failure) -> tuple[Any, ...]:
     """The segments of a page, or why it has none, as `marshal` takes it."""
     if isinstance(page, Failure):
@@ -201,11 +168,11 @@ def _numbers(kind: Literal["Q", "I"], content: bytes) -> list[int]:
 
 def page_segments(page: Page, limits: ParseSettings, segmenter: Segmenter) -> PageSegments | Failure:
     """The segments of a page, or why it has none."""
-    parted = within(limits.max_seconds, page.url, partial(_parted, page, limits, segmenter.segments))
+    parted = within(limits.max_seconds, page.url, partial(parse_segments, page, limits, segmenter.segments))
     return parted if isinstance(parted, Failure) else parted[1]
 
 
-def _parted(
+def parse_segments(
     page: Page, limits: ParseSettings, segments_of: Callable[[Element], PageSegments]
 ) -> tuple[Element, PageSegments] | Failure:
     """The tree of a page and its segments, if it has no more of them than may come of a page.
@@ -236,7 +203,7 @@ def count_site(pages: Iterable[PageSegments | Failure]) -> SegmentCounts:
     counts = NO_SEGMENTS
     left = iter(pages)
     for first in left:
-        some = chain([first], islice(left, _COUNTED_AT_A_TIME - 1))
+        some = chain([first], islice(left, COUNTED_AT_A_TIME - 1))
         counts = merged(counts, count_pages(some), LivingTime())
     return counts
 
@@ -267,103 +234,3 @@ def clean_tree(
         return CleanedPage(site, url, (), main_text_of(root, segments, blocks, verdicts.repeated), None)
     remove_template(root, segments, blocks)
     return CleanedPage(site, url, blocks, None, html_of(root))
-
-
-def clean_store(
-    store: Store,
-    *,
-    site: str | None = None,
-    rule: SegmentRule = "share",
-    form: CleanedForm = "text",
-    limits: ParseSettings = ParseSettings(),
-    counted: Callable[[int], None] = lambda _: None,
-) -> Iterator[CleanedPage | Failure]:
-    """The newest version of every page, or of one site's, cleaned; site by site, in the order of the packs.
-
-    First the versions that came since the last time are counted, of which `counted` is told.
-    """
-    if form == "main":
-        check_extractor()
-    for name in store.page_urls.sites() if site is None else [site]:
-        with tempfile.TemporaryFile(prefix="siteloom-") as file:
-            waiting = None if form in TREE_FORMS else _WaitingPages(file)
-            _count(store, name, limits, waiting, counted)
-            table = segment_table(store, name, rule)
-            for block in store.newest_blocks(name):
-                for found in _block_pages(store, block, waiting):
-                    url = found[0] if isinstance(found, tuple) else found.url
-                    cleaning = partial(_cleaned, found, name, table, rule, form, limits)
-                    yield within(limits.max_seconds, url, cleaning)
-
-
-def count_versions(
-    store: Store,
-    site: str,
-    limits: ParseSettings = ParseSettings(),
-    counted: Callable[[int], None] = lambda _: None,
-) -> None:
-    """Count the versions of a site's pages that came since the last time; unreadable pages add nothing."""
-    _count(store, site, limits, None, counted)
-
-
-def segment_table(store: Store, site: str, rule: SegmentRule = "share") -> SegmentTable:
-    """The segment table of a site, with all pages that were counted so far."""
-    return SegmentTable.from_counts(store.counted_segments(site).counts, rule)
-
-
-def _count(
-    store: Store,
-    site: str,
-    limits: ParseSettings,
-    waiting: _WaitingPages | None,
-    advance: Callable[[int], None],
-) -> None:
-    segmenter = Segmenter()
-
-    def segments_at(places: Sequence[VersionPlace]) -> Iterator[PageSegments | Failure]:
-        for place, page in zip(places, store.pages_in(places), strict=True):
-            found = page_segments(page, limits, segmenter)
-            if waiting is not None and not isinstance(found, Failure):
-                waiting.put(place, page.url, found)
-            yield found
-            advance(1)
-
-    while True:
-        counted = store.counted_segments(site)
-        versions = store.uncounted_versions(site, counted.counted_to, _COUNTED_AT_A_TIME)
-        if not versions:
-            return
-        counts = count_pages(segments_at([version.place for version in versions]))
-        # If another process was faster, what it left is counted in the next round.
-        store.add_segments(site, counts, counted=counted, counted_to=versions[-1].id)
-
-
-def _block_pages(
-    store: Store, block: BlockPart, waiting: _WaitingPages | None
-) -> Iterator[Page | tuple[str, PageSegments]]:
-    """The pages of a block, or their URLs and segments where these wait."""
-    found = {
-        slot: None if waiting is None else waiting.get(block.file, block.offset, slot) for slot in block.slots
-    }
-    others = store.pages_of_block(block._replace(slots=tuple(slot for slot in found if found[slot] is None)))
-    for parted in found.values():
-        yield next(others) if parted is None else parted
-
-
-def _cleaned(
-    page: Page | tuple[str, PageSegments],
-    site: str,
-    table: SegmentTable,
-    rule: SegmentRule,
-    form: CleanedForm,
-    limits: ParseSettings,
-) -> CleanedPage | Failure:
-    if isinstance(page, tuple):
-        return clean_segments(site, *page, table)
-    parted = _parted(page, limits, table.segments_of)
-    if isinstance(parted, Failure):
-        return parted
-    root, segments = parted
-    if form not in TREE_FORMS:
-        return clean_segments(site, page.url, segments, table)
-    return clean_tree(site, page.url, root, segments, judge(segments, table, form), rule, form)

@@ -8,25 +8,26 @@ import warnings
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from siteloom.core.errors import TooMuchFound, WrapperError
+from siteloom.core.errors import TooMuchFound
 from siteloom.core.model import Failure, Page, Skipped
 from siteloom.core.settings import ParseSettings
 from siteloom.core.urls import site_of, url_shape
 from siteloom.extraction.record_rows import record_row
 from siteloom.html.parser import parse
 from siteloom.html.time_limit import within
-from siteloom.store.packs.page_reader import PackedPages
+from siteloom.sources.page_source import SourceWithSites
 from siteloom.wrappers.matching import Matcher, NamedWrapper
 from siteloom.wrappers.page_layouts import is_breaching
-from siteloom.wrappers.wrapper import Wrapper
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from siteloom.core.model import Record
-    from siteloom.engines.engine import Lost
-    from siteloom.sources.open_sources import PageSource, SourceItem
+    from siteloom.html.time_limit import Lost
+    from siteloom.sources.page_source import PageSource, SourceItem
     from siteloom.wrappers.matching import Match
+    from siteloom.wrappers.named_wrappers import WrapperText
+    from siteloom.wrappers.wrapper import Wrapper
 
 _log = logging.getLogger(__name__)
 
@@ -46,22 +47,6 @@ Tally: TypeAlias = Counter[tuple[str, ...]]
 those of them that gave no record as `fruitless`; `records of` and a wrapper; `filled`, `withheld` and
 `breaching` (for values that break their contract), a wrapper and an attribute; `incomplete` and a wrapper for
 records without a mandatory attribute. After `on` and a site with wrappers stands what `tally_on` gives."""
-
-
-class WrapperText(NamedTuple):
-    """A wrapper as it is kept, which any process can read; in a store it is kept for a site."""
-
-    name: str
-    version: int | None
-    text: str
-    site: str | None = None
-
-    def loaded(self) -> NamedWrapper:
-        """The wrapper, ready for use."""
-        try:
-            return NamedWrapper(self.name, self.version, Wrapper.from_json(self.text))
-        except WrapperError as error:
-            raise WrapperError(f"{self.name}: {error}") from error
 
 
 class Extracted(NamedTuple):
@@ -265,7 +250,7 @@ class ShardExtraction:
 
 def _read_with_sites(shard: PageSource) -> Iterator[tuple[str, SourceItem]]:
     """What is in a shard, with the sites of pages: in a store they may be kept under another name."""
-    if isinstance(shard, PackedPages):
+    if isinstance(shard, SourceWithSites):
         return shard.read_with_sites()
     return ((site_of(item.url), item) for item in shard.read())
 

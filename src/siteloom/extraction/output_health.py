@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from siteloom.core.model import Change, Evidence
-from siteloom.maintenance.change_tests import THRESHOLD
+from siteloom.core.settings import CHANGE_THRESHOLD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -20,7 +20,10 @@ _NEXT_TO_NOTHING = 0.1
 
 
 def output_changes(
-    tally: Tally, wrappers: Mapping[str, Wrapper], before: Tally | None = None, threshold: float = THRESHOLD
+    tally: Tally,
+    wrappers: Mapping[str, Wrapper],
+    before: Tally | None = None,
+    threshold: float = CHANGE_THRESHOLD,
 ) -> list[Change]:
     """What is wrong with the output of a run, by what was counted.
 
@@ -49,7 +52,11 @@ def _silent_changes(name: str, tally: Tally, before: Tally) -> Iterator[Change]:
 
 
 def _null_changes(
-    name: str, wrapper: Wrapper, tally: Tally, before: Tally | None, threshold: float
+    name: str,
+    wrapper: Wrapper,
+    tally: Tally,
+    before: Tally | None = None,
+    threshold: float = CHANGE_THRESHOLD,
 ) -> Iterator[Change]:
     records = tally["records of", name]
     known = before["records of", name] if before is not None else 0

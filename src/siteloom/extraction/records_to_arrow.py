@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import glob
 import json
-import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from siteloom.core.errors import SiteloomError, SourceError, UsageError
 from siteloom.core.foreign_files import leads_out, lines_at_most
-from siteloom.core.model import ValueType
 from siteloom.core.remote_files import (
     failure_of,
     fetch_needed,
@@ -31,7 +27,6 @@ from siteloom.core.remote_files import (
     shown,
     source_error,
 )
-from siteloom.core.settings import StoreSettings, load_settings
 from siteloom.core.table_files import (
     LARGEST_ROWS,
     LIST_SEPARATOR,
@@ -43,11 +38,14 @@ from siteloom.core.table_files import (
 )
 from siteloom.core.wording import some_names
 from siteloom.extraction.record_formats import is_database
-from siteloom.extraction.record_rows import column_names, flag_duplicates, lowest_confidence
+from siteloom.extraction.record_rows import column_names, lowest_confidence
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
     import pyarrow as pa
 
+    from siteloom.core.model import ValueType
     from siteloom.extraction.record_rows import Row
 
 _LONGEST_LINE = 300_000_000  # bytes: a page may give 50 million characters, of at most six bytes each
@@ -80,26 +78,13 @@ _TYPES: Mapping[ValueType, tuple[_Part, ...]] = {
 }
 
 
-def read_records(
-    *sources: str | Path,
-    several: Collection[str] = (),
-    types: Mapping[str, ValueType] = MappingProxyType({}),
+def records_table(
+    sources: Sequence[str | Path],
+    several: Collection[str],
+    types: Mapping[str, ValueType],
+    read_workspace: Callable[[Path], Iterator[Row]],
 ) -> pa.Table:
-    """The records that `siteloom extract` wrote, as a flat table of Arrow.
-
-    A source is a `.jsonl` or `.parquet` file, the folder that a run with `--engine` wrote, both also
-    elsewhere, such as `s3://bucket/records.parquet`, or a workspace, of which the records that hold now are
-    read. The columns are `url`, `wrapper`, `version`, one for each
-    attribute, `confidence` (the lowest of the record), `duplicate_of`, and `pages` if records were joined.
-
-    The column of an attribute is text; if a record has several values, they stand in it with ` | ` between
-    them. The attributes named in `several` have lists instead. `types` says which attributes are to be read
-    as what they are: `{"price": "price", "opened": "date"}` makes `price` a number, beside it
-    `price_currency`, and `opened` a date. A typed attribute has one value a record unless it is in `several`.
-
-    Raises `UsageError` if a value is not of the type that was asked for, or if no value has one,
-    `SourceError` if a source cannot be read, and `MissingExtra` without the extra `parquet`.
-    """
+    """The records of sources as a table: see `siteloom.read_records`."""
     if not sources:
         raise UsageError("read_records needs a source: a file of records, or a workspace.")
     if isinstance(several, str):
@@ -108,7 +93,7 @@ def read_records(
         raise UsageError(f"{unknown[0]!r} is no type: there are {', '.join(_TYPES)}.")
     pyarrow = load_pyarrow()
     table = _Table(pyarrow, several, types)
-    for rows in chain.from_iterable(_rows_of(source, pyarrow) for source in sources):
+    for rows in chain.from_iterable(_rows_of(source, pyarrow, read_workspace) for source in sources):
         while some := list(islice(rows, _ROWS_AT_A_TIME)):
             table.add(some)
     return table.finished()
@@ -241,7 +226,9 @@ def _typed_cell(value: Any, part: _Part, kind: str, attribute: str, url: str) ->
         ) from error
 
 
-def _rows_of(source: str | Path, pa: Any) -> Iterator[Iterator[Row]]:
+def _rows_of(
+    source: str | Path, pa: Any, read_workspace: Callable[[Path], Iterator[Row]]
+) -> Iterator[Iterator[Row]]:
     """The rows of a source, one file after the other."""
     location = str(source)
     local = location if isinstance(source, Path) else local_path(location)
@@ -259,7 +246,7 @@ def _rows_of(source: str | Path, pa: Any) -> Iterator[Iterator[Row]]:
         )
         raise SourceError(f"{shown(location)} {why}.")
     if local is not None and (Path(local) / "workspace.json").exists():
-        yield _of_workspace(Path(local))
+        yield read_workspace(Path(local))
         return
     for file in [local or location] if is_file else _of_run(local or location):
         yield _of_file(Path(file), pa) if local is not None else _of_copy(file, pa)
@@ -311,18 +298,6 @@ def _of_copy(url: str, pa: Any) -> Iterator[Row]:
 
 def _of_file(path: Path, pa: Any) -> Iterator[Row]:
     return _of_parquet(path, pa) if suffix_of(path.name) == ".parquet" else _of_json_lines(path)
-
-
-def _of_workspace(folder: Path) -> Iterator[Row]:
-    from siteloom.store.workspace_folder import open_store  # noqa: PLC0415 - slow to load, and most records are in files
-
-    settings, _ = load_settings(Path.cwd(), os.environ, {"store.workspace": str(folder)})
-    store = open_store(StoreSettings(workspace=str(folder), url=settings.store.url))
-    try:
-        next(store.records(), None)  # raises if nothing was extracted yet
-        yield from flag_duplicates(dict(row) for _, row in store.records_in_force())
-    finally:
-        store.close()
 
 
 def _of_json_lines(path: Path) -> Iterator[Row]:

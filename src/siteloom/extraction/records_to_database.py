@@ -20,9 +20,10 @@ import sqlalchemy
 from sqlalchemy import Column, Double, Integer, MetaData, Table, Text
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
-from siteloom.core.database import is_storable, postgres_url, shown_address, storable
+from siteloom.core.database import postgres_url, shown_address
 from siteloom.core.errors import MissingExtra, OutputError, UsageError
 from siteloom.core.sqlite_journals import journal_fault
+from siteloom.core.storable_text import is_storable, storable
 from siteloom.extraction.record_rows import column_names, lowest_confidence
 
 if TYPE_CHECKING:

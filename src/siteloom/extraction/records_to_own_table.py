@@ -40,8 +40,9 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB, insert
 from sqlalchemy.schema import CreateColumn, CreateTable
 
-from siteloom.core.database import postgres_url, shown_address, storable
+from siteloom.core.database import postgres_url, shown_address
 from siteloom.core.errors import OutputError, UsageError
+from siteloom.core.storable_text import storable
 from siteloom.extraction.record_rows import column_names, lowest_confidence
 from siteloom.extraction.records_to_database import (
     LONGEST_NAME,

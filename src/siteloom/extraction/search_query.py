@@ -22,9 +22,8 @@ from siteloom.core.word_tokenizer import terms, words
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from siteloom.core.model import IndexDocument, Passage
+    from siteloom.core.model import FoundDocument, IndexDocument, Passage
     from siteloom.core.word_tokenizer import Word
-    from siteloom.store.queries.search_index import FoundDocument
 
 
 _SNIPPET = 200  # characters: about two lines of a terminal

@@ -256,3 +256,8 @@ def siblings_with_tag(element: Element, *, preceding: bool = False) -> Iterator[
     except ValueError:
         siblings = element.itersiblings(preceding=preceding)
         return (sibling for sibling in siblings if sibling.tag == element.tag)
+
+
+def numbered(root: Element) -> list[Element]:
+    """The elements of a page, each at its number."""
+    return list(root.iter(etree.Element))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from siteloom.core.model import Failure
 
@@ -23,6 +23,9 @@ _Result = TypeVar("_Result")
 
 TOOK_TOO_LONG = "took too long"
 """The reason of pages that were given up."""
+
+LOST = "process lost"
+"""The reason of pages whose process died."""
 
 ENDED_BY = signal.SIGVTALRM
 """The signal that ends a process which may be killed for a page, and no other."""
@@ -77,6 +80,22 @@ def within(seconds: float, url: str, work: Callable[[], _Result]) -> _Result | F
 def too_long(url: str, detail: str) -> Failure:
     """What becomes of a page that was given up."""
     return Failure(url, TOOK_TOO_LONG, detail)
+
+
+class Lost(NamedTuple):
+    """The steps of a shard at which a process died, and how it ended."""
+
+    steps: dict[int, str]
+
+    def failure(self, step: int, url: str) -> Failure:
+        """What becomes of the page of a step that is lost."""
+        how = f"the process {self.steps[step]}"
+        return too_long(url, how) if self.steps[step] == ended_by(ENDED_BY) else Failure(url, LOST, how)
+
+
+def ended_by(number: int) -> str:
+    """How a process ended that a signal ended."""
+    return f"was ended by {signal.Signals(number).name}"
 
 
 def _listens() -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from siteloom.core.model import Change, ChangeTest, Evidence, Failure, Page
+from siteloom.core.settings import CHANGE_THRESHOLD
 from siteloom.html.parser import parse
 from siteloom.maintenance.page_comparison import (
     LIMITS,
@@ -30,12 +31,6 @@ from siteloom.maintenance.watched_pages import (
 )
 from siteloom.wrappers.matching import Matcher, NamedWrapper
 from siteloom.wrappers.value_contract import Contract, breach
-
-THRESHOLD = 0.3
-"""The share of pages above which something is a change, where nothing is known of earlier visits.
-
-The paper on Vertex tried 10 to 50 % (Gulhane et al., ICDE 2011); docs/evaluation/change.md tells what each
-finds on real sites."""
 
 # What earlier visits showed takes the place of the default when they are so many; but no threshold
 # is lower than half the default, for a single odd page is no change, nor so high that none could be found.
@@ -74,7 +69,7 @@ class Checkup:
     drifted: tuple[str, ...]
 
 
-def monitor(watch: Watch, fresh_pages: Iterable[Page], threshold: float = THRESHOLD) -> list[Change]:
+def monitor(watch: Watch, fresh_pages: Iterable[Page], threshold: float = CHANGE_THRESHOLD) -> list[Change]:
     """The changes that pages fetched again show; none if all is well.
 
     What stands on more than the share `threshold` of the pages is a change. Pages of other URLs than those
@@ -88,7 +83,7 @@ def monitor(watch: Watch, fresh_pages: Iterable[Page], threshold: float = THRESH
 def check(
     watch: Watch,
     fresh_pages: Iterable[Page],
-    threshold: float = THRESHOLD,
+    threshold: float = CHANGE_THRESHOLD,
     removed: Collection[str] = (),
 ) -> Checkup:
     """The same, with what else was seen and what to compare with the next time.

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.core.errors import TooMuchFound
 from siteloom.core.model import Failure
+from siteloom.core.settings import CHANGE_THRESHOLD
 from siteloom.html.time_limit import within
-from siteloom.maintenance.change_tests import THRESHOLD
 from siteloom.maintenance.page_comparison import LIMITS, FreshPage, known_share, pairs, telling_values
 from siteloom.maintenance.watched_pages import constant_attributes
 from siteloom.templates.signature import Mask
@@ -55,7 +55,7 @@ TOLERANCE = 0.05
 """The share of known values that may be missed: records have errors, and pages change meanwhile."""
 
 # Above this share of its values, an attribute does not merely fluctuate: the default threshold of changes.
-_MANY = THRESHOLD
+_MANY = CHANGE_THRESHOLD
 # A redesign may come with new prices and without some fields, but not without most.
 _LEAST_KNOWN = 1 / 3
 _LEAST = 2

@@ -20,13 +20,13 @@ from siteloom.core.errors import SiteloomError, StoreError, UsageError
 from siteloom.core.model import Seed
 from siteloom.core.sequences import evenly_spaced
 from siteloom.core.settings import ParseSettings
-from siteloom.extraction.extractor import WrapperText
 from siteloom.learning.known_records.entity_linking import link
 from siteloom.learning.known_records.site_bootstrap import bootstrap
 from siteloom.learning.known_records.text_normalisation import folded, telling_key
 from siteloom.operations.extraction_shards import Plan
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.store.queries.wrappers import WITHDRAWN
+from siteloom.wrappers.named_wrappers import WrapperText
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from siteloom.operations.ingest import IngestReport
     from siteloom.sources.crawling.crawl_journal import Found, Progress
     from siteloom.sources.crawling.crawl_source import Crawl
-    from siteloom.sources.open_sources import SourceItem
+    from siteloom.sources.page_source import SourceItem
     from siteloom.store.store import Store
 
 

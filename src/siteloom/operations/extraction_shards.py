@@ -32,23 +32,24 @@ from siteloom.extraction.extractor import (
     ShardExtraction,
     ShardResult,
     Tally,
-    WrapperText,
     add_tally,
     tally_from,
     tally_rows,
 )
 from siteloom.html.parser import PARSER
+from siteloom.operations.stored_wrappers import wrapper_texts_of_store
 from siteloom.sources.html_folder import HTML_SUFFIXES, INDEX_FILE, Folder
-from siteloom.sources.open_sources import Items, place_on_disk
+from siteloom.sources.open_sources import place_on_disk
+from siteloom.sources.page_source import Items
 from siteloom.store.queries.records import ExtractedRow
-from siteloom.wrappers.named_wrappers import wrapper_texts_of_files, wrapper_texts_of_store
+from siteloom.wrappers.named_wrappers import WrapperText, wrapper_texts_of_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Generator, Iterable, Iterator, Sequence
     from types import TracebackType
 
     from siteloom.core.settings import ParseSettings
-    from siteloom.sources.open_sources import PageSource
+    from siteloom.sources.page_source import PageSource
     from siteloom.store.queries.records import Extraction
     from siteloom.store.store import Store
 

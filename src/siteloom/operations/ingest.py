@@ -14,7 +14,7 @@ from siteloom.sources.open_sources import read_sources
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from siteloom.sources.open_sources import PageSource, SourceItem
+    from siteloom.sources.page_source import PageSource, SourceItem
     from siteloom.store.queries.runs import RunRecorder
     from siteloom.store.store import Store
 

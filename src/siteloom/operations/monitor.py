@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from siteloom.core.model import Validators
     from siteloom.core.settings import Settings
     from siteloom.maintenance.watched_pages import Watch
-    from siteloom.sources.open_sources import SourceItem
+    from siteloom.sources.page_source import SourceItem
     from siteloom.store.store import Store
 
 _FETCHED = "fetched"

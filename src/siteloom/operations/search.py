@@ -15,7 +15,6 @@ from siteloom.core.errors import UsageError
 from siteloom.core.model import Failure
 from siteloom.core.settings import ParseSettings
 from siteloom.core.wording import some_names
-from siteloom.extraction.clean_pages import count_versions, segment_table
 from siteloom.extraction.search_documents import (
     AttributeCounts,
     common_segments,
@@ -26,16 +25,17 @@ from siteloom.extraction.search_documents import (
 from siteloom.extraction.search_query import LOOKED_AT, best_first, parse_query, shown_hit
 from siteloom.html.parser import parse
 from siteloom.html.time_limit import within
+from siteloom.operations.clean import count_versions, segment_table
 from siteloom.store.queries.clusters import PageAddress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from siteloom.core.model import IndexDocument, Page
+    from siteloom.core.model import FoundDocument, IndexDocument, Page
     from siteloom.extraction.search_query import Hit, Query
     from siteloom.store.queries.runs import RunRecorder
-    from siteloom.store.queries.search_index import FoundDocument, NewestVersion
+    from siteloom.store.queries.search_index import NewestVersion
     from siteloom.store.store import Store
     from siteloom.templates.template_text import SegmentTable
 

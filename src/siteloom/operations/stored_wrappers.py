@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from siteloom.core.errors import StoreError, WrapperError
 from siteloom.core.model import Record
 from siteloom.core.sequences import evenly_spaced
-from siteloom.extraction.extractor import WrapperText
 from siteloom.maintenance.watch_file import watch_from_json
 from siteloom.maintenance.wrapper_repair import MOST_PAGES
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.templates.url_patterns import matches
 from siteloom.wrappers.matching import Matcher
+from siteloom.wrappers.named_wrappers import WrapperText
 from siteloom.wrappers.safe_patterns import tells_pages_apart
 
 if TYPE_CHECKING:
@@ -142,3 +142,11 @@ def lineage(store: Store, name: str) -> tuple[int, ...]:
 
 def _record(row: Mapping[str, Any]) -> Record:
     return Record(row["url"], {name: tuple(texts) for name, texts in row["values"].items()}, {}, {})
+
+
+def wrapper_texts_of_store(store: Store) -> list[WrapperText]:
+    """The newest version of each wrapper of a workspace."""
+    found = [WrapperText(one.name, one.version, one.text, one.site) for one in store.wrappers()]
+    if not found:
+        raise StoreError("The workspace has no wrapper: learn one first, or give --wrapper FILE.")
+    return found

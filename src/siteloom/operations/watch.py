@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from siteloom.core.errors import StoreError, UsageError
 from siteloom.core.sequences import evenly_spaced
-from siteloom.maintenance.change_tests import THRESHOLD, check
+from siteloom.core.settings import CHANGE_THRESHOLD
+from siteloom.maintenance.change_tests import check
 from siteloom.maintenance.watch_file import watch_from_json, watch_to_json
 from siteloom.maintenance.watched_pages import MOST_BELLWETHERS, choose, refilled
 from siteloom.operations.stored_wrappers import loaded, newest_pages, pages_by_wrapper, stored_wrappers
@@ -159,7 +160,7 @@ def check_watches(
     store: Store,
     names: Collection[str] = (),
     fresh: Iterable[Page] | None = None,
-    threshold: float = THRESHOLD,
+    threshold: float = CHANGE_THRESHOLD,
     on_wrapper: Callable[[int], object] = lambda _: None,
     fetched: Fetched | None = None,
 ) -> list[Checked]:

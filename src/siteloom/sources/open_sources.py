@@ -9,14 +9,13 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING
 
 from siteloom.core.errors import SourceError
 from siteloom.core.foreign_files import read_at_most
-from siteloom.core.model import Failure, Page, Resource, Skipped
+from siteloom.core.model import Failure, Page
 from siteloom.core.remote_files import (
     fetch_needed,
     folders_above,
@@ -32,6 +31,7 @@ from siteloom.sources.cdx_index import Cdx
 from siteloom.sources.compressed_file import DECOMPRESSION_ERRORS, open_compressed
 from siteloom.sources.html_folder import Folder, HtmlFile, outside
 from siteloom.sources.json_lines import JsonLines
+from siteloom.sources.page_source import Items, PageSource, SourceItem
 from siteloom.sources.parquet import Parquet
 from siteloom.sources.remote_source import Listed, RemoteFile, no_match, remote_files
 from siteloom.sources.source_formats import is_found_by, is_index, open_file
@@ -39,37 +39,7 @@ from siteloom.sources.wacz import Wacz
 from siteloom.sources.warc import Warc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-
-SourceItem: TypeAlias = Page | Resource | Failure | Skipped
-
-
-class PageSource(Protocol):
-    """Anything that pages are read from: a file, a folder, a workspace."""
-
-    def read(self) -> Iterator[SourceItem]:
-        """All that is in the source, from the start each time it is called."""
-        ...
-
-    def shards(self) -> Sequence[PageSource]:
-        """The same items in parts that can be read apart, in order; each part pickles."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Items:
-    """A source of what is at hand already."""
-
-    items: Sequence[SourceItem]
-
-    def read(self) -> Iterator[SourceItem]:
-        """The items."""
-        return iter(self.items)
-
-    def shards(self) -> tuple[Items]:
-        """All in one: they are few."""
-        return (self,)
+    from collections.abc import Iterable, Iterator
 
 
 def open_source(

@@ -2,21 +2,60 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
-from siteloom.core.model import Failure, Page, Skipped
+from siteloom.core.model import Failure, Page, Resource, Skipped, in_utc
+from siteloom.core.storable_text import is_storable
 from siteloom.core.urls import oversized_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from siteloom.core.model import Resource
 
-
+# Bytes: the longest name that a host can have; PostgreSQL refuses to index far longer ones.
+_LONGEST_SITE_NAME = 255
 _LONGEST_TIME = 100  # characters: those that people write have some thirty
+
+SourceItem: TypeAlias = Page | Resource | Failure | Skipped
+
+
+class PageSource(Protocol):
+    """Anything that pages are read from: a file, a folder, a workspace."""
+
+    def read(self) -> Iterator[SourceItem]:
+        """All that is in the source, from the start each time it is called."""
+        ...
+
+    def shards(self) -> Sequence[PageSource]:
+        """The same items in parts that can be read apart, in order; each part pickles."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A source of what is at hand already."""
+
+    items: Sequence[SourceItem]
+
+    def read(self) -> Iterator[SourceItem]:
+        """The items."""
+        return iter(self.items)
+
+    def shards(self) -> tuple[Items]:
+        """All in one: they are few."""
+        return (self,)
+
+
+@runtime_checkable
+class SourceWithSites(Protocol):
+    """A source that knows the site of each page, which may differ from that of its URL."""
+
+    def read_with_sites(self) -> Iterator[tuple[str, Page]]:
+        """The pages, each with its site."""
+        ...
 
 
 def page_from_fields(
@@ -75,3 +114,22 @@ def told_of(
             yield replace(item, url=item.url.replace(str(copy), place))
         else:
             yield item
+
+
+def refusal(item: Page | Resource, site: str) -> Failure | None:
+    """Why a page or a resource cannot be kept under a site, if so."""
+    if failure := oversized_url(item.url):
+        return failure
+    if item.fetched_at is not None:
+        try:
+            in_utc(item.fetched_at)
+        except OverflowError:
+            return Failure(item.url, "bad fetched_at", f"{item.fetched_at} is off the calendar in UTC")
+    media_type = item.media_type if isinstance(item, Resource) else ""
+    texts = {"URL": item.url, "media type": media_type, "site name": site}
+    for what, text in texts.items():
+        if not is_storable(text):
+            return Failure(item.url, f"bad {what}", f"{text!r} holds a character that databases refuse")
+    if len(site.encode()) > _LONGEST_SITE_NAME:
+        return Failure(item.url, "bad site name", f"it is longer than {_LONGEST_SITE_NAME} bytes")
+    return None

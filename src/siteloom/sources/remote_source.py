@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from siteloom.core.settings import PagesSettings
-    from siteloom.sources.open_sources import SourceItem
+    from siteloom.sources.page_source import SourceItem
 
 # What filesystems call what changes with the content of a file, without signs and in small letters.
 # Not the time of the last access, which some tell, too: it changes when a file is read.

@@ -1,5 +1,6 @@
 """What Siteloom keeps: page bytes in pack files, everything else in SQL."""
 
+from siteloom.core.model import FoundDocument
 from siteloom.store.erasure.erasure import (
     Forgotten,
     Named,
@@ -48,7 +49,7 @@ from siteloom.store.queries.record_filters import (
 from siteloom.store.queries.records import ExtractedRow, Extraction, StoredRecord
 from siteloom.store.queries.run_history import RunHistory
 from siteloom.store.queries.runs import Run, RunRecorder
-from siteloom.store.queries.search_index import FoundDocument, NewestVersion, SearchIndex
+from siteloom.store.queries.search_index import NewestVersion, SearchIndex
 from siteloom.store.queries.seeds import GrownSite, GrownState, SeedCounts, SeedSource
 from siteloom.store.queries.segments import CountedSegments, UncountedVersion
 from siteloom.store.queries.sites import Site

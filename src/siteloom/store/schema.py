@@ -4,7 +4,7 @@ A URL has versions: each different content that was seen at it. The bytes of a
 version stand in a pack file, at a block's offset and a slot in that block.
 """
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
@@ -25,25 +25,13 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import JSON
 
-from siteloom.core.errors import StoreError
+from siteloom.core.database import damaged_value
+from siteloom.core.model import in_utc
 
 metadata = MetaData()
 
 # SQLite numbers rows by itself only in columns of exactly this type.
 RowId = BigInteger().with_variant(Integer, "sqlite")
-
-
-def in_utc(time: datetime) -> datetime:
-    """A point in time as UTC, which is what a time without a zone is taken for."""
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-
-
-def damaged_value(wanted: str) -> StoreError:
-    """The error that a table holds what cannot be read as what stands there."""
-    return StoreError(
-        f"The tables of this workspace are damaged: one holds what is not {wanted}. "
-        "Restore the workspace from a backup."
-    )
 
 
 class UtcTime(TypeDecorator[datetime]):

@@ -7,16 +7,32 @@ from collections import Counter
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from siteloom.core.errors import StoreError, WrapperError
+from siteloom.core.errors import WrapperError
 from siteloom.core.foreign_files import OutsideError, TooLargeError, leads_out
 from siteloom.core.remote_files import LARGEST_OF_RECORDS, has_scheme, local_path, read_file, shown
 from siteloom.core.table_files import decoded_bytes, load_pyarrow
-from siteloom.extraction.extractor import WrapperText
+from siteloom.wrappers.matching import NamedWrapper
+from siteloom.wrappers.wrapper import Wrapper
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from siteloom.store.store import Store
+
+class WrapperText(NamedTuple):
+    """A wrapper as it is kept, which any process can read; in a store it is kept for a site."""
+
+    name: str
+    version: int | None
+    text: str
+    site: str | None = None
+
+    def loaded(self) -> NamedWrapper:
+        """The wrapper, ready for use."""
+        try:
+            return NamedWrapper(self.name, self.version, Wrapper.from_json(self.text))
+        except WrapperError as error:
+            raise WrapperError(f"{self.name}: {error}") from error
+
 
 _WRAPPER_SUFFIX = ".json"
 _LARGEST_MARK = 1_000_000  # bytes: a mark has some counts
@@ -119,11 +135,3 @@ def _check_links(location: str, files: Sequence[str]) -> None:
     for file in map(Path, files if folder is not None else ()):
         if leads_out(file, Path(folder or "/")):
             raise OutsideError(file, Path(folder or "/"))
-
-
-def wrapper_texts_of_store(store: Store) -> list[WrapperText]:
-    """The newest version of each wrapper of a workspace."""
-    found = [WrapperText(one.name, one.version, one.text, one.site) for one in store.wrappers()]
-    if not found:
-        raise StoreError("The workspace has no wrapper: learn one first, or give --wrapper FILE.")
-    return found

@@ -14,8 +14,9 @@ from lxml import html
 from siteloom.apps.server import create_app
 from siteloom.core.model import Failure, Page
 from siteloom.core.settings import Settings, StoreSettings
+from siteloom.html.node_paths import numbered
 from siteloom.html.parser import Element, parse
-from siteloom.learning.annotation.clicked_nodes import Pick, numbered, picked
+from siteloom.learning.annotation.clicked_nodes import Pick, picked
 from siteloom.operations.annotation.sample_pages import version_of
 from siteloom.operations.relearn import settle_review
 from siteloom.store.store import Store

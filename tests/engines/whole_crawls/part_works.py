@@ -13,11 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from siteloom.engines.engine import Lost, PartWork, Work, cut_by
+from siteloom.engines.engine import PartWork, Work, cut_by
+from siteloom.html.time_limit import Lost
 from tests.engines.works import Refused, is_first
 
 if TYPE_CHECKING:
-    from siteloom.sources.open_sources import PageSource, SourceItem
+    from siteloom.sources.page_source import PageSource, SourceItem
 
 Step = Callable[[int], None]
 

@@ -19,18 +19,17 @@ from hypothesis import strategies as st
 import siteloom
 from siteloom.core.errors import SourceError, UsageError, WrapperError
 from siteloom.core.model import Failure, Page, Seed
-from siteloom.engines.engine import LOST, Lost
 from siteloom.engines.local_engine import LocalEngine
 from siteloom.engines.whole_crawls import bootstrap_crawl
 from siteloom.engines.whole_crawls.bootstrap_crawl import NO_OVERLAP, bootstrap_in_bulk, chosen_pages
 from siteloom.engines.whole_crawls.crawl_run import BulkRun
 from siteloom.engines.whole_crawls.output_folder import OutputFolder
-from siteloom.extraction.extractor import WrapperText
 from siteloom.html.page_text_arrays import PageTexts
+from siteloom.html.time_limit import LOST, Lost
 from siteloom.learning.known_records.aligned_pages import KnownRecords, ShownRecords, shown_records
 from siteloom.learning.known_records.site_bootstrap import SiteBootstrap
-from siteloom.sources.open_sources import SourceItem
-from siteloom.wrappers.named_wrappers import wrapper_texts_of_files
+from siteloom.sources.page_source import SourceItem
+from siteloom.wrappers.named_wrappers import WrapperText, wrapper_texts_of_files
 from tests.apps.cli.changing import done, inside
 from tests.apps.cli.command import one_sentence
 from tests.apps.cli.verbs.test_learn import within, write_lines

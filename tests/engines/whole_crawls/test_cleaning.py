@@ -19,7 +19,7 @@ import pytest
 from siteloom.core.errors import MissingExtra, SourceError
 from siteloom.core.model import Failure, Page, Skipped
 from siteloom.core.settings import ParseSettings, StoreSettings
-from siteloom.engines.engine import LOST, Engine, Lost, Result, RowFiles, Shard, Work
+from siteloom.engines.engine import Engine, Result, RowFiles, Shard, Work
 from siteloom.engines.local_engine import LocalEngine
 from siteloom.engines.whole_crawls import clean_crawl as bulk_cleaning
 from siteloom.engines.whole_crawls import page_batches
@@ -27,19 +27,19 @@ from siteloom.engines.whole_crawls.clean_crawl import _SitePages, clean_in_bulk
 from siteloom.engines.whole_crawls.crawl_run import BulkRun, Counts, row_schema
 from siteloom.engines.whole_crawls.output_folder import OutputFolder
 from siteloom.engines.whole_crawls.page_batches import version_columns
-from siteloom.extraction import clean_pages
 from siteloom.extraction.clean_pages import (
     CLEANED_COLUMNS,
     CleanedForm,
     CleanedPage,
     Waiting,
-    clean_store,
     count_site,
-    count_versions,
     page_segments,
 )
+from siteloom.html.time_limit import LOST, Lost
+from siteloom.operations import clean as clean_pages
+from siteloom.operations.clean import clean_store, count_versions
 from siteloom.operations.ingest import ingest
-from siteloom.sources.open_sources import Items, SourceItem
+from siteloom.sources.page_source import Items, SourceItem
 from siteloom.store.queries import segments
 from siteloom.store.workspace_folder import open_store
 from siteloom.templates.template_text import LivingTime, SegmentRule

@@ -20,14 +20,14 @@ from siteloom.core.errors import SourceError, UsageError
 from siteloom.core.model import Clustering, Failure, Page, Skipped
 from siteloom.core.settings import ParseSettings, StoreSettings
 from siteloom.core.urls import site_of
-from siteloom.engines.engine import Lost
 from siteloom.engines.local_engine import LocalEngine
 from siteloom.engines.whole_crawls import cluster_crawl, cluster_text_max
 from siteloom.engines.whole_crawls.cluster_crawl import BulkMethod, checked_bulk_method, cluster_in_bulk
 from siteloom.engines.whole_crawls.crawl_run import BulkRun
 from siteloom.engines.whole_crawls.output_folder import OutputFolder
+from siteloom.html.time_limit import Lost
 from siteloom.operations.ingest import ingest
-from siteloom.sources.open_sources import SourceItem
+from siteloom.sources.page_source import SourceItem
 from siteloom.store.workspace_folder import open_store
 from siteloom.templates.clustering.methods import describe
 from siteloom.templates.clustering.text import text_clusters

@@ -32,8 +32,9 @@ from siteloom.engines.whole_crawls.cluster_crawl import cluster_in_bulk
 from siteloom.engines.whole_crawls.crawl_run import BulkRun, Counts, part_count, row_schema
 from siteloom.engines.whole_crawls.extract_crawl import extract_in_bulk
 from siteloom.engines.whole_crawls.output_folder import OutputFolder, site_folder
-from siteloom.extraction.extractor import WrapperText
-from siteloom.sources.open_sources import PageSource, open_sources
+from siteloom.sources.open_sources import open_sources
+from siteloom.sources.page_source import PageSource
+from siteloom.wrappers.named_wrappers import WrapperText
 from tests.engines import works
 from tests.engines.test_local_engine import is_running
 from tests.engines.whole_crawls import crawls, part_works

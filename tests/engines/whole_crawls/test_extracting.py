@@ -10,13 +10,14 @@ import pytest
 
 from siteloom import Page
 from siteloom.core.settings import ParseSettings
-from siteloom.engines.engine import LOST
 from siteloom.engines.local_engine import LocalEngine
 from siteloom.engines.whole_crawls.crawl_run import BulkRun
 from siteloom.engines.whole_crawls.extract_crawl import extract_in_bulk
 from siteloom.engines.whole_crawls.output_folder import OutputFolder
-from siteloom.extraction.extractor import WrapperText, counted_by_name, tally_from
-from siteloom.sources.open_sources import Items
+from siteloom.extraction.extractor import counted_by_name, tally_from
+from siteloom.html.time_limit import LOST
+from siteloom.sources.page_source import Items
+from siteloom.wrappers.named_wrappers import WrapperText
 from tests.apps.cli.command import Command, one_sentence
 from tests.engines.whole_crawls import crawls
 from tests.engines.whole_crawls.results import results

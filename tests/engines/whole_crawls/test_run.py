@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from siteloom.core.errors import OutputError, SourceError
 from siteloom.core.model import Failure
 from siteloom.core.table_files import Column, arrow_schema, arrow_table
-from siteloom.engines.engine import Lost, cut_by
+from siteloom.engines.engine import cut_by
 from siteloom.engines.local_engine import LocalEngine
 from siteloom.engines.whole_crawls.crawl_run import (
     BulkRun,
@@ -28,6 +28,7 @@ from siteloom.engines.whole_crawls.crawl_run import (
     shard_and_item,
 )
 from siteloom.engines.whole_crawls.output_folder import OutputFolder
+from siteloom.html.time_limit import Lost
 from tests.engines.whole_crawls.results import marks, results
 
 PARTS = 3

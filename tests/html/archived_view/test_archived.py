@@ -18,9 +18,9 @@ from siteloom.html.archived_view.allowed_markup import (
     SVG_ELEMENTS,
 )
 from siteloom.html.archived_view.sanitizer import NEUTRAL, archived_css, archived_doctype, archived_tree
+from siteloom.html.node_paths import numbered
 from siteloom.html.parser import Element, parse
 from siteloom.html.visible_text import FRAMES, NOT_CONTENT
-from siteloom.learning.annotation.clicked_nodes import numbered
 from tests.html.archived_view.broken_pages import BROKEN_PAGES
 
 URL = "https://shop.example/p/1"

@@ -7,10 +7,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from siteloom.core.errors import UsageError
-from siteloom.html.node_paths import find, node_path
+from siteloom.html.node_paths import find, node_path, numbered
 from siteloom.html.parser import Element
 from siteloom.html.visible_text import normalize, text_nodes, visible_text
-from siteloom.learning.annotation.clicked_nodes import Pick, Picked, numbered, pick_of, picked
+from siteloom.learning.annotation.clicked_nodes import Pick, Picked, pick_of, picked
 from siteloom.learning.value_search.text_equality import fold
 from siteloom.learning.value_search.value_locations import PlaceIndex
 from tests.html.archived_view.broken_pages import BROKEN_PAGES

@@ -20,7 +20,7 @@ from siteloom.core.confined_folder import ConfinedFolder
 from siteloom.core.errors import NotStored, PackError, StoreBusy
 from siteloom.core.model import Failure
 from siteloom.core.settings import Settings, StoreSettings
-from siteloom.extraction.clean_pages import segment_table
+from siteloom.operations.clean import segment_table
 from siteloom.operations.cluster import cluster_store
 from siteloom.operations.search import Search, search_store, update_index
 from siteloom.sources.crawling.crawl_journal import Found, Journal, Links

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
     from siteloom.apps.cli.terminal import Shell
     from siteloom.core.model import Change, Evidence, Failure
-    from siteloom.extraction.extractor import Tally, WrapperText
+    from siteloom.extraction.extractor import Tally
     from siteloom.learning.known_records.bootstrap_result import AttributeEvidence, Verdict
     from siteloom.operations.extraction_shards import Journal
     from siteloom.operations.ingest import IngestReport
     from siteloom.store.store import Store
     from siteloom.wrappers.matching import NamedWrapper
+    from siteloom.wrappers.named_wrappers import WrapperText
     from siteloom.wrappers.wrapper import Wrapper
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from siteloom.core.model import Cluster
     from siteloom.engines.engine import Engine
     from siteloom.engines.whole_crawls.crawl_run import BulkRun, Counts
-    from siteloom.sources.open_sources import PageSource
+    from siteloom.sources.page_source import PageSource
     from siteloom.store.queries.clusters import PageAddress
     from siteloom.store.store import Store
 

@@ -54,12 +54,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from siteloom.core.model import Seed
-    from siteloom.engines.engine import Lost
     from siteloom.engines.whole_crawls.crawl_run import BulkRun, Counts, Kept, Outbox
+    from siteloom.html.time_limit import Lost
     from siteloom.learning.induction.learning_session import Schema
     from siteloom.learning.known_records.bootstrap_result import Bootstrapped
     from siteloom.learning.known_records.site_bootstrap import Method
-    from siteloom.sources.open_sources import PageSource
+    from siteloom.sources.page_source import PageSource
 
     Ints = NDArray[np.int64]
 

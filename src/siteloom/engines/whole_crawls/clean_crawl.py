@@ -64,10 +64,10 @@ if TYPE_CHECKING:
 
     from siteloom.core.model import Page
     from siteloom.core.settings import ParseSettings
-    from siteloom.engines.engine import Lost
     from siteloom.engines.whole_crawls.crawl_run import BulkRun, Counts, Kept, Outbox
     from siteloom.extraction.clean_pages import CleanedForm, CleanedPage
-    from siteloom.sources.open_sources import PageSource
+    from siteloom.html.time_limit import Lost
+    from siteloom.sources.page_source import PageSource
     from siteloom.templates.template_text import SegmentRule
     from siteloom.templates.text_blocks import PageSegments
 

@@ -65,10 +65,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from siteloom.core.settings import ParseSettings
-    from siteloom.engines.engine import Lost
     from siteloom.engines.whole_crawls.crawl_run import BulkRun, Counts, Kept, Outbox
     from siteloom.html.parser import Element
-    from siteloom.sources.open_sources import PageSource
+    from siteloom.html.time_limit import Lost
+    from siteloom.sources.page_source import PageSource
     from siteloom.templates.clustering.methods import SiteMethod
 
 BulkMethod: TypeAlias = Literal["vertex", "paths", "text-max"]

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
     from siteloom.core.model import Page
     from siteloom.core.settings import ParseSettings
-    from siteloom.engines.engine import Lost
     from siteloom.engines.whole_crawls.crawl_run import BulkRun, Counts, Outbox
-    from siteloom.sources.open_sources import PageSource
+    from siteloom.html.time_limit import Lost
+    from siteloom.sources.page_source import PageSource
     from siteloom.templates.clustering.vertex import SignatureCluster
 
 # TEXT-MAX took 90 MB for 10,000 pages of 380 paths, and so it needs half a gigabyte for so many. Bands that

@@ -29,7 +29,8 @@ from siteloom.engines.whole_crawls.output_folder import SUCCESS, OutputFolder, R
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from siteloom.engines.engine import Engine, Lost
+    from siteloom.engines.engine import Engine
+    from siteloom.html.time_limit import Lost
 
 _RUN = "_run"
 _PLAN = f"{_RUN}/plan.json"

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from siteloom.core.settings import ParseSettings
-    from siteloom.engines.engine import Lost
     from siteloom.engines.whole_crawls.crawl_run import BulkRun, Counts, Outbox
-    from siteloom.extraction.extractor import Tally, WrapperText
+    from siteloom.extraction.extractor import Tally
     from siteloom.extraction.record_rows import Row
-    from siteloom.sources.open_sources import PageSource, SourceItem
+    from siteloom.html.time_limit import Lost
+    from siteloom.sources.page_source import PageSource, SourceItem
+    from siteloom.wrappers.named_wrappers import WrapperText
 
 _ROWS_OF_A_FILE = 10_000  # of some kilobytes each
 

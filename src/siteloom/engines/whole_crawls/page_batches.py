@@ -13,23 +13,22 @@ import numpy as np
 import zstandard
 
 from siteloom.core.errors import SourceError
-from siteloom.core.model import Failure, Page, Skipped
+from siteloom.core.model import Failure, Page, Skipped, in_utc
 from siteloom.core.table_files import load_pyarrow
 from siteloom.core.urls import site_of
 from siteloom.engines.engine import cut_by
 from siteloom.engines.whole_crawls.crawl_run import shard_and_item
 from siteloom.engines.whole_crawls.output_folder import without_folder
-from siteloom.store.packs.page_writer import refusal
-from siteloom.store.schema import in_utc
+from siteloom.sources.page_source import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
-    from siteloom.engines.engine import Lost
     from siteloom.engines.whole_crawls.crawl_run import BulkRun, Counts, Kept, Outbox
-    from siteloom.sources.open_sources import PageSource, SourceItem
+    from siteloom.html.time_limit import Lost
+    from siteloom.sources.page_source import PageSource, SourceItem
 
 
 _log = logging.getLogger(__name__)

@@ -43,7 +43,7 @@ from siteloom.html.archived_view.allowed_markup import (
     reference,
 )
 from siteloom.html.archived_view.stylesheets import harmless_css
-from siteloom.learning.annotation.clicked_nodes import numbered
+from siteloom.html.node_paths import numbered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -16,7 +16,7 @@ from scrapy.exceptions import NotConfigured
 from siteloom.core.errors import OutputError
 from siteloom.integrations.scrapy.project_settings import project_folder
 from siteloom.operations.ingest import ingest
-from siteloom.sources.open_sources import Items
+from siteloom.sources.page_source import Items
 from siteloom.sources.warc_writer import open_warc
 from siteloom.store.workspace_folder import open_store
 

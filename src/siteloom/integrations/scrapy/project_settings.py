@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy.utils.conf import closest_scrapy_cfg
 
 from siteloom.core.settings import load_settings
+from siteloom.operations.stored_wrappers import wrapper_texts_of_store
 from siteloom.store.workspace_folder import open_store, workspace_exists
-from siteloom.wrappers.named_wrappers import wrapper_texts_of_files, wrapper_texts_of_store
+from siteloom.wrappers.named_wrappers import wrapper_texts_of_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from siteloom.core.settings import ParseSettings, StoreSettings
-    from siteloom.extraction.extractor import WrapperText
     from siteloom.wrappers.matching import NamedWrapper
+    from siteloom.wrappers.named_wrappers import WrapperText
 
 _log = logging.getLogger(__name__)
 

@@ -13,8 +13,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from lxml import etree
-
 from siteloom.core.errors import UsageError
 from siteloom.html.node_paths import find, node_path
 from siteloom.html.visible_text import normalize, visible_text
@@ -51,11 +49,6 @@ class Picked(NamedTuple):
 
     text: str
     node: str
-
-
-def numbered(root: Element) -> list[Element]:
-    """The elements of a page, each at its number."""
-    return list(root.iter(etree.Element))
 
 
 def picked(elements: Sequence[Element], pick: Pick) -> Picked:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.core.errors import NotFound
 from siteloom.core.model import Failure
+from siteloom.html.node_paths import numbered
 from siteloom.html.visible_text import normalize
 from siteloom.learning.annotation.annotation_questions import Value
-from siteloom.learning.annotation.clicked_nodes import Pick, numbered, pick_of, picked
+from siteloom.learning.annotation.clicked_nodes import Pick, pick_of, picked
 from siteloom.learning.induction.learning_session import LearningSession
 from siteloom.learning.value_search.value_locations import PlaceIndex
 from siteloom.operations.cluster import sample_cluster

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from sqlalchemy import bindparam, delete, insert, select, update
 
-from siteloom.core.database import is_storable, writing
+from siteloom.core.database import writing
 from siteloom.core.errors import StoreBusy
 from siteloom.core.interrupts import held_back_interrupt
-from siteloom.core.model import Failure, Page, Resource
-from siteloom.core.urls import oversized_url
+from siteloom.core.model import Failure, Page, Resource, in_utc
+from siteloom.sources.page_source import refusal
 from siteloom.store import schema
 from siteloom.store.keys import content_hash, folder_name, url_key
 from siteloom.store.packs.pack_file import Document, PackAppender, encode_block, pack_name, pack_number
@@ -56,8 +56,6 @@ _SECONDS_WAITING = 30.0
 _PAGES_OF_A_SLOW_SOURCE = 1_000
 # A pack is the unit of work that worker processes share out among them.
 _BYTES_OF_A_PACK = 256_000_000
-# The longest name that a host can have; PostgreSQL refuses to index far longer ones.
-_LONGEST_SITE_NAME = 255
 
 
 @dataclass(slots=True)
@@ -327,27 +325,10 @@ class PageWriter:
 
 
 def _document(item: Page | Resource) -> Document:
-    fetched_at = None if item.fetched_at is None else schema.in_utc(item.fetched_at)
+    fetched_at = None if item.fetched_at is None else in_utc(item.fetched_at)
     if isinstance(item, Page):
         return Document(item.url, item.html, HTML, item.charset, fetched_at)
     return Document(item.url, item.body, item.media_type, None, fetched_at)
-
-
-def refusal(item: Page | Resource, site: str) -> Failure | None:
-    """Why a page or a resource cannot be kept under a site, if so."""
-    if failure := oversized_url(item.url):
-        return failure
-    try:
-        document = _document(item)
-    except OverflowError:
-        return Failure(item.url, "bad fetched_at", f"{item.fetched_at} is off the calendar in UTC")
-    texts = {"URL": document.url, "media type": document.media_type, "site name": site}
-    for what, text in texts.items():
-        if not is_storable(text):
-            return Failure(document.url, f"bad {what}", f"{text!r} holds a character that databases refuse")
-    if len(site.encode()) > _LONGEST_SITE_NAME:
-        return Failure(document.url, "bad site name", f"it is longer than {_LONGEST_SITE_NAME} bytes")
-    return None
 
 
 def _known_versions(

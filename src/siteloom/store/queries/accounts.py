@@ -17,9 +17,10 @@ from unicodedata import normalize
 
 from sqlalchemy import case, delete, func, insert, literal, or_, select, update
 
-from siteloom.core.database import storable, upsert_into, writing
+from siteloom.core.database import upsert_into, writing
 from siteloom.core.errors import AccountError, MissingExtra, TooManyFailures
 from siteloom.core.file_lock import wait_for_tables
+from siteloom.core.storable_text import storable
 from siteloom.store import schema
 
 if TYPE_CHECKING:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import and_, func, insert, or_, select
 
-from siteloom.core.database import storable, writing
+from siteloom.core.database import writing
 from siteloom.core.errors import StoreError
 from siteloom.core.file_lock import wait_for_tables
+from siteloom.core.storable_text import storable
 from siteloom.store import schema
 from siteloom.store.keys import content_hash, url_key
 from siteloom.store.packs.page_reader import VersionPlace, select_places

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import func, insert, select
 
-from siteloom.core.database import storable
 from siteloom.core.file_lock import wait_for_tables
 from siteloom.core.model import Attribute
 from siteloom.core.sequences import batches
+from siteloom.core.storable_text import storable
 from siteloom.store import schema
 from siteloom.store.queries.clusters import KEYS_AT_A_TIME, KNOWN_BY, in_force
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import insert, select
 
-from siteloom.core.database import storable, writing
+from siteloom.core.database import writing
 from siteloom.core.errors import UsageError
 from siteloom.core.model import Cluster, Template, TemplatePath
+from siteloom.core.storable_text import storable
 from siteloom.store import schema
 from siteloom.store.keys import url_key
 from siteloom.store.queries.runs import runs_in_force

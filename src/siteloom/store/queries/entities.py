@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import delete, func, insert, select
 
-from siteloom.core.database import storable, storable_json, writing
+from siteloom.core.database import writing
 from siteloom.core.interrupts import held_back_interrupt
 from siteloom.core.sequences import batches, row_batches
+from siteloom.core.storable_text import storable, storable_json
 from siteloom.store import schema
 
 if TYPE_CHECKING:

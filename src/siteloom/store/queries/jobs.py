@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from sqlalchemy import case, func, insert, select, update
 
-from siteloom.core.database import storable, writing
+from siteloom.core.database import writing
+from siteloom.core.storable_text import storable
 from siteloom.store import schema
 
 if TYPE_CHECKING:

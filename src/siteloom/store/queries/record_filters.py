@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from sqlalchemy import and_, func, select, tuple_
 
-from siteloom.core.database import storable
 from siteloom.core.errors import NotFound
 from siteloom.core.sequences import row_batches
+from siteloom.core.storable_text import storable
 from siteloom.store import schema
 from siteloom.store.queries.records import InForce, is_not_withdrawn, run_as_it_was, what_is_in_force
 from siteloom.store.queries.runs import forgetting_mark

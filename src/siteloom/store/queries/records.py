@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import and_, delete, insert, select, update
 
-from siteloom.core.database import storable, storable_json, writing
+from siteloom.core.database import writing
 from siteloom.core.errors import StoreError
 from siteloom.core.interrupts import held_back_interrupt
 from siteloom.core.sequences import evenly_spaced, row_batches
+from siteloom.core.storable_text import storable, storable_json
 from siteloom.core.urls import site_of
 from siteloom.store import schema
 from siteloom.store.keys import address_key

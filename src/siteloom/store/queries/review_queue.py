@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, func, insert, select, update
 
-from siteloom.core.database import storable, writing
+from siteloom.core.database import writing
 from siteloom.core.errors import StoreError
 from siteloom.core.interrupts import held_back_interrupt
+from siteloom.core.storable_text import storable
 from siteloom.store import schema
 from siteloom.store.keys import url_key
 from siteloom.store.queries.attribute_schemas import heirs_of

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 
-from siteloom.core.database import storable
 from siteloom.core.file_lock import is_locked
 from siteloom.core.model import Failure
 from siteloom.core.sequences import batches
+from siteloom.core.storable_text import storable
 from siteloom.store import schema
 from siteloom.store.queries.clusters import KEYS_AT_A_TIME
 from siteloom.store.queries.runs import Run

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import func, insert, select, update
 
-from siteloom.core.database import storable, writing
+from siteloom.core.database import writing
 from siteloom.core.interrupts import held_back_interrupt
+from siteloom.core.storable_text import storable
 from siteloom.store import schema
 
 if TYPE_CHECKING:

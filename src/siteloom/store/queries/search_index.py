@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import zstandard
 from sqlalchemy import delete, exists, func, insert, inspect, select, text, true
 
-from siteloom.core.database import storable, writing
+from siteloom.core.database import writing
 from siteloom.core.errors import StoreError
 from siteloom.core.interrupts import held_back_interrupt
-from siteloom.core.model import IndexDocument, Passage
+from siteloom.core.model import FoundDocument, IndexDocument, Passage
 from siteloom.core.sequences import batches
+from siteloom.core.storable_text import storable
 from siteloom.store import schema
 from siteloom.store.compression import decompressed
 from siteloom.store.keys import url_key
@@ -50,14 +51,6 @@ class NewestVersion(NamedTuple):
     url: str
     version_id: int
     url_id: int
-
-
-class FoundDocument(NamedTuple):
-    """A document that was looked for, with the cluster of its page, if it is in one."""
-
-    document: IndexDocument
-    cluster: str | None
-    score: float
 
 
 @dataclass(frozen=True, slots=True)

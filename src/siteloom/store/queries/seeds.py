@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from sqlalchemy import and_, delete, func, insert, or_, select, update
 
-from siteloom.core.database import storable, storable_json, upsert_into, writing
+from siteloom.core.database import upsert_into, writing
 from siteloom.core.errors import Overtaken, StoreError
 from siteloom.core.file_lock import wait_for_tables
 from siteloom.core.interrupts import held_back_interrupt
 from siteloom.core.model import LONGEST_SOURCE, Seed
 from siteloom.core.sequences import batches, row_batches
+from siteloom.core.storable_text import storable, storable_json
 from siteloom.store import schema
 from siteloom.store.keys import seed_key
 from siteloom.store.query_base import Tables

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import delete, func, insert, select, update
 
-from siteloom.core.database import storable, storable_json, writing
+from siteloom.core.database import writing
 from siteloom.core.errors import StoreError
 from siteloom.core.file_lock import wait_for_tables
 from siteloom.core.interrupts import held_back_interrupt
+from siteloom.core.storable_text import storable, storable_json
 from siteloom.store import schema
 from siteloom.store.queries.wrappers import add_version
 from siteloom.store.query_base import Tables

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import func, insert, select
 
-from siteloom.core.database import is_storable, storable, writing
+from siteloom.core.database import writing
 from siteloom.core.errors import NotStored, StoreError
 from siteloom.core.file_lock import wait_for_tables
+from siteloom.core.storable_text import is_storable, storable
 from siteloom.core.wording import some_names
 from siteloom.store import schema
 from siteloom.store.query_base import Tables

@@ -13,7 +13,7 @@ from siteloom import Wrapper
 from siteloom.core.settings import StoreSettings
 from siteloom.operations.ingest import ingest
 from siteloom.operations.relearn import settle_review
-from siteloom.sources.open_sources import Items
+from siteloom.sources.page_source import Items
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from tests.apps.cli.command import one_sentence, work_inside

@@ -23,7 +23,7 @@ from siteloom.core.file_lock import write_lock
 from siteloom.core.model import Page
 from siteloom.core.settings import StoreSettings
 from siteloom.operations.ingest import ingest
-from siteloom.sources.open_sources import Items
+from siteloom.sources.page_source import Items
 from siteloom.store.workspace_folder import open_store
 from tests.apps.cli.command import Command, one_sentence, work_inside
 from tests.apps.cli.verbs.test_learn import within

@@ -74,8 +74,9 @@ def run(
     cleaned. Without -o it shows how much is template; with it, a line is written for each page.
     """
     from siteloom.core.model import Failure
-    from siteloom.extraction.clean_pages import CLEANED_COLUMNS, CleanedForm, SiteTally, clean_store
+    from siteloom.extraction.clean_pages import CLEANED_COLUMNS, CleanedForm, SiteTally
     from siteloom.extraction.main_text import check_extractor
+    from siteloom.operations.clean import clean_store
     from siteloom.templates.template_text import SegmentRule
 
     checked_form = cast("CleanedForm", _one_of(form, "--format", get_args(CleanedForm)))

@@ -14,8 +14,9 @@ from siteloom.core.table_files import Column
 
 if TYPE_CHECKING:
     from siteloom.core.model import Page
-    from siteloom.extraction.extractor import Extracted, WrapperText
+    from siteloom.extraction.extractor import Extracted
     from siteloom.wrappers.matching import Considered
+    from siteloom.wrappers.named_wrappers import WrapperText
 
 NAME = "explain"
 
@@ -92,7 +93,7 @@ def _wrappers_and_page(
     shell: Shell, page: str, url: str | None, texts: list[WrapperText] | None
 ) -> tuple[list[WrapperText], Page]:
     from siteloom.operations.annotate import find_page
-    from siteloom.wrappers.named_wrappers import wrapper_texts_of_store
+    from siteloom.operations.stored_wrappers import wrapper_texts_of_store
 
     if _is_file(page):
         found = _page_of_file(shell, page, url)

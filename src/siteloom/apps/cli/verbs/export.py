@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from siteloom.core.model import Page
-    from siteloom.extraction.extractor import WrapperText
     from siteloom.wrappers.matching import NamedWrapper
+    from siteloom.wrappers.named_wrappers import WrapperText
     from siteloom.wrappers.wrapper import Wrapper
 
 NAME = "export"
@@ -122,7 +122,8 @@ def _check_output(output: str, *, is_folder: bool) -> None:
 
 def _chosen(shell: Shell, wanted: str | None) -> WrapperText:
     """The wrapper of a file, or of the workspace."""
-    from siteloom.wrappers.named_wrappers import wrapper_texts_of_files, wrapper_texts_of_store
+    from siteloom.operations.stored_wrappers import wrapper_texts_of_store
+    from siteloom.wrappers.named_wrappers import wrapper_texts_of_files
 
     if wanted is not None and (has_scheme(wanted) or Path(wanted).is_file()):
         return wrapper_texts_of_files([wanted])[0]

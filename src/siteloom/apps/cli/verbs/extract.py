@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from siteloom.extraction.record_joining import JoinKey
     from siteloom.extraction.record_rows import Row
     from siteloom.operations.extraction_shards import Journal, Plan
-    from siteloom.sources.open_sources import PageSource
+    from siteloom.sources.page_source import PageSource
     from siteloom.store.store import Store
     from siteloom.wrappers.matching import NamedWrapper
 

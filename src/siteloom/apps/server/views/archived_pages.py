@@ -24,11 +24,12 @@ from siteloom.apps.server.views.sites import NextStep
 from siteloom.core.errors import NotFound, TooMuchFound
 from siteloom.core.model import Failure
 from siteloom.core.urls import site_of
-from siteloom.extraction.extractor import LACKING, NO_VALUES, Extractor, WrapperText
+from siteloom.extraction.extractor import LACKING, NO_VALUES, Extractor
 from siteloom.html.parser import parse
 from siteloom.operations.annotation.sample_pages import version_of
 from siteloom.operations.stored_wrappers import readable
 from siteloom.wrappers.matching import NO_TAGS, NO_WRAPPER_FOR_SITE, NO_WRAPPER_FOR_URL, UNLIKE, Matcher
+from siteloom.wrappers.named_wrappers import WrapperText
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

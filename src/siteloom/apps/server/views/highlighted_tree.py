@@ -13,8 +13,9 @@ from pydantic import BaseModel, Field
 from siteloom.apps.server.views.sites import NextStep
 from siteloom.core.errors import UsageError
 from siteloom.extraction.search_query import parse_query, places_in
+from siteloom.html.node_paths import numbered
 from siteloom.html.visible_text import normalize, text_nodes
-from siteloom.learning.annotation.clicked_nodes import Pick, numbered, pick_of, pick_of_node
+from siteloom.learning.annotation.clicked_nodes import Pick, pick_of, pick_of_node
 from siteloom.learning.value_search.value_locations import PlaceIndex
 from siteloom.wrappers.explanation import named_rule_words
 from siteloom.wrappers.rule_evaluation import records as record_scopes

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from siteloom.core.settings import PagesSettings, Settings
     from siteloom.operations.ingest import IngestReport, IngestVerb
-    from siteloom.sources.open_sources import PageSource, SourceItem
+    from siteloom.sources.page_source import PageSource, SourceItem
     from siteloom.store.store import Store
 
 _FAILURES_TOLD = 5
