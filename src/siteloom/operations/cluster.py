@@ -1,14 +1,21 @@
-"""Clusters of stored pages, and which of their pages to annotate first."""
+"""cluster: find the templates of stored pages. Which pages of a cluster to annotate first."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from siteloom.core.model import Clustering
 from siteloom.core.settings import ParseSettings
+from siteloom.operations.context import Context
 from siteloom.operations.ingest import note_failure
+from siteloom.operations.request_fields import NOT_STORED, Site, Text
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.templates.clustering.methods import (
     SITE_METHODS,
+    checked_method,
     cluster_features,
     describing_members,
     joined,
@@ -18,13 +25,60 @@ from siteloom.templates.clustering.methods import (
 from siteloom.templates.sampling import sample_stream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
-
-    from siteloom.core.model import Cluster, Clustering, Failure, Page
+    from siteloom.core.model import Cluster, Failure, Page
     from siteloom.store.queries.runs import RunRecorder
     from siteloom.store.store import Store
     from siteloom.templates.clustering.methods import Method, PageFeatures
     from siteloom.templates.sampling import Sample
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterRequest:
+    """Which pages to cluster: those of a site, or all of them. The methods are those of `siteloom.cluster`."""
+
+    site: Site | None = None
+    method: Text = "vertex"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterResult:
+    """How many pages are in clusters; the members of `clustering` are indices into `addresses`."""
+
+    site: str | None
+    pages: int
+    clusters: int
+    unclustered: int
+    coverage: float
+    failures: Mapping[str, int]
+    clustering: Clustering | None = field(default=None, metadata=NOT_STORED)
+    addresses: tuple[PageAddress, ...] = field(default=(), metadata=NOT_STORED)
+
+
+def cluster(context: Context, request: ClusterRequest) -> ClusterResult:
+    """Find the templates of the pages of a site, or of all, and store them."""
+    store, progress = context.store, context.progress
+    method = checked_method(request.method)
+    total = sum(summary.pages for summary in store.sites() if request.site in (None, summary.name))
+    progress.start("Looking at", total)
+    failures = Counter(context.unread)
+    clustering, addresses = cluster_store(
+        store,
+        method,
+        site=request.site,
+        limits=context.settings.parse,
+        on_page=lambda _: progress.advance(),
+        on_failure=lambda failure: failures.update([failure.reason]),
+    )
+    return ClusterResult(
+        site=request.site,
+        pages=len(addresses),
+        clusters=len(clustering.clusters),
+        unclustered=len(clustering.unclustered),
+        coverage=clustering.coverage,
+        failures=failures,
+        clustering=clustering,
+        addresses=addresses,
+    )
 
 
 def cluster_store(

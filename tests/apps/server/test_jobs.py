@@ -18,9 +18,9 @@ import pytest
 from siteloom.apps.demo.sites import guide_site
 from siteloom.apps.server import create_app, event_stream, job_runner
 from siteloom.apps.server.event_stream import Changes
+from siteloom.apps.server.job_kinds import JobKind, checked_arguments, form_arguments
 from siteloom.apps.server.job_runner import JobRunner
 from siteloom.apps.server.work import KINDS
-from siteloom.apps.server.work.kinds import JobKind, checked_arguments, form_arguments
 from siteloom.core.errors import UsageError
 from siteloom.core.model import Attribute, Cluster, Example
 from siteloom.core.settings import Settings, StoreSettings

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from siteloom.core.model import Cluster
     from siteloom.engines.engine import Engine
     from siteloom.engines.whole_crawls.crawl_run import BulkRun, Counts
+    from siteloom.operations.context import Context
     from siteloom.sources.page_source import PageSource
     from siteloom.store.queries.clusters import PageAddress
     from siteloom.store.store import Store
@@ -270,6 +271,24 @@ def stored_pages(shell: Shell, sources: list[str] | None) -> Iterator[Store]:
             yield store
         finally:
             store.close()
+
+
+@contextmanager
+def verb_context(shell: Shell, sources: list[str] | None) -> Iterator[Context]:
+    """The context of a verb: the workspace, or for sources a temporary workspace with their pages."""
+    from siteloom.core.remote_files import shown
+    from siteloom.operations.context import open_context, temporary_context
+    from siteloom.sources.open_sources import open_sources
+
+    with shell.progress() as progress:
+        if not sources:
+            with open_context(shell.settings, progress=progress) as context:
+                yield context
+            return
+        opened = open_sources(sources, shell.settings.pages)
+        names = [shown(source) for source in sources]
+        with temporary_context(shell.settings, opened, progress=progress, names=names) as context:
+            yield context
 
 
 def pages_of(shell: Shell, sources: list[str], description: str) -> Iterator[Page]:

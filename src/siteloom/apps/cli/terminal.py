@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import traceback
-from contextlib import contextmanager, redirect_stderr
+from contextlib import ExitStack, contextmanager, redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType
     from rich.segment import Segment
 
+    from siteloom.core.progress import Progress
     from siteloom.store.store import Store
 
 
@@ -226,12 +227,18 @@ class Shell:
                     output.write(row)
 
     @contextmanager
+    def progress(self) -> Iterator[Progress]:
+        """Progress of an operation as a line on the terminal, if anyone looks at one."""
+        with ExitStack() as stages:
+            yield _TerminalProgress(self, stages)
+
+    @contextmanager
     def counting(self, description: str, unit: str = "page") -> Iterator[Callable[[int], None]]:
         """A line that counts pages and their rate while the block runs, if anyone looks at a terminal.
 
         Or something else, as the unit says.
         """
-        with self._progress(description, None, unit) as advance:
+        with self.stage(description, None, unit) as advance:
             yield lambda count: advance(count, 0)
 
     @contextmanager
@@ -242,21 +249,20 @@ class Shell:
 
         A step may have any number of pages. How many steps there are may be unknown.
         """
-        with self._progress(description, steps, "page") as advance:
+        with self.stage(description, steps, "page") as advance:
             advance(0, done)
             yield lambda pages: advance(pages, 1)
 
     @contextmanager
     def stepping(self, description: str, steps: int, done: int) -> Iterator[Callable[[int], None]]:
         """A line that shows how many of so many steps are done, and how long it will take."""
-        with self._progress(description, steps, "shard") as advance:
+        with self.stage(description, steps, "shard") as advance:
             advance(done, done)
             yield lambda count: advance(count, count)
 
     @contextmanager
-    def _progress(
-        self, description: str, steps: int | None, unit: str
-    ) -> Iterator[Callable[[int, int], None]]:
+    def stage(self, description: str, steps: int | None, unit: str) -> Iterator[Callable[[int, int], None]]:
+        """A line that counts units, and shows how many of so many steps are done if that is known."""
         if self.quiet or not sys.stderr.isatty():
             yield lambda _count, _steps: None
             return
@@ -294,6 +300,29 @@ class Shell:
                 progress.update(task, advance=done, counted=counted, told=told)
 
             yield advance
+
+
+class _TerminalProgress:
+    """Shows the stages of an operation one after the other, each as a line."""
+
+    def __init__(self, shell: Shell, stages: ExitStack) -> None:
+        self._shell = shell
+        self._stages = stages
+        self._advance: Callable[[int, int], None] = lambda _count, _steps: None
+
+    def start(self, message: str, total: int | None = None, unit: str = "page", done: int = 0) -> None:
+        """Show a stage in place of the one before."""
+        self._stages.close()
+        self._advance = self._stages.enter_context(self._shell.stage(message, total, unit))
+        self._advance(done, done)
+
+    def advance(self, count: int = 1) -> None:
+        """Count what is finished."""
+        self._advance(count, count)
+
+    def message(self, text: str) -> None:
+        """Print a message above the line."""
+        self._shell.say(text)
 
 
 def _console() -> Console:

@@ -15,14 +15,16 @@ import time
 import traceback
 from collections import deque
 from contextlib import contextmanager, suppress
+from functools import partial
 from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from siteloom.apps.server.job_kinds import checked_arguments
 from siteloom.apps.server.work import KINDS
-from siteloom.apps.server.work.kinds import checked_arguments
 from siteloom.core.errors import SiteloomError
 from siteloom.core.terminal_text import guard_process
+from siteloom.operations.operation_table import OPERATIONS
 from siteloom.store.workspace_folder import open_store
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from multiprocessing.context import ForkServerProcess
 
     from siteloom.apps.server.event_stream import Changes
-    from siteloom.apps.server.work.kinds import JobKind
+    from siteloom.apps.server.job_kinds import JobKind
     from siteloom.core.settings import Settings
     from siteloom.store.queries.jobs import Job, JobEnd
     from siteloom.store.store import Store
@@ -193,7 +195,9 @@ class JobRunner:
     def _run_in_process(self, job: Job) -> _Outcome:
         """Do a job in a process, and listen to that and to whoever wants it cancelled."""
         pipe, other_end = _PROCESSES.Pipe()
-        run = self.kinds[job.kind].run
+        run: Callable[..., dict[str, Any]] = self.kinds[job.kind].run
+        if job.kind in OPERATIONS:
+            run = partial(run, author=job.author)
         process = _PROCESSES.Process(target=_work, args=(run, job.arguments, self._settings, other_end))
         _start_deaf(process)
         other_end.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,7 +17,7 @@ from siteloom.apps.cli.source_arguments import (
     finished,
     no_page_read,
     say_unread,
-    stored_pages,
+    verb_context,
 )
 from siteloom.apps.cli.terminal import OutputOption, Shell
 from siteloom.core.errors import UsageError
@@ -54,19 +53,12 @@ def run(
         _cluster_in_bulk(shell, choice, sources, method, output)
         return
     from siteloom.engines.whole_crawls.cluster_crawl import CLUSTER_COLUMNS
-    from siteloom.operations.cluster import cluster_store
-    from siteloom.templates.clustering.methods import checked_method
+    from siteloom.operations.cluster import ClusterRequest, cluster
 
-    unread: Counter[str] = Counter()
-    with stored_pages(shell, sources) as store, shell.counting("Looking at") as count:
-        clustering, pages = cluster_store(
-            store,
-            checked_method(method),
-            site=site,
-            limits=shell.settings.parse,
-            on_page=lambda _: count(1),
-            on_failure=lambda failure: unread.update([failure.reason]),
-        )
+    with verb_context(shell, sources) as context:
+        result = cluster(context, ClusterRequest(site=site, method=method))
+    clustering = result.clustering
+    assert clustering is not None
     rows = (
         {
             "id": found.id,
@@ -74,15 +66,15 @@ def run(
             "size": found.size,
             "importance": found.importance,
             "url_patterns": found.url_patterns,
-            "pages": [pages[member].url for member in found.members],
+            "pages": [result.addresses[member].url for member in found.members],
         }
         for found in clustering.clusters
     )
     shell.write(output, CLUSTER_COLUMNS, rows)
     if output is None and clustering.clusters:
         show_clusters(shell, clustering)
-    say_unread(shell, unread)
-    _say_coverage(shell, len(clustering.unclustered), clustering.coverage, clustering.plain_coverage)
+    say_unread(shell, result.failures)
+    _say_coverage(shell, result.unclustered, clustering.coverage, clustering.plain_coverage)
 
 
 def _cluster_in_bulk(

@@ -14,11 +14,11 @@ from starlette.concurrency import run_in_threadpool
 
 from siteloom.apps.server.event_stream import TOO_MANY, StreamEvent, event_stream
 from siteloom.apps.server.html_rendering import render
+from siteloom.apps.server.job_kinds import form_arguments
 from siteloom.apps.server.job_runner import CANCELLING, JobRunner
 from siteloom.apps.server.request_types import LARGEST_ID
 from siteloom.apps.server.security import Editor, Viewer, Visitor, check_role, has_role
 from siteloom.apps.server.shared_state import services_of
-from siteloom.apps.server.work.kinds import form_arguments
 from siteloom.store.erasure.row_erasure import FORGOTTEN
 from siteloom.store.queries.jobs import Job, JobState
 

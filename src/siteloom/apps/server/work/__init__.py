@@ -1,5 +1,7 @@
 """The work that jobs do, by kind; each runs in a process of its own."""
 
+from siteloom.apps.server.job_kinds import JobKind, checked_arguments, form_arguments
+from siteloom.apps.server.operation_jobs import job_kind
 from siteloom.apps.server.work import (
     discovering,
     fetching,
@@ -11,7 +13,7 @@ from siteloom.apps.server.work import (
     mending,
     wrapping,
 )
-from siteloom.apps.server.work.kinds import JobKind, checked_arguments, form_arguments
+from siteloom.operations.operation_table import OPERATIONS
 
 KINDS: dict[str, JobKind] = {
     **discovering.KINDS,
@@ -23,6 +25,7 @@ KINDS: dict[str, JobKind] = {
     **linking.KINDS,
     **mending.KINDS,
     **wrapping.KINDS,
+    **{operation.name: job_kind(operation) for operation in OPERATIONS.values()},
 }
 """Each kind by name."""
 

@@ -6,7 +6,7 @@ import json
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from siteloom.apps.server.work.kinds import Argument, JobKind, Report, check_edition
+from siteloom.apps.server.job_kinds import Argument, JobKind, Report, check_edition
 from siteloom.apps.server.work.wrapping import learn
 from siteloom.core.errors import UsageError
 from siteloom.core.sequences import evenly_spaced

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from siteloom.apps.server.job_kinds import Argument, JobKind, Report
 from siteloom.apps.server.work.ingesting import Arrivals
-from siteloom.apps.server.work.kinds import Argument, JobKind, Report
 from siteloom.core.errors import UsageError
 from siteloom.sources.crawling.crawl_source import Crawl
 

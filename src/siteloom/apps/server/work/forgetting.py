@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from siteloom.apps.server.work.kinds import Argument, JobKind, Report
+from siteloom.apps.server.job_kinds import Argument, JobKind, Report
 from siteloom.store.erasure.erasure import forget as forget_in_store
 from siteloom.store.erasure.row_erasure import FORGOTTEN
 

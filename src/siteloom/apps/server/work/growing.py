@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from siteloom.apps.server.job_kinds import Argument, JobKind, Report
 from siteloom.apps.server.upload_folder import find_upload
 from siteloom.apps.server.views.known_records import said_of, uploaded_table
-from siteloom.apps.server.work.kinds import Argument, JobKind, Report
 from siteloom.apps.server.work.wrapping import extract
 from siteloom.core.errors import NotFound, SourceError, UsageError
 from siteloom.operations.bootstrap import DEFAULT_ROUNDS, grow, withdraw

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from siteloom.apps.server.work.kinds import JobKind, Report
+from siteloom.apps.server.job_kinds import JobKind, Report
 from siteloom.operations.search import update_index
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from siteloom.apps.server.job_kinds import Argument, JobKind, Report
 from siteloom.apps.server.upload_folder import find_upload
 from siteloom.apps.server.views.sites import NextStep, site_summaries
-from siteloom.apps.server.work.kinds import Argument, JobKind, Report
 from siteloom.apps.server.work.mending import monitor
 from siteloom.apps.server.work.wrapping import find_templates
 from siteloom.core.errors import SourceError, UsageError

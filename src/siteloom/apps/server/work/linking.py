@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from siteloom.apps.server.work.kinds import Argument, JobKind, Report
+from siteloom.apps.server.job_kinds import Argument, JobKind, Report
 from siteloom.core.errors import UsageError
 from siteloom.learning.known_records.entity_linking import attribute_spread, entity_row, link, sources_of
 from siteloom.operations.seeds import check_core

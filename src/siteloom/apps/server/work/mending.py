@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from siteloom.apps.server.work.kinds import Argument, JobKind, Report, check_edition
+from siteloom.apps.server.job_kinds import Argument, JobKind, Report, check_edition
 from siteloom.apps.server.work.wrapping import watch_afterwards
 from siteloom.core.errors import StoreError, UsageError
 from siteloom.maintenance.alarms import raise_alarm

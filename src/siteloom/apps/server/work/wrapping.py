@@ -7,7 +7,7 @@ import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from siteloom.apps.server.work.kinds import Argument, JobKind, Report
+from siteloom.apps.server.job_kinds import Argument, JobKind, Report
 from siteloom.core.errors import UsageError
 from siteloom.core.sequences import evenly_spaced
 from siteloom.extraction.extractor import counted_by_name, filled_attributes
@@ -30,20 +30,6 @@ if TYPE_CHECKING:
     from siteloom.operations.learn import NewWrapper
     from siteloom.store.queries.clusters import PageAddress
     from siteloom.store.store import Store
-
-
-def cluster(store: Store, settings: Settings, arguments: Mapping[str, Any], report: Report) -> dict[str, Any]:
-    """Find the templates of the pages of a site, or of all."""
-    site: str | None = arguments["site"]
-    pages = sum(one.pages for one in store.sites() if site in (None, one.name))
-    found, addresses = find_templates(store, settings, site, pages, report)
-    return {
-        "site": site,
-        "pages": len(addresses),
-        "templates": len(found.clusters),
-        "unclustered": len(found.unclustered),
-        "coverage": found.coverage,
-    }
 
 
 def find_templates(
@@ -203,7 +189,6 @@ _SITE = {"site": Argument("site")}
 _CLUSTER = {"cluster": Argument("cluster", is_needed=True)}
 
 KINDS = {
-    "cluster": JobKind(cluster, "Find templates", _SITE),
     "learn": JobKind(learn, "Learn a wrapper", _CLUSTER),
     "extract": JobKind(extract, "Extract records", _SITE),
     "finish": JobKind(finish, "Learn and extract", _CLUSTER),
