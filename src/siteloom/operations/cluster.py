@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterRequest:
-    """Which pages to cluster: those of a site, or all of them. The methods are those of `siteloom.cluster`."""
+    """How many pages are in clusters; the members of `clustering` are indices into `addresses`."""
 
     site: Site | None = None
     method: Text = "vertex"
