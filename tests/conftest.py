@@ -24,17 +24,19 @@ register_profiles()
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# What must not come last when processes share the files: first the kernels, so that each of them is compiled
+# What must not come last when processes share the files: first what is compiled, so that each function is compiled
 # by one process and found in the cache by the others, then the files that take longest.
 FIRST = (
-    "kernels/",
-    "bulk/test_engines.py",
+    "html/test_tag_scanner.py",
+    "html/test_page_scan.py",
+    "learning/known_records/test_similarity_join.py",
+    "templates/clustering/",
+    "engines/whole_crawls/test_engines.py",
     "docs/test_tutorial.py",
     "browser/",
-    "server/",
-    "cli/",
+    "apps/",
     "docs/",
-    "test_upkeep.py",
+    "operations/",
 )
 
 

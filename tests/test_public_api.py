@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import siteloom
-from siteloom.apps.cli.main import VERBS
+from siteloom.apps.cli.verbs import VERBS
 from siteloom.core import errors
 
 HEAVY = {

@@ -11,8 +11,8 @@ from importlib import import_module
 
 import pytest
 
-from siteloom.apps.cli import main
-from siteloom.apps.cli.main import VERBS
+from siteloom.apps.cli import verbs
+from siteloom.apps.cli.verbs import VERBS
 from tests.apps.cli.command import Command
 
 
@@ -45,7 +45,7 @@ def test_the_version_is_told(siteloom: Command) -> None:
 
 
 def test_every_module_of_a_verb_is_in_the_table() -> None:
-    files = [file.name for file in pkgutil.iter_modules(main.__path__)]
+    files = [file.name for file in pkgutil.iter_modules(verbs.__path__)]
     modules = {file: import_module(f"siteloom.apps.cli.verbs.{file}") for file in files}
     names = {file: module.NAME for file, module in modules.items() if hasattr(module, "NAME")}
     assert names == {verb: verb for verb in VERBS}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from siteloom.apps.cli.main import VERBS
+from siteloom.apps.cli.verbs import VERBS
 from tests.apps.cli.command import Command, one_sentence
 
 

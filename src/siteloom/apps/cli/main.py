@@ -14,41 +14,8 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 import siteloom
 from siteloom.apps.cli.terminal import PROGRAM, CommonOptions, common_options
+from siteloom.apps.cli.verbs import VERBS
 from siteloom.core.terminal_text import guard_process
-
-VERBS = {
-    "demo": "Show on built-in web sites what Siteloom does, step by step.",
-    "init": "Make a workspace, the folder that keeps pages and wrappers.",
-    "ingest": "Read pages into the workspace.",
-    "crawl": "Fetch pages from the web into the workspace.",
-    "status": "Show the sites in the workspace and the latest runs.",
-    "cluster": "Find which pages were made from one template.",
-    "template": "Show the template of each cluster: what its pages share.",
-    "discover": "Show what varies between pages as a table, with no examples.",
-    "clean": "Take the text of their template out of pages.",
-    "sample": "Choose the pages that are worth annotating first.",
-    "examples": "Make examples of what another scraper was taught.",
-    "learn": "Learn wrappers from pages whose values are known.",
-    "extract": "Extract the records of pages, each by its wrapper.",
-    "export": "Write a wrapper as XSLT, XPath in JSON, spider or page object.",
-    "explain": "Show which wrapper a page is for, and where values came from.",
-    "watch": "Choose the pages by which changes of a site are noticed.",
-    "monitor": "Compare watched pages with what they were; tell what changed.",
-    "relearn": "Reuse or repair wrappers after a change, from known records.",
-    "history": "Show the versions of wrappers, and why each was made.",
-    "rollback": "Put an earlier version of a wrapper in force again.",
-    "seeds": "Keep known records, by which new sites are wrapped.",
-    "bootstrap": "Wrap sites from known records, without any annotation.",
-    "entities": "Find records of the same thing, and where sources differ.",
-    "search": "Search pages and records for words; the best hits come first.",
-    "serve": "Show the workspace in a browser, and work on it there.",
-    "user": "Show and change who may sign in to the server.",
-    "backup": "Copy the whole workspace while others go on working with it.",
-    "forget": "Remove sites or pages, with all that came from them.",
-    "doctor": "Check the installation and every page of the workspace.",
-    "config": "Show each setting, its value, and where it comes from.",
-}
-"""Each verb, which is the name of its module too, and the first line of its help; help lists them so."""
 
 
 class VerbCommand(TyperCommand):

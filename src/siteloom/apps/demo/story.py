@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from siteloom.wrappers.wrapper import Wrapper
 
 
-NAME = "demo"
-
 _ATTRIBUTES_SHOWN = 3
 _HITS_SHOWN = 3
 
