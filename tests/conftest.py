@@ -24,8 +24,8 @@ register_profiles()
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# What must not come last when processes share the files: first what is compiled, so that each function is compiled
-# by one process and found in the cache by the others, then the files that take longest.
+# What must not come last when processes share the files: first what is compiled, so that one process compiles
+# each function and the others find it in the cache, then the files that take longest.
 FIRST = (
     "html/test_tag_scanner.py",
     "html/test_page_scan.py",

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from siteloom.apps.cli.verbs import VERBS, app
+from siteloom.apps.cli.main import app
+from siteloom.apps.cli.verbs import VERBS
 from siteloom.core.settings import load_settings
 
 ROOT = Path(__file__).parents[1]

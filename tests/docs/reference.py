@@ -17,8 +17,9 @@ import typer
 from typer.core import TyperArgument, TyperOption
 
 import siteloom
+from siteloom.apps.cli.main import app, command_of, usage_of
 from siteloom.apps.cli.terminal import CommonOptions
-from siteloom.apps.cli.verbs import VERBS, app, command_of, usage_of
+from siteloom.apps.cli.verbs import VERBS
 from siteloom.core.settings import load_settings
 from tests.docs.blocks import ROOT, read
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from typer.core import TyperArgument, TyperOption
 
-from siteloom.apps.cli.verbs import VERBS, command_of
+from siteloom.apps.cli.main import command_of
+from siteloom.apps.cli.verbs import VERBS
 from siteloom.core.settings import load_settings
 from tests.docs.blocks import DOCUMENTS, ROOT, blocks, read
 from tests.docs.entries import start

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from siteloom.apps.cli.terminal import Shell  # noqa: TC001 - typer reads annotations at run time
 from siteloom.apps.cli.verbs import clean, explain, extract, history, monitor, relearn, search, watch
 from siteloom.apps.cli.verbs.status import show_sites
 from siteloom.core.errors import UsageError
@@ -18,7 +19,6 @@ from siteloom.core.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from siteloom.apps.cli.terminal import Shell
     from siteloom.apps.demo.sites.built_in_page import BuiltinPage
     from siteloom.core.model import Cluster, Page, Seed
     from siteloom.learning.discovery.table_discovery import DiscoveredTable
