@@ -13,7 +13,7 @@ from siteloom.core.values import typed_value
 from siteloom.html.visible_text import normalize, text_nodes, visible_text
 from siteloom.learning.induction.tree_walk import LONGEST_TEXT
 from siteloom.learning.value_search.text_equality import fold
-from siteloom.learning.value_search.value_locations import PlaceIndex
+from siteloom.learning.value_search.value_locations import ValueIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ class SeenTexts:
 
     def __init__(self, root: Element) -> None:
         self._root = root
-        self._places = PlaceIndex(root)
+        self._places = ValueIndex(root)
 
     def as_seen(self, value: str) -> str | None:
         """The text that stands on the page for a value; None if there is none.
@@ -50,7 +50,7 @@ class SeenTexts:
         return next(filter(self._is_there, (value, *self._other_forms(value))), None)
 
     def _is_there(self, text: str) -> bool:
-        return bool(fold(text)) and any(len(place.whole) <= LONGEST_TEXT for place in self._places.find(text))
+        return bool(fold(text)) and any(len(place.text) <= LONGEST_TEXT for place in self._places.find(text))
 
     def _other_forms(self, value: str) -> Iterator[str]:
         if _NUMBER.fullmatch(value):

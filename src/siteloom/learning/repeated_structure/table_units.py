@@ -107,7 +107,15 @@ def _whole_pages(pages: Sequence[Page], trees: _Trees, limits: ParseSettings) ->
         else:
             collector.add(root)
             page_of.append(number)
-    return Units(pages, tuple(page_of), (), {}, collector.collected(), tuple(failures), limits)
+    return Units(
+        pages=pages,
+        page_of=tuple(page_of),
+        nodes=(),
+        some_elements={},
+        texts=collector.collected(),
+        failures=tuple(failures),
+        limits=limits,
+    )
 
 
 def _parts(pages: Sequence[Page], trees: _Trees, listing: Listing, limits: ParseSettings) -> Units | None:
@@ -133,7 +141,13 @@ def _parts(pages: Sequence[Page], trees: _Trees, listing: Listing, limits: Parse
     if len(set(page_of)) < USUAL * (len(pages) - len(failures)):
         return None
     return Units(
-        pages, tuple(page_of), tuple(nodes), some_elements, collector.collected(), tuple(failures), limits
+        pages=pages,
+        page_of=tuple(page_of),
+        nodes=tuple(nodes),
+        some_elements=some_elements,
+        texts=collector.collected(),
+        failures=tuple(failures),
+        limits=limits,
     )
 
 
