@@ -15,18 +15,18 @@ from siteloom.learning.known_records.page_positions import positions_of, templat
 from siteloom.learning.known_records.record_arrays import (
     NO_KIND,
     kind_number,
-    read_text,
-    scrambled,
+    scramble,
     seed_table,
+    text_forms,
 )
 from siteloom.learning.known_records.record_page_alignment import (
     Pairs,
-    Rows,
-    aligned,
+    RowIndex,
+    align,
     candidate_pairs,
     matched_rows,
     possible_pairs,
-    told,
+    weigh_matches,
 )
 from siteloom.learning.known_records.text_normalisation import folded
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from siteloom.html.page_text_arrays import PageTexts
     from siteloom.learning.known_records.attribute_slots import Slot
     from siteloom.learning.known_records.page_positions import Positions
-    from siteloom.learning.known_records.record_arrays import ReadText, SeedAttribute, SeedTable
+    from siteloom.learning.known_records.record_arrays import SeedAttribute, SeedTable, TextForms
     from siteloom.learning.known_records.record_page_alignment import Alignment, TextMatches
 
     Flags = NDArray[np.bool_]
@@ -51,7 +51,7 @@ LEAST_PAGES = 10
 _LEAST_TIMES_CHANCE = 3.0  # as much must records tell as those with the values of others
 _COMPARED_SEEDS = 1_000  # are enough to see whether two attributes say the same
 _SAME_VALUES = 0.5
-_TELLING_VALUES = 0.5  # different ones, by seeds
+_MIN_DISTINCT_SHARE = 0.5  # different ones, by seeds
 _LEVELS_AROUND = 3  # elements have several texts but few: `page_texts` leaves larger ones out
 _SAME_ROWS = 0.5  # of the rows of two attributes' positions, which are then the same
 
@@ -71,7 +71,7 @@ class KnownRecords(NamedTuple):
     copies: Mapping[str, str]
 
     @property
-    def untold(self) -> str | None:
+    def unusable_reason(self) -> str | None:
         """Why no page can tell that it shows one of them, if that is so."""
         if len(self.table.attributes) > 1:
             return None
@@ -83,7 +83,7 @@ class KnownRecords(NamedTuple):
 
 def known_records(seeds: Sequence[Seed], core: Collection[str]) -> KnownRecords:
     """Make seeds ready to be looked for; of these, the core attributes name a thing."""
-    numbers = list({_said(seed): number for number, seed in enumerate(seeds)}.values())
+    numbers = list({_seed_key(seed): number for number, seed in enumerate(seeds)}.values())
     copies = _copies(seeds, core)
     table = seed_table([_without(seeds[number], copies) for number in numbers])
     return KnownRecords(table, core, len(seeds), numbers, copies)
@@ -102,7 +102,7 @@ class KnownPages(NamedTuple):
     matches: Mapping[str, TextMatches]
     pairs: Pairs
     slots: Mapping[str, Sequence[Slot]]
-    rows: Rows
+    rows: RowIndex
     seeds: Sequence[int]
     copies: Mapping[str, str]
 
@@ -132,16 +132,16 @@ class ShownRecords(NamedTuple):
     bits: NDArray[np.float64]
 
 
-def shown_records(known: KnownRecords, texts: PageTexts) -> ShownRecords:
+def shown_records(records: KnownRecords, texts: PageTexts) -> ShownRecords:
     """The records that pages may show, found out for each page by itself.
 
     They may be of any sites. What `known_pages` finds on a site is among it, so a site with fewer than
     `LEAST_PAGES` such pages is one that it refuses.
     """
-    every = np.arange(len(texts.texts), dtype=np.int32)
-    read = [read_text(text) for text in texts.texts]
-    rows = Rows(texts, np.ones(len(texts.page), np.bool_))
-    pairs, bits = possible_pairs(known.table, _text_matches(known.table, read, every), rows)
+    text_numbers = np.arange(len(texts.texts), dtype=np.int32)
+    forms = [text_forms(text) for text in texts.texts]
+    rows = RowIndex(texts, np.ones(len(texts.page), np.bool_))
+    pairs, bits = possible_pairs(records.table, _text_matches(records.table, forms, text_numbers), rows)
     return ShownRecords(*pairs, bits)
 
 
@@ -156,68 +156,73 @@ def _overlap(records: int, seeds: int, shown_on: int, pages: int) -> str:
     return f"{records:,} of {seeds:,} known records seem to be on {shown_on:,} of {pages:,} pages"
 
 
-def known_pages(known: KnownRecords, texts: PageTexts) -> KnownPages | NoOverlap:
+def known_pages(records: KnownRecords, texts: PageTexts) -> KnownPages | NoOverlap:
     """Find the pages that show known records, with a core value at least; or say why there are none."""
-    if known.untold is not None:
-        return NoOverlap(known.untold)
-    table, core = known.table, known.core
+    if records.unusable_reason is not None:
+        return NoOverlap(records.unusable_reason)
+    table, core = records.table, records.core
     is_open = ~template_rows(texts)
     open_texts = np.unique(texts.text[is_open])
-    read = [read_text(texts.texts[number]) for number in open_texts.tolist()]
+    forms = [text_forms(texts.texts[number]) for number in open_texts.tolist()]
     kinds = np.full(len(texts.texts), NO_KIND, np.int32)
-    kinds[open_texts] = [kind_number(text.key) for text in read]
+    kinds[open_texts] = [kind_number(text.key) for text in forms]
     positions = positions_of(texts, kinds)
-    matches = _text_matches(table, read, open_texts)
+    matches = _text_matches(table, forms, open_texts)
     lists = np.zeros(0, np.int32)
     while True:
-        rows = Rows(texts, is_open)
-        found = _aligned(table, matches, rows, positions, core)
-        if found is None or not len(found.lists):
+        rows = RowIndex(texts, is_open)
+        alignment = _align(table, matches, rows, positions, core)
+        if alignment is None or not len(alignment.lists):
             break
-        lists = np.union1d(lists, found.lists)
-        is_open &= ~np.isin(texts.page, found.lists)
-    pairs = Pairs(lists[:0], lists[:0]) if found is None else found.pairs
-    matched, count = len(np.unique(pairs.record)), len(np.unique(pairs.page))
-    if found is None or count < LEAST_PAGES:
+        lists = np.union1d(lists, alignment.lists)
+        is_open &= ~np.isin(texts.page, alignment.lists)
+    pairs = Pairs(lists[:0], lists[:0]) if alignment is None else alignment.pairs
+    matched, page_count = len(np.unique(pairs.record)), len(np.unique(pairs.page))
+    if alignment is None or page_count < LEAST_PAGES:
         but = f", and {len(lists):,} pages list several" if len(lists) else ""
-        return too_few(matched, known.seeds, count, texts.pages, but)
-    by_chance = _aligned(scrambled(table, np.random.default_rng(0)), matches, rows, positions, core)
-    if by_chance is not None and found.score < _LEAST_TIMES_CHANCE * by_chance.score:
-        overlap = _overlap(matched, known.seeds, count, texts.pages)
+        return too_few(matched, records.seeds, page_count, texts.pages, but)
+    chance_alignment = _align(scramble(table, np.random.default_rng(0)), matches, rows, positions, core)
+    if chance_alignment is not None and alignment.score < _LEAST_TIMES_CHANCE * chance_alignment.score:
+        overlap = _overlap(matched, records.seeds, page_count, texts.pages)
         reason = f"Not enough overlap: {overlap}, but nearly as many are if their values are mixed up."
-        return NoOverlap(reason, matched, count)
+        return NoOverlap(reason, matched, page_count)
     names = [attribute.name for attribute in table.attributes]
     by_name = dict(zip(names, matches, strict=True))
-    slots = _slots(table, by_name, found.pairs, is_open, positions, kinds, texts)
-    return KnownPages(table, texts, positions, by_name, found.pairs, slots, rows, known.numbers, known.copies)
+    slots = _slots(table, by_name, alignment.pairs, is_open, positions, kinds, texts)
+    return KnownPages(
+        table, texts, positions, by_name, alignment.pairs, slots, rows, records.numbers, records.copies
+    )
 
 
-def _text_matches(table: SeedTable, read: Sequence[ReadText], numbers: Ints) -> list[TextMatches]:
+def _text_matches(table: SeedTable, forms: Sequence[TextForms], numbers: Ints) -> list[TextMatches]:
     """The known values that texts may be, by attribute; `numbers` are those of the texts on the pages."""
-    return [told(attribute, attribute.matches(read), numbers) for attribute in table.attributes]
+    return [weigh_matches(attribute, attribute.matches(forms), numbers) for attribute in table.attributes]
 
 
 def _copies(seeds: Sequence[Seed], core: Collection[str]) -> dict[str, str]:
     """The attributes whose values are mostly those of another in other letters or another order."""
-    words: dict[str, dict[int, set[str]]] = {}
+    forms_by_name: dict[str, dict[int, set[str]]] = {}
     for number, seed in enumerate(evenly_spaced(seeds, _COMPARED_SEEDS)):
         for name, texts in seed.values.items():
             forms = {" ".join(sorted(folded(text).split())) for text in texts} - {""}
             if forms:
-                words.setdefault(name, {})[number] = forms
+                forms_by_name.setdefault(name, {})[number] = forms
     # Yes and no are the same for many questions; a name that is the same is no accident.
-    telling = {
-        name: found
-        for name, found in words.items()
-        if len(set().union(*found.values())) > _TELLING_VALUES * len(found)
+    varied_names = {
+        name: forms_by_seed
+        for name, forms_by_seed in forms_by_name.items()
+        if len(set().union(*forms_by_seed.values())) > _MIN_DISTINCT_SHARE * len(forms_by_seed)
     }
     copies: dict[str, str] = {}
-    for name, other in permutations(sorted(telling, key=lambda name: name not in core), 2):
-        if name not in copies and other not in core and other not in copies:
-            both = telling[name].keys() & telling[other].keys()
-            same = sum(not telling[name][number].isdisjoint(telling[other][number]) for number in both)
-            if same > _SAME_VALUES * len(both):
-                copies[other] = name
+    for name, other_name in permutations(sorted(varied_names, key=lambda name: name not in core), 2):
+        if name not in copies and other_name not in core and other_name not in copies:
+            common_seeds = varied_names[name].keys() & varied_names[other_name].keys()
+            equal_count = sum(
+                not varied_names[name][number].isdisjoint(varied_names[other_name][number])
+                for number in common_seeds
+            )
+            if equal_count > _SAME_VALUES * len(common_seeds):
+                copies[other_name] = name
     return copies
 
 
@@ -225,7 +230,7 @@ def _without(seed: Seed, names: Collection[str]) -> Seed:
     return replace(seed, values={name: texts for name, texts in seed.values.items() if name not in names})
 
 
-def _said(seed: Seed) -> frozenset[tuple[str, tuple[str, ...]]]:
+def _seed_key(seed: Seed) -> frozenset[tuple[str, tuple[str, ...]]]:
     return frozenset((name, tuple(texts)) for name, texts in seed.values.items())
 
 
@@ -239,30 +244,30 @@ def _slots(
     texts: PageTexts,
 ) -> dict[str, list[Slot]]:
     """Where attributes stand. Two share no position: it is that of the one it tells more about."""
-    rows = Rows(texts, is_open)
-    found = {
+    rows = RowIndex(texts, is_open)
+    slots_by_name = {
         attribute.name: find_slots(attribute, matches[attribute.name], pairs, rows, positions, kinds)
         for attribute in table.attributes
     }
-    taken = np.zeros(len(texts.page), np.bool_)
+    is_claimed = np.zeros(len(texts.page), np.bool_)
     by_bits = sorted(
-        table.attributes, key=lambda one: -max((slot.bits for slot in found[one.name]), default=0)
+        table.attributes, key=lambda named: -max((slot.bits for slot in slots_by_name[named.name]), default=0)
     )
     for attribute in by_bits:
-        slots = found[attribute.name]
-        if any(np.mean(taken[positions.rows_at(slot.position)]) > _SAME_ROWS for slot in slots):
-            others = Rows(texts, is_open & ~taken)
-            slots = find_slots(attribute, matches[attribute.name], pairs, others, positions, kinds)
-            found[attribute.name] = slots
+        slots = slots_by_name[attribute.name]
+        if any(np.mean(is_claimed[positions.rows_at(slot.position)]) > _SAME_ROWS for slot in slots):
+            unclaimed_rows = RowIndex(texts, is_open & ~is_claimed)
+            slots = find_slots(attribute, matches[attribute.name], pairs, unclaimed_rows, positions, kinds)
+            slots_by_name[attribute.name] = slots
         for slot in slots:
             if slot.is_believed:
                 rows_at = positions.rows_at(slot.position)
-                taken[rows_at] = True
-                taken |= _around(texts, rows_at)
-    return found
+                is_claimed[rows_at] = True
+                is_claimed |= _surrounding_rows(texts, rows_at)
+    return slots_by_name
 
 
-def _around(texts: PageTexts, rows: NDArray[np.int64]) -> Flags:
+def _surrounding_rows(texts: PageTexts, rows: NDArray[np.int64]) -> Flags:
     """Which rows are the elements around some texts, a label and a value together for instance."""
     parents = np.array([above for above, _ in texts.paths], np.int64)
     inner = np.flatnonzero(texts.form == INNER)
@@ -275,16 +280,16 @@ def _around(texts: PageTexts, rows: NDArray[np.int64]) -> Flags:
     return around
 
 
-def _aligned(
+def _align(
     table: SeedTable,
     matches: Sequence[TextMatches],
-    rows: Rows,
+    rows: RowIndex,
     positions: Positions,
     core: Collection[str],
 ) -> Alignment | None:
     pairs = candidate_pairs(table, matches, rows)
     matched = [
-        matched_rows(attribute, found, pairs, rows)
-        for attribute, found in zip(table.attributes, matches, strict=True)
+        matched_rows(attribute, text_matches, pairs, rows)
+        for attribute, text_matches in zip(table.attributes, matches, strict=True)
     ]
-    return aligned(table, pairs, matched, positions, rows.texts, core)
+    return align(table, pairs, matched, positions, rows.texts, core)

@@ -13,7 +13,7 @@ import numpy as np
 
 from siteloom.html.page_text_arrays import ATTRIBUTE, INNER
 from siteloom.learning.known_records.page_positions import Position
-from siteloom.learning.known_records.record_arrays import firsts
+from siteloom.learning.known_records.record_arrays import is_run_start
 from siteloom.learning.known_records.record_page_alignment import Pairs, matched_rows
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from siteloom.learning.known_records.page_positions import Positions
     from siteloom.learning.known_records.record_arrays import SeedAttribute
-    from siteloom.learning.known_records.record_page_alignment import Matched, Rows, TextMatches
+    from siteloom.learning.known_records.record_page_alignment import MatchedRows, RowIndex, TextMatches
 
     Flags = NDArray[np.bool_]
     Ints = NDArray[np.int32]
@@ -107,13 +107,18 @@ def luck(agreeing: int, by_chance: float, among: int) -> float:
 def shuffled(pairs: Pairs, generator: np.random.Generator) -> Pairs:
     """The records of each page, all together, on another page."""
     pages = np.unique(pairs.page)
-    others = pages[generator.permutation(len(pages))][np.searchsorted(pages, pairs.page)]
-    order = np.argsort(others, kind="stable")
-    return Pairs(others[order], pairs.record[order])
+    target_pages = pages[generator.permutation(len(pages))][np.searchsorted(pages, pairs.page)]
+    order = np.argsort(target_pages, kind="stable")
+    return Pairs(target_pages[order], pairs.record[order])
 
 
 def find_slots(
-    attribute: SeedAttribute, found: TextMatches, pairs: Pairs, rows: Rows, positions: Positions, kinds: Ints
+    attribute: SeedAttribute,
+    matches: TextMatches,
+    pairs: Pairs,
+    rows: RowIndex,
+    positions: Positions,
+    kinds: Ints,
 ) -> list[Slot]:
     """The positions of an attribute: the best one, then others for pages that lack those before.
 
@@ -121,11 +126,11 @@ def find_slots(
     believed, it is the only one.
     """
     generator = np.random.default_rng(0)
-    finder = _Finder(
+    finder = _SlotFinder(
         attribute,
-        found,
-        matched_rows(attribute, found, pairs, rows),
-        [matched_rows(attribute, found, shuffled(pairs, generator), rows) for _ in range(_SHUFFLES)],
+        matches,
+        matched_rows(attribute, matches, pairs, rows),
+        [matched_rows(attribute, matches, shuffled(pairs, generator), rows) for _ in range(_SHUFFLES)],
         rows,
         positions,
         kinds,
@@ -144,51 +149,53 @@ def find_slots(
     return slots
 
 
-def _adds(slot: Slot, first: Slot) -> bool:
+def _adds(slot: Slot, first_slot: Slot) -> bool:
     """Whether a further position has enough evidence of its own."""
     return (
         slot.is_believed
-        and slot.agreeing >= max(_LEAST_FURTHER_PAGES, _LEAST_FURTHER_SHARE * first.agreeing)
+        and slot.agreeing >= max(_LEAST_FURTHER_PAGES, _LEAST_FURTHER_SHARE * first_slot.agreeing)
         and slot.kappa >= _LEAST_FURTHER_KAPPA
     )
 
 
-class _Finder:
+class _SlotFinder:
     def __init__(
         self,
         attribute: SeedAttribute,
-        found: TextMatches,
-        matched: Matched,
-        by_chance: Sequence[Matched],
-        rows: Rows,
+        matches: TextMatches,
+        matched: MatchedRows,
+        chance_matched: Sequence[MatchedRows],
+        rows: RowIndex,
         positions: Positions,
         kinds: Ints,
     ) -> None:
         self._texts = rows.texts
         self._matched = matched
-        self._by_chance = by_chance
+        self._chance_matched = chance_matched
         self._positions = positions
         self._kinds = kinds
         records = int((attribute.values_of.counts() > 0).sum())
         self._variety = min(1.0, len(attribute.values) / max(1, records))
         self._kind = attribute.kind(_KIND_SHARE)
-        self._is_known = np.zeros(len(rows.texts.texts), np.bool_)
-        self._is_known[found.text] = True
+        self._is_known_text = np.zeros(len(rows.texts.texts), np.bool_)
+        self._is_known_text[matches.text] = True
 
     def best(self, pages: Ints) -> Slot | None:
         """The position that tells most on some pages: one that is believed, if any is."""
         is_looked_at = np.zeros(self._texts.pages, np.bool_)
         is_looked_at[pages] = True
         best: tuple[bool, float, Slot] | None = None
-        for way, (of_row, nodes) in enumerate(zip(*self._positions, strict=True)):
+        for scheme, (of_row, nodes) in enumerate(zip(*self._positions, strict=True)):
             agreeing, bits = self._pages_at(self._matched, of_row, nodes, is_looked_at)
-            others = [self._pages_at(one, of_row, nodes, is_looked_at) for one in self._by_chance]
-            by_chance = np.mean([pages for pages, _ in others], axis=0)
-            gains = bits - np.mean([bits for _, bits in others], axis=0)
+            chance_results = [
+                self._pages_at(matched, of_row, nodes, is_looked_at) for matched in self._chance_matched
+            ]
+            by_chance = np.mean([pages for pages, _ in chance_results], axis=0)
+            gains = bits - np.mean([bits for _, bits in chance_results], axis=0)
             for number in np.argsort(-gains)[:_POSITIONS_LOOKED_AT].tolist():
                 if agreeing[number] < _LEAST_PAGES or gains[number] <= 0:
                     continue
-                slot = self._slot(Position(way, number), by_chance[number], gains[number], is_looked_at)
+                slot = self._slot(Position(scheme, number), by_chance[number], gains[number], is_looked_at)
                 preference = _PREFERENCE.get(self._form(slot.position), 1.0)
                 worth = slot.bits * max(0.0, slot.kappa) * preference
                 if best is None or (slot.is_believed, worth) > best[:2]:
@@ -199,24 +206,24 @@ class _Finder:
         return int(self._texts.form[self._positions.rows_at(position)[0]])
 
     def _pages_at(
-        self, matched: Matched, of_row: Ints, nodes: Floats, is_looked_at: Flags
+        self, matched: MatchedRows, of_row: Ints, nodes: Floats, is_looked_at: Flags
     ) -> tuple[Longs, Floats]:
         """On how many pages each position shows what the record says, and the bits that tells."""
         page, number = self._texts.page[matched.row], of_row[matched.row]
-        kept = np.flatnonzero(is_looked_at[page] & (number >= 0))
-        key = number[kept].astype(np.int64) << 32 | page[kept]
-        bits = np.maximum(0, matched.bits[kept] - np.log2(nodes[number[kept]]))
+        selected = np.flatnonzero(is_looked_at[page] & (number >= 0))
+        key = number[selected].astype(np.int64) << 32 | page[selected]
+        bits = np.maximum(0, matched.bits[selected] - np.log2(nodes[number[selected]]))
         order = np.lexsort((-bits, key))
-        best = order[firsts(key[order])]
+        best = order[is_run_start(key[order])]
         number = key[best] >> 32
-        told = np.bincount(number, bits[best], minlength=len(nodes)).astype(np.float64)
-        return np.bincount(number, minlength=len(nodes)), told
+        bits_by_position = np.bincount(number, bits[best], minlength=len(nodes)).astype(np.float64)
+        return np.bincount(number, minlength=len(nodes)), bits_by_position
 
     def _slot(self, position: Position, by_chance: float, bits: float, is_looked_at: Flags) -> Slot:
         rows = self._positions.rows_at(position)
         pages = np.unique(self._texts.page[rows])
         matched = self._matched.row[
-            self._positions.of_row[position.way][self._matched.row] == position.number
+            self._positions.of_row[position.scheme][self._matched.row] == position.number
         ]
         agreeing = np.unique(self._texts.page[matched])
         agreeing = agreeing[is_looked_at[agreeing]]
@@ -250,5 +257,5 @@ class _Finder:
             self._variety <= _FEW_VALUES
             and slot.kappa >= _LEAST_WORDED_KAPPA
             and lift >= _LEAST_WORDED_LIFT
-            and float(np.mean(self._is_known[texts])) >= _VOCABULARY_SHARE
+            and float(np.mean(self._is_known_text[texts])) >= _VOCABULARY_SHARE
         )

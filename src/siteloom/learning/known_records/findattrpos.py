@@ -26,7 +26,7 @@ import numpy as np
 
 from siteloom.html.page_text_arrays import Numbered
 from siteloom.learning.known_records.frequent_sets import Baskets, frequent_sets
-from siteloom.learning.known_records.record_arrays import Links, linked
+from siteloom.learning.known_records.record_arrays import Links, make_links
 from siteloom.learning.known_records.string_similarity import (
     STRONGLY_SIMILAR,
     SUPPORT,
@@ -52,33 +52,33 @@ BETA = 10
 """How many pages a position needs, or a set of them."""
 
 
-class Known(NamedTuple):
+class KnownValues(NamedTuple):
     """The values of an attribute, each once. A saying is a value as one source has it."""
 
     values: tuple[str, ...]
     value_of: Ints  # saying to value
     source_of: Ints  # saying to source
-    sayings_of: Links  # value to sayings
+    statements_of: Links  # value to sayings
     records_of: Links  # saying to records
     weak: WeakIndex
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Similar:
+class SimilarStatements:
     """The sayings that texts are similar to; `similarity` is that of each link."""
 
-    known: Known
-    sayings: Links
+    known_values: KnownValues
+    statements: Links
     similarity: Floats
 
     def similarities(self, place: int) -> Floats:
         """How similar the text at a place is to each of its sayings."""
-        return self.similarity[self.sayings.starts[place] : self.sayings.starts[place + 1]]
+        return self.similarity[self.statements.starts[place] : self.statements.starts[place + 1]]
 
     def links_at(self, places: NDArray[np.signedinteger]) -> tuple[NDArray[np.int64], Ints]:
         """The numbers of all links at some places, and before them where in `places` each is from."""
         numbers = np.arange(len(self.similarity), dtype=np.int32)
-        return Links(self.sayings.starts, numbers).expanded(places)
+        return Links(self.statements.starts, numbers).expand(places)
 
 
 class Candidate(NamedTuple):
@@ -92,7 +92,7 @@ class Candidate(NamedTuple):
     page: Ints
     text: Ints
     place: Ints
-    similar: Similar
+    similar: SimilarStatements
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,49 +113,54 @@ def weak_matches(seeds: Sequence[Seed], texts: PageTexts, *, beta: int = BETA) -
     written = [texts.texts[number] for number in numbers.tolist()]
     candidates: list[Candidate] = []
     for attribute in dict.fromkeys(name for seed in seeds for name in seed.values):
-        known = _known(seeds, attribute)
-        joined = known.weak.join(written)
-        pair, saying = known.sayings_of.expanded(joined.value)
-        begins = np.searchsorted(joined.text[pair], np.arange(len(written) + 1))
-        similar = Similar(known, Links(begins, saying), joined.similarity[pair])
+        known_values = _known_values(seeds, attribute)
+        join_result = known_values.weak.join(written)
+        pair, statement = known_values.statements_of.expand(join_result.value)
+        begins = np.searchsorted(join_result.text[pair], np.arange(len(written) + 1))
+        similar = SimilarStatements(known_values, Links(begins, statement), join_result.similarity[pair])
         matching = np.flatnonzero(np.diff(begins)[place])
         path = texts.path[rows[matching]]
         candidates += [
             Candidate(
                 attribute,
-                int(path[same[0]]),
-                texts.page[rows[matching[same]]],
-                texts.text[rows[matching[same]]],
-                place[matching[same]].astype(np.int32),
+                int(path[group[0]]),
+                texts.page[rows[matching[group]]],
+                texts.text[rows[matching[group]]],
+                place[matching[group]].astype(np.int32),
                 similar,
             )
-            for same in grouped(path)
-            if len(same) >= beta
+            for group in grouped(path)
+            if len(group) >= beta
         ]
     return Matches(tuple(candidates), texts, len(seeds))
 
 
 def at_least(matches: Matches, threshold: float, *, beta: int = BETA) -> Matches:
     """The matches that are so similar, where at least `beta` pages have one."""
-    kept: dict[Similar, Similar] = {}
+    filtered: dict[SimilarStatements, SimilarStatements] = {}
     candidates: list[Candidate] = []
-    for one in matches.candidates:
-        similar = kept.get(one.similar)
+    for candidate in matches.candidates:
+        similar = filtered.get(candidate.similar)
         if similar is None:
-            similar = kept[one.similar] = _at_least(one.similar, threshold)
-        rows = np.flatnonzero(similar.sayings.counts()[one.place])
+            similar = filtered[candidate.similar] = _at_least(candidate.similar, threshold)
+        rows = np.flatnonzero(similar.statements.counts()[candidate.place])
         if len(rows) >= beta:
             candidates.append(
-                one._replace(page=one.page[rows], text=one.text[rows], place=one.place[rows], similar=similar)
+                candidate._replace(
+                    page=candidate.page[rows],
+                    text=candidate.text[rows],
+                    place=candidate.place[rows],
+                    similar=similar,
+                )
             )
     return replace(matches, candidates=tuple(candidates))
 
 
-def _at_least(similar: Similar, threshold: float) -> Similar:
-    is_kept = similar.similarity >= threshold
-    before = np.concatenate(([0], np.cumsum(is_kept)))
-    sayings = Links(before[similar.sayings.starts], similar.sayings.right[is_kept])
-    return Similar(similar.known, sayings, similar.similarity[is_kept])
+def _at_least(similar: SimilarStatements, threshold: float) -> SimilarStatements:
+    is_similar = similar.similarity >= threshold
+    counts_before = np.concatenate(([0], np.cumsum(is_similar)))
+    statements = Links(counts_before[similar.statements.starts], similar.statements.targets[is_similar])
+    return SimilarStatements(similar.known_values, statements, similar.similarity[is_similar])
 
 
 def grouped(keys: Ints) -> Iterator[NDArray[np.int64]]:
@@ -165,20 +170,22 @@ def grouped(keys: Ints) -> Iterator[NDArray[np.int64]]:
         yield from np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
 
 
-def _known(seeds: Sequence[Seed], attribute: str) -> Known:
-    values, sources, sayings = Numbered(), Numbered(), Numbered()
-    said: list[tuple[int, int]] = []
+def _known_values(seeds: Sequence[Seed], attribute: str) -> KnownValues:
+    values, sources, statements = Numbered(), Numbered(), Numbered()
+    statement_records: list[tuple[int, int]] = []
     for record, seed in enumerate(seeds):
         source = sources[seed.source]
-        said += [(sayings[values[value], source], record) for value in seed.values.get(attribute, ())]
-    value_of, source_of = np.array(list(sayings), np.int32).reshape(-1, 2).T
-    saying, records = np.array(said, np.int32).reshape(-1, 2).T
-    return Known(
+        statement_records += [
+            (statements[values[value], source], record) for value in seed.values.get(attribute, ())
+        ]
+    value_of, source_of = np.array(list(statements), np.int32).reshape(-1, 2).T
+    statement, records = np.array(statement_records, np.int32).reshape(-1, 2).T
+    return KnownValues(
         tuple(values),
         value_of,
         source_of,
-        linked(value_of, np.arange(len(sayings)), len(values)),
-        linked(saying, records, len(sayings)),
+        make_links(value_of, np.arange(len(statements)), len(values)),
+        make_links(statement, records, len(statements)),
         WeakIndex(tuple(values)),
     )
 
@@ -191,60 +198,66 @@ class _Patterns(NamedTuple):
 
     pattern: NDArray[np.int32]
     collapsed: NDArray[np.int32]
-    part: NDArray[np.float32]
+    segment_similarity: NDArray[np.float32]
 
 
 def strong_matches(matches: Matches, *, alpha: float = SUPPORT) -> Matches:
     """The same matches with their strong similarities."""
-    compared: dict[Similar, _Patterns] = {}
+    patterns_of: dict[SimilarStatements, _Patterns] = {}
     candidates: list[Candidate] = []
-    for one in matches.candidates:
-        if one.similar not in compared:
-            same = [other for other in matches.candidates if other.similar is one.similar]
-            compared[one.similar] = _compared(one.similar, same, matches.texts)
-        candidates.append(_strong(one, compared[one.similar], alpha))
+    for candidate in matches.candidates:
+        if candidate.similar not in patterns_of:
+            siblings = [sibling for sibling in matches.candidates if sibling.similar is candidate.similar]
+            patterns_of[candidate.similar] = _compare_segments(candidate.similar, siblings, matches.texts)
+        candidates.append(_with_strong_similarities(candidate, patterns_of[candidate.similar], alpha))
     return replace(matches, candidates=tuple(candidates))
 
 
-def _compared(similar: Similar, candidates: Iterable[Candidate], texts: PageTexts) -> _Patterns:
+def _compare_segments(
+    similar: SimilarStatements, candidates: Iterable[Candidate], texts: PageTexts
+) -> _Patterns:
     """The pattern of each link of a text to a saying, if any of the candidates has the text."""
     text_at = {
         place: texts.texts[text]
-        for one in candidates
-        for place, text in zip(one.place.tolist(), one.text.tolist(), strict=True)
+        for candidate in candidates
+        for place, text in zip(candidate.place.tolist(), candidate.text.tolist(), strict=True)
     }
     places = np.array(sorted(text_at), np.int64)
     origin, link = similar.links_at(places)
-    value = similar.known.value_of[similar.sayings.right[link]]
-    pairs, which = np.unique(places[origin] << 32 | value, return_inverse=True)
+    value = similar.known_values.value_of[similar.statements.targets[link]]
+    pairs, pair_number = np.unique(places[origin] << 32 | value, return_inverse=True)
     patterns = _matching_patterns(
-        [similar.known.values[number] for number in (pairs & 0xFFFFFFFF).tolist()],
+        [similar.known_values.values[number] for number in (pairs & 0xFFFFFFFF).tolist()],
         [text_at[number] for number in (pairs >> 32).tolist()],
-        similar.known.weak,
+        similar.known_values.weak,
     )
     pair_of = np.zeros(len(similar.similarity), np.int64)
-    pair_of[link] = which
-    return _Patterns(patterns.pattern[pair_of], patterns.collapsed[pair_of], patterns.part[pair_of])
+    pair_of[link] = pair_number
+    return _Patterns(
+        patterns.pattern[pair_of], patterns.collapsed[pair_of], patterns.segment_similarity[pair_of]
+    )
 
 
-def _strong(candidate: Candidate, compared: _Patterns, alpha: float) -> Candidate:
+def _with_strong_similarities(candidate: Candidate, patterns: _Patterns, alpha: float) -> Candidate:
     """A candidate with strong similarities, its texts counted anew."""
     similar = candidate.similar
     places, local, pages = np.unique(candidate.place, return_inverse=True, return_counts=True)
     origin, link = similar.links_at(places)
-    sayings = similar.sayings.right[link]
-    source = similar.known.source_of[sayings]
+    statements = similar.statements.targets[link]
+    source = similar.known_values.source_of[statements]
     of_source = _pages_with(source, origin, pages)
-    recurs = np.zeros(len(link), np.bool_)
-    for pattern in (compared.pattern[link], compared.collapsed[link]):
-        recurs |= _pages_with(source.astype(np.int64) << 32 | pattern, origin, pages) >= alpha * of_source
+    is_recurring = np.zeros(len(link), np.bool_)
+    for pattern in (patterns.pattern[link], patterns.collapsed[link]):
+        is_recurring |= (
+            _pages_with(source.astype(np.int64) << 32 | pattern, origin, pages) >= alpha * of_source
+        )
     weak = similar.similarity[link]
     return candidate._replace(
         place=local.astype(np.int32),
-        similar=Similar(
-            similar.known,
-            Links(np.searchsorted(origin, np.arange(len(places) + 1)), sayings),
-            np.where(recurs, np.maximum(weak, compared.part[link]), weak),
+        similar=SimilarStatements(
+            similar.known_values,
+            Links(np.searchsorted(origin, np.arange(len(places) + 1)), statements),
+            np.where(is_recurring, np.maximum(weak, patterns.segment_similarity[link]), weak),
         ),
     )
 
@@ -272,7 +285,7 @@ def _matching_patterns(values: Sequence[str], texts: Sequence[str], index: WeakI
 
 Method = Literal["findattrpos", "findattrposw"]
 
-_MOST_REMEMBERED = 5_000_000  # records of texts that are kept at hand
+_MAX_CACHED_RECORDS = 5_000_000  # records of texts that are kept at hand
 # A site of long lists has tens of thousands, of which each would be tried with each.
 _MOST_CANDIDATES = 1_000
 _LEAST_ATTRIBUTES = 2  # that a record must match before it is looked at closely
@@ -334,14 +347,14 @@ def best_positions(matches: Matches, *, beta: int = BETA) -> FoundPositions:
     if not levels:
         return FoundPositions({}, {}, 0, (), ())
     support = max(levels[-1].values())
-    tied = sorted(one for one, of_set in levels[-1].items() if of_set == support)
+    tied = sorted(item_set for item_set, of_set in levels[-1].items() if of_set == support)
     if len(tied) > 1:
-        extra = {item: _extra_text(candidates[item], matches.texts) for one in tied for item in one}
-        tied.sort(key=lambda one: sum(extra[item] for item in one))
+        extra = {item: _extra_text(candidates[item], matches.texts) for item_set in tied for item in item_set}
+        tied.sort(key=lambda item_set: sum(extra[item] for item in item_set))
     chosen = [candidates[item] for item in tied[0]]
     return FoundPositions(
-        {one.attribute: matches.texts.path_text(one.path) for one in chosen},
-        {one.attribute: _filled(one, matches.texts) for one in chosen},
+        {candidate.attribute: matches.texts.path_text(candidate.path) for candidate in chosen},
+        {candidate.attribute: _filled(candidate, matches.texts) for candidate in chosen},
         support,
         tuple(_positions_left(level, candidates) for level in levels),
         tuple(_agreements(chosen, matches.texts)),
@@ -353,15 +366,15 @@ def _most_common(candidates: Sequence[Candidate]) -> list[Candidate]:
     by_pages: dict[str, list[int]] = {}
     for number in sorted(range(len(candidates)), key=lambda number: -len(candidates[number].page)):
         by_pages.setdefault(candidates[number].attribute, []).append(number)
-    kept = [number for numbers in by_pages.values() for number in numbers[:_MOST_CANDIDATES]]
-    return [candidates[number] for number in sorted(kept)]
+    most_frequent = [number for numbers in by_pages.values() for number in numbers[:_MOST_CANDIDATES]]
+    return [candidates[number] for number in sorted(most_frequent)]
 
 
 def _excluded(candidates: Sequence[Candidate]) -> NDArray[np.bool_]:
     """Which candidates cannot go together: an attribute has one position, and a position one attribute."""
     numbers = Numbered()
-    attribute = np.array([numbers[one.attribute] for one in candidates], np.int32)
-    path = np.array([one.path for one in candidates], np.int32)
+    attribute = np.array([numbers[candidate.attribute] for candidate in candidates], np.int32)
+    path = np.array([candidate.path for candidate in candidates], np.int32)
     excluded: NDArray[np.bool_] = (attribute == attribute[:, np.newaxis]) | (path == path[:, np.newaxis])
     return excluded
 
@@ -370,20 +383,20 @@ class _RecordsOfTexts:
     """The records with a value that a text is similar to, remembered for what pages repeat."""
 
     def __init__(self) -> None:
-        self._remembered: dict[tuple[Similar, int], Ints] = {}
+        self._cache: dict[tuple[SimilarStatements, int], Ints] = {}
         self._size = 0
 
-    def __call__(self, similar: Similar, place: int) -> Ints:
-        found = self._remembered.get((similar, place))
-        if found is None:
-            _, records = similar.known.records_of.expanded(similar.sayings.of(place))
-            found = np.unique(records)
-            if self._size > _MOST_REMEMBERED:
-                self._remembered.clear()
+    def __call__(self, similar: SimilarStatements, place: int) -> Ints:
+        records_with_value = self._cache.get((similar, place))
+        if records_with_value is None:
+            _, records = similar.known_values.records_of.expand(similar.statements.of(place))
+            records_with_value = np.unique(records)
+            if self._size > _MAX_CACHED_RECORDS:
+                self._cache.clear()
                 self._size = 0
-            self._remembered[similar, place] = found
-            self._size += len(found)
-        return found
+            self._cache[similar, place] = records_with_value
+            self._size += len(records_with_value)
+        return records_with_value
 
 
 def _baskets(candidates: Sequence[Candidate], seeds: int) -> Iterator[Baskets]:
@@ -393,18 +406,20 @@ def _baskets(candidates: Sequence[Candidate], seeds: int) -> Iterator[Baskets]:
     """
     if not candidates:
         return
-    item = np.repeat(np.arange(len(candidates)), [len(one.page) for one in candidates])
-    page = np.concatenate([one.page for one in candidates])
-    place = np.concatenate([one.place for one in candidates])
+    item = np.repeat(np.arange(len(candidates)), [len(candidate.page) for candidate in candidates])
+    page = np.concatenate([candidate.page for candidate in candidates])
+    places = np.concatenate([candidate.place for candidate in candidates])
     records_of = _RecordsOfTexts()
     row_of = np.full(seeds, -1, np.int32)
-    for here in grouped(page):
-        items = item[here]
+    for page_rows in grouped(page):
+        items = item[page_rows]
         records = [
-            records_of(candidates[one].similar, where)
-            for one, where in zip(items.tolist(), place[here].tolist(), strict=True)
+            records_of(candidates[candidate].similar, text_place)
+            for candidate, text_place in zip(items.tolist(), places[page_rows].tolist(), strict=True)
         ]
-        close = _records_in_several([candidates[one].attribute for one in items.tolist()], records, seeds)
+        close = _records_in_several(
+            [candidates[candidate].attribute for candidate in items.tolist()], records, seeds
+        )
         if not len(close):
             continue
         row_of[close] = np.arange(len(close))
@@ -414,9 +429,9 @@ def _baskets(candidates: Sequence[Candidate], seeds: int) -> Iterator[Baskets]:
             holds[rows[rows >= 0], column] = True
         row_of[close] = -1
         packed = np.packbits(holds, axis=1)
-        _, firsts = np.unique(packed.view(f"V{packed.shape[1]}"), return_index=True)
+        _, first_rows = np.unique(packed.view(f"V{packed.shape[1]}"), return_index=True)
         is_held = holds.any(axis=0)
-        yield Baskets(items[is_held], holds[np.ix_(firsts, is_held)])
+        yield Baskets(items[is_held], holds[np.ix_(first_rows, is_held)])
 
 
 def _records_in_several(attributes: Sequence[str], records: Sequence[Ints], seeds: int) -> NDArray[np.int64]:
@@ -435,7 +450,7 @@ def _records_in_several(attributes: Sequence[str], records: Sequence[Ints], seed
 
 
 def _positions_left(level: Iterable[ItemSet], candidates: Sequence[Candidate]) -> dict[str, int]:
-    items = {item for one in level for item in one}
+    items = {item for item_set in level for item in item_set}
     return dict(Counter(candidates[item].attribute for item in sorted(items)))
 
 
@@ -453,49 +468,54 @@ def _extra_text(candidate: Candidate, texts: PageTexts) -> float:
     return sum(ratios) / len(ratios)
 
 
-def _most_similar(similar: Similar, place: int) -> str:
-    saying = similar.sayings.of(place)[np.argmax(similar.similarities(place))]
-    return similar.known.values[int(similar.known.value_of[saying])]
+def _most_similar(similar: SimilarStatements, place: int) -> str:
+    statement = similar.statements.of(place)[np.argmax(similar.similarities(place))]
+    return similar.known_values.values[int(similar.known_values.value_of[statement])]
 
 
-class _Side(NamedTuple):
+class _TextRecords(NamedTuple):
     """The records that agree with a text, each once, with the most similar of their sayings."""
 
     record: Ints
-    saying: Ints
+    statement: Ints
     similarity: Floats
 
 
-def _side(similar: Similar, place: int) -> _Side:
-    sayings = similar.sayings.of(place)
-    origin, records = similar.known.records_of.expanded(sayings)
+def _text_records(similar: SimilarStatements, place: int) -> _TextRecords:
+    statements = similar.statements.of(place)
+    origin, records = similar.known_values.records_of.expand(statements)
     similarity = similar.similarities(place)[origin]
     order = np.lexsort((-similarity, records))
-    record, firsts = np.unique(records[order], return_index=True)
-    return _Side(record, sayings[origin][order][firsts], similarity[order][firsts])
+    record, first_indices = np.unique(records[order], return_index=True)
+    return _TextRecords(record, statements[origin][order][first_indices], similarity[order][first_indices])
 
 
 def _agreements(chosen: Sequence[Candidate], texts: PageTexts) -> Iterator[Agreement]:
     """For each page that agrees at all positions, the record that is most similar, the first of several."""
-    rows = [dict(zip(one.page.tolist(), range(len(one.page)), strict=True)) for one in chosen]
+    rows = [
+        dict(zip(candidate.page.tolist(), range(len(candidate.page)), strict=True)) for candidate in chosen
+    ]
     for page in sorted(set(rows[0]).intersection(*rows[1:])):
-        here = [row[page] for row in rows]
-        sides = [_side(one.similar, int(one.place[row])) for one, row in zip(chosen, here, strict=True)]
+        candidate_rows = [row[page] for row in rows]
+        sides = [
+            _text_records(candidate.similar, int(candidate.place[row]))
+            for candidate, row in zip(chosen, candidate_rows, strict=True)
+        ]
         common = sides[0].record
         for side in sides[1:]:
             common = np.intersect1d(common, side.record, assume_unique=True)
         if not len(common):
             continue
-        at = [np.searchsorted(side.record, common) for side in sides]
-        total = sum(side.similarity[where] for side, where in zip(sides, at, strict=True))
+        indices = [np.searchsorted(side.record, common) for side in sides]
+        total = sum(side.similarity[index] for side, index in zip(sides, indices, strict=True))
         best = int(np.argmax(total))
-        for one, row, side, where in zip(chosen, here, sides, at, strict=True):
-            known = one.similar.known
+        for candidate, row, side, index in zip(chosen, candidate_rows, sides, indices, strict=True):
+            known_values = candidate.similar.known_values
             yield Agreement(
                 int(common[best]),
                 page,
-                one.attribute,
-                known.values[known.value_of[side.saying[where[best]]]],
-                texts.texts[one.text[row]],
-                float(side.similarity[where[best]]),
+                candidate.attribute,
+                known_values.values[known_values.value_of[side.statement[index[best]]]],
+                texts.texts[candidate.text[row]],
+                float(side.similarity[index[best]]),
             )

@@ -23,24 +23,26 @@ if TYPE_CHECKING:
     from siteloom.learning.known_records.findattrpos import FoundPositions
 
 _STEP = re.compile(r"/([^/]+)\[([0-9]+)\]")
-_MOST_SHOWN = 20  # pages on which texts are counted as rules count them
+_MAX_SAMPLE_PAGES = 20  # pages on which texts are counted as rules count them
 
 
 def positions_wrapper(
-    found: FoundPositions, pages: Sequence[Page], limits: ParseSettings = ParseSettings()
+    positions: FoundPositions, pages: Sequence[Page], limits: ParseSettings = ParseSettings()
 ) -> Wrapper:
     """A wrapper that takes what stands at the positions; `pages` are those they were found on."""
-    shown = list(dict.fromkeys(agreement.page for agreement in found.agreements))[:_MOST_SHOWN]
-    roots = [root for page in shown if not isinstance(root := parse(pages[page], limits), Failure)]
+    sample_pages = list(dict.fromkeys(agreement.page for agreement in positions.agreements))[
+        :_MAX_SAMPLE_PAGES
+    ]
+    roots = [root for page in sample_pages if not isinstance(root := parse(pages[page], limits), Failure)]
     return Wrapper(
         {
             attribute: AttributeRules(
                 Attribute(multi=False),
-                (_rule(position, roots, Evidence(found.support, 0, found.filled[attribute], 0.0)),),
+                (_rule(position, roots, Evidence(positions.support, 0, positions.filled[attribute], 0.0)),),
                 (),
-                found.filled[attribute],
+                positions.filled[attribute],
             )
-            for attribute, position in found.positions.items()
+            for attribute, position in positions.positions.items()
         },
         footprint=footprint([(page.url, signature(page.html)) for page in pages]),
     )
@@ -57,14 +59,16 @@ def _rule(position: str, roots: Iterable[Element], evidence: Evidence) -> Rule:
     ]
     if not text:
         return Rule("element", tuple(features), Part(), evidence)
-    seen = Counter(
-        number for root in roots if (number := _number_seen(_at(root, steps), int(text[1:-1]))) is not None
+    number_counts = Counter(
+        number
+        for root in roots
+        if (number := _visible_number(_element_at(root, steps), int(text[1:-1]))) is not None
     )
-    features.insert(0, Feature("text-number", 0, str(seen.most_common(1)[0][0])))
+    features.insert(0, Feature("text-number", 0, str(number_counts.most_common(1)[0][0])))
     return Rule("text", tuple(features), Part(), evidence)
 
 
-def _at(root: Element, steps: Sequence[tuple[str, int]]) -> Element | None:
+def _element_at(root: Element, steps: Sequence[tuple[str, int]]) -> Element | None:
     """The element to which the steps lead from the root, which is the first of them."""
     element: Element | None = root
     for tag, number in steps[1:]:
@@ -74,7 +78,7 @@ def _at(root: Element, steps: Sequence[tuple[str, int]]) -> Element | None:
     return element
 
 
-def _number_seen(parent: Element | None, number: int) -> int | None:
+def _visible_number(parent: Element | None, number: int) -> int | None:
     """The number among the texts that are seen, of which rules tell, of a text counted as XPath does."""
     if parent is None:
         return None

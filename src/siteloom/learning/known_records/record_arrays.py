@@ -11,7 +11,7 @@ import numpy as np
 
 from siteloom.html.page_text_arrays import Numbered
 from siteloom.learning.known_records.string_similarity import WEAKLY_SIMILAR, WeakIndex, file_words
-from siteloom.learning.known_records.text_normalisation import folded, telling_key
+from siteloom.learning.known_records.text_normalisation import canonical_key, folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,47 +31,47 @@ class Links(NamedTuple):
     """For each left thing the right ones it is linked to: those of i are right[starts[i]:starts[i + 1]]."""
 
     starts: NDArray[np.int64]
-    right: Ints
+    targets: Ints
 
-    def of(self, left: int) -> Ints:
+    def of(self, origin: int) -> Ints:
         """What one thing is linked to."""
-        return self.right[self.starts[left] : self.starts[left + 1]]
+        return self.targets[self.starts[origin] : self.starts[origin + 1]]
 
     def counts(self) -> NDArray[np.int64]:
         """How many links each left thing has."""
         return np.diff(self.starts)
 
-    def expanded(self, left: Numbers) -> tuple[NDArray[np.int64], Ints]:
+    def expand(self, origins: Numbers) -> tuple[NDArray[np.int64], Ints]:
         """For each of `left` all its links: where in `left` each stands, and what it is linked to."""
-        origin, places = spread(self.starts[left], self.starts[left + 1] - self.starts[left])
-        return origin, self.right[places]
+        index, places = expand_ranges(self.starts[origins], self.starts[origins + 1] - self.starts[origins])
+        return index, self.targets[places]
 
 
-def spread(starts: Numbers, counts: Numbers) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def expand_ranges(starts: Numbers, counts: Numbers) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """All places of ranges that start somewhere and have so many: which range each is of, and the place."""
     origin = np.repeat(np.arange(len(starts)), counts)
     within = np.arange(len(origin)) - np.repeat(np.cumsum(counts) - counts, counts)
     return origin, starts[origin] + within
 
 
-def linked(left: Numbers, right: Numbers, lefts: int) -> Links:
+def make_links(origins: Numbers, targets: Numbers, origin_count: int) -> Links:
     """Links out of pairs, each kept once."""
-    pairs = distinct(left.astype(np.int64) << 32 | right.astype(np.int64))
-    starts = np.concatenate([[0], np.cumsum(np.bincount(pairs >> 32, minlength=lefts))])
+    pairs = distinct(origins.astype(np.int64) << 32 | targets.astype(np.int64))
+    starts = np.concatenate([[0], np.cumsum(np.bincount(pairs >> 32, minlength=origin_count))])
     return Links(starts, (pairs & 0xFFFFFFFF).astype(np.int32))
 
 
-def firsts(ordered: NDArray[np.signedinteger]) -> NDArray[np.bool_]:
+def is_run_start(ordered: NDArray[np.signedinteger]) -> NDArray[np.bool_]:
     """Which of ordered numbers differ from the one before them."""
-    found = np.ones(len(ordered), np.bool_)
-    found[1:] = ordered[1:] != ordered[:-1]
-    return found
+    is_start = np.ones(len(ordered), np.bool_)
+    is_start[1:] = ordered[1:] != ordered[:-1]
+    return is_start
 
 
 def distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     """Each number once, in order; for millions of numbers this is many times as fast as `np.unique`."""
     ordered = np.sort(numbers)
-    return ordered[firsts(ordered)]
+    return ordered[is_run_start(ordered)]
 
 
 KEY_SIMILARITY = 0.95
@@ -94,13 +94,13 @@ _IMAGE = re.compile(r"\.(?:avif|gif|jpe?g|png|svg|webp)(?:\?\S*)?$", re.IGNORECA
 _PART_EDGE = re.compile(r"[,;()|/\n•·]|\s[-\u2013\u2014]|[-\u2013\u2014]\s")
 
 
-class ReadText(NamedTuple):
+class TextForms(NamedTuple):
     """A text in the forms that are compared; `parts` are what it may share with others."""
 
     text: str
     folded: str
     key: str | None
-    parts: tuple[str, ...]
+    part_forms: tuple[str, ...]
 
 
 NO_KIND = -1
@@ -112,7 +112,7 @@ def kind_number(key: str | None) -> int:
     return NO_KIND if key is None else _KINDS.index(key.partition(":")[0])
 
 
-def read_text(text: str) -> ReadText:
+def text_forms(text: str) -> TextForms:
     """A text in the forms that are compared.
 
     The addresses of images are compared by the names of their files, and with one another only: many are
@@ -120,20 +120,26 @@ def read_text(text: str) -> ReadText:
     """
     if _IMAGE.search(text):
         words = file_words(text)
-        return ReadText(text, folded(text), f"image:{words}" if words else None, ())
-    form, key = folded(text), telling_key(text)
-    return ReadText(text, form, key, _parts(text, form, key))
+        return TextForms(text, folded(text), f"image:{words}" if words else None, ())
+    form, key = folded(text), canonical_key(text)
+    return TextForms(text, form, key, _part_forms(text, form, key))
 
 
-def _parts(text: str, form: str, key: str | None) -> tuple[str, ...]:
+def _part_forms(text: str, form: str, key: str | None) -> tuple[str, ...]:
     if key is not None:
         # A day is in a month.
         return (key[: len("date:2008-05")],) if key.startswith("date:") else ()
     pieces = _PART_EDGE.split(text)
     if len(pieces) == 1:
         return ()
-    parts = (folded(piece) for piece in pieces)
-    return tuple({part for part in parts if len(part) >= max(2, _LEAST_PART_SHARE * len(form))})
+    pieces_folded = (folded(piece) for piece in pieces)
+    return tuple(
+        {
+            piece_folded
+            for piece_folded in pieces_folded
+            if len(piece_folded) >= max(2, _LEAST_PART_SHARE * len(form))
+        }
+    )
 
 
 class ValueMatches(NamedTuple):
@@ -147,7 +153,7 @@ class ValueMatches(NamedTuple):
 class SeedAttribute:
     """The values of one attribute, those that are folded alike as one."""
 
-    def __init__(self, name: str, values: Sequence[ReadText], records_of: Links, values_of: Links) -> None:
+    def __init__(self, name: str, values: Sequence[TextForms], records_of: Links, values_of: Links) -> None:
         self.name = name
         self.values = values
         self.records_of = records_of  # value to records
@@ -170,9 +176,11 @@ class SeedAttribute:
         """The values by all they may share with texts: themselves and their parts."""
         by_part: dict[str, list[int]] = {}
         for number, value in enumerate(self.values):
-            for part in {value.folded, *value.parts}:
-                by_part.setdefault(part, []).append(number)
-        return {part: values for part, values in by_part.items() if len(values) <= _MOST_VALUES_OF_PART}
+            for part_form in {value.folded, *value.part_forms}:
+                by_part.setdefault(part_form, []).append(number)
+        return {
+            part_form: values for part_form, values in by_part.items() if len(values) <= _MOST_VALUES_OF_PART
+        }
 
     @cached_property
     def _worded(self) -> list[int]:
@@ -193,40 +201,48 @@ class SeedAttribute:
     def is_multi(self) -> bool:
         """Whether some of the records have several values."""
         counts = self.values_of.counts()
-        known = int((counts > 0).sum())
-        return int((counts > 1).sum()) >= _LEAST_MULTI_SHARE * max(1, known)
+        record_count = int((counts > 0).sum())
+        return int((counts > 1).sum()) >= _LEAST_MULTI_SHARE * max(1, record_count)
 
-    def kind(self, least_share: float) -> int | None:
+    def kind(self, min_share: float) -> int | None:
         """The number of the kind that at least so many of the values are of, if there is one."""
         kinds = [kind_number(value.key) for value in self.values]
-        most = max(set(kinds), key=kinds.count, default=NO_KIND)
-        return most if most != NO_KIND and kinds.count(most) >= least_share * len(kinds) else None
+        most_frequent = max(set(kinds), key=kinds.count, default=NO_KIND)
+        return (
+            most_frequent
+            if most_frequent != NO_KIND and kinds.count(most_frequent) >= min_share * len(kinds)
+            else None
+        )
 
-    def matches(self, texts: Sequence[ReadText]) -> ValueMatches:
+    def matches(self, texts: Sequence[TextForms]) -> ValueMatches:
         """The values that texts may be: equal ones, ones that mean the same, weakly similar ones."""
         by_folded, by_key, by_part = self._by_folded, self._by_key, self._by_part
-        same: list[tuple[int, int]] = []
-        alike: list[tuple[int, int]] = []
-        partly: list[tuple[int, int]] = []
+        equal_pairs: list[tuple[int, int]] = []
+        key_pairs: list[tuple[int, int]] = []
+        part_pairs: list[tuple[int, int]] = []
         worded: list[int] = []
         for number, text in enumerate(texts):
             value = by_folded.get(text.folded)
             if value is not None:
-                same.append((number, value))
+                equal_pairs.append((number, value))
             if text.key is None and len(text.text) <= self._longest:
                 worded.append(number)
             elif text.key in by_key:
-                alike.extend((number, value) for value in by_key[text.key])
-            for part in (text.folded, *text.parts):
-                partly.extend((number, value) for value in by_part.get(part, ()))
+                key_pairs.extend((number, value) for value in by_key[text.key])
+            for part_form in (text.folded, *text.part_forms):
+                part_pairs.extend((number, value) for value in by_part.get(part_form, ()))
             for end in _ends(text.folded) if text.key is None else ():
                 value = by_folded.get(end)
                 if value is not None:
-                    partly.append((number, value))
-        rows = [np.array(found, np.int32).reshape(-1, 2).T for found in (same, alike, partly)]
+                    part_pairs.append((number, value))
+        rows = [np.array(pairs, np.int32).reshape(-1, 2).T for pairs in (equal_pairs, key_pairs, part_pairs)]
         similarities = [
-            np.full(len(found), similarity, np.float32)
-            for found, similarity in ((same, 1.0), (alike, KEY_SIMILARITY), (partly, PART_SIMILARITY))
+            np.full(len(pairs), similarity, np.float32)
+            for pairs, similarity in (
+                (equal_pairs, 1.0),
+                (key_pairs, KEY_SIMILARITY),
+                (part_pairs, PART_SIMILARITY),
+            )
         ]
         for numbers, threshold in self._joins(texts, worded):
             joined = self._index.join([texts[number].folded for number in numbers], threshold)
@@ -237,9 +253,9 @@ class SeedAttribute:
             )
             similarities.append(joined.similarity)
         text_numbers, value_numbers = np.concatenate(rows, axis=1)
-        return _each_once(text_numbers, value_numbers, np.concatenate(similarities))
+        return _best_matches(text_numbers, value_numbers, np.concatenate(similarities))
 
-    def _joins(self, texts: Sequence[ReadText], worded: Sequence[int]) -> Iterator[tuple[list[int], float]]:
+    def _joins(self, texts: Sequence[TextForms], worded: Sequence[int]) -> Iterator[tuple[list[int], float]]:
         """The texts that are compared by their words, and how similar they must be.
 
         Long ones take most of the time, and those that are but weakly similar to a value are hardly ever
@@ -249,8 +265,8 @@ class SeedAttribute:
         short: list[int] = []
         for number in worded:
             (long if texts[number].folded.count(" ") >= _LONG_WORDS - 1 else short).append(number)
-        least = _SIMILAR_IF_MANY if len(self._worded) > _MANY_VALUES else WEAKLY_SIMILAR
-        for numbers, threshold in ((short, least), (long, _SIMILAR_IF_MANY)):
+        threshold_for_short = _SIMILAR_IF_MANY if len(self._worded) > _MANY_VALUES else WEAKLY_SIMILAR
+        for numbers, threshold in ((short, threshold_for_short), (long, _SIMILAR_IF_MANY)):
             if numbers and self._worded:
                 yield numbers, threshold
 
@@ -264,12 +280,12 @@ def _ends(form: str) -> Iterator[str]:
             yield " ".join(words[-count:])
 
 
-def _each_once(text: Ints, value: Ints, similarity: Floats) -> ValueMatches:
+def _best_matches(text: Ints, value: Ints, similarity: Floats) -> ValueMatches:
     """Each pair at its highest similarity."""
     order = np.lexsort((-similarity, value, text))
     text, value, similarity = text[order], value[order], similarity[order]
-    first = firsts(text) | firsts(value)
-    return ValueMatches(text[first], value[first], similarity[first])
+    is_first = is_run_start(text) | is_run_start(value)
+    return ValueMatches(text[is_first], value[is_first], similarity[is_first])
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,29 +307,29 @@ def seed_table(seeds: Sequence[Seed]) -> SeedTable:
 def _attribute(name: str, seeds: Sequence[Seed]) -> SeedAttribute:
     by_form = Numbered()
     by_text: dict[str, int] = {}
-    values: list[ReadText] = []
+    values: list[TextForms] = []
     pairs: list[tuple[int, int]] = []
     for record, seed in enumerate(seeds):
         texts = seed.values.get(name, ())
         for text in (*texts, " ".join(texts)) if len(texts) > 1 else texts:
             number = by_text.get(text)
             if number is None:
-                read = read_text(text)
-                number = by_text[text] = by_form[read.folded] if read.folded else _NOTHING
+                forms = text_forms(text)
+                number = by_text[text] = by_form[forms.folded] if forms.folded else _NOTHING
                 if number == len(values):
-                    values.append(read)
+                    values.append(forms)
             if number != _NOTHING:
                 pairs.append((number, record))
     value, record_numbers = np.array(pairs, np.int32).reshape(-1, 2).T
     return SeedAttribute(
         name,
         values,
-        linked(value, record_numbers, len(values)),
-        linked(record_numbers, value, len(seeds)),
+        make_links(value, record_numbers, len(values)),
+        make_links(record_numbers, value, len(seeds)),
     )
 
 
-def scrambled(table: SeedTable, generator: np.random.Generator) -> SeedTable:
+def scramble(table: SeedTable, generator: np.random.Generator) -> SeedTable:
     """Records with the values of others, each attribute's by itself: what chance would make of them."""
     return replace(
         table, attributes=tuple(_scrambled(attribute, generator) for attribute in table.attributes)
@@ -322,11 +338,11 @@ def scrambled(table: SeedTable, generator: np.random.Generator) -> SeedTable:
 
 def _scrambled(attribute: SeedAttribute, generator: np.random.Generator) -> SeedAttribute:
     records = len(attribute.values_of.starts) - 1
-    moved = generator.permutation(records).astype(np.int32)[attribute.records_of.right]
+    moved = generator.permutation(records).astype(np.int32)[attribute.records_of.targets]
     value = np.repeat(np.arange(len(attribute.values)), attribute.records_of.counts())
     return SeedAttribute(
         attribute.name,
         attribute.values,
-        linked(value, moved, len(attribute.values)),
-        linked(moved, value, records),
+        make_links(value, moved, len(attribute.values)),
+        make_links(moved, value, records),
     )

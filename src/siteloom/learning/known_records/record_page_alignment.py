@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from siteloom.learning.known_records.page_positions import Position
-from siteloom.learning.known_records.record_arrays import distinct, firsts, linked, spread
+from siteloom.learning.known_records.record_arrays import distinct, expand_ranges, is_run_start, make_links
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -75,7 +75,7 @@ class Pairs(NamedTuple):
     record: Ints
 
 
-class Matched(NamedTuple):
+class MatchedRows(NamedTuple):
     """For one attribute, the rows of page texts where values of paired records stand."""
 
     pair: Ints
@@ -95,7 +95,7 @@ class Alignment(NamedTuple):
     lists: Ints
 
 
-class Rows:
+class RowIndex:
     """The rows of page texts that may be values, to be found by page and text."""
 
     def __init__(self, texts: PageTexts, is_open: Flags) -> None:
@@ -105,35 +105,37 @@ class Rows:
         order = np.argsort(keys, kind="stable")
         self._rows = self._rows[order]
         self._keys = keys[order]
-        self.pages_of = linked(texts.text[self._rows], texts.page[self._rows], len(texts.texts))
+        self.pages_of = make_links(texts.text[self._rows], texts.page[self._rows], len(texts.texts))
 
-    def found(self, page: Ints, text: Ints) -> tuple[Longs, Longs]:
+    def find(self, page: Ints, text: Ints) -> tuple[Longs, Longs]:
         """The rows of each page and text: where in the input each stands, and the rows."""
         keys = page.astype(np.int64) << 32 | text
-        low = np.searchsorted(self._keys, keys)
-        origin, places = spread(low, np.searchsorted(self._keys, keys, "right") - low)
+        start = np.searchsorted(self._keys, keys)
+        origin, places = expand_ranges(start, np.searchsorted(self._keys, keys, "right") - start)
         return origin, self._rows[places]
 
 
-def told(attribute: SeedAttribute, found: ValueMatches, numbers: Ints) -> TextMatches:
+def weigh_matches(attribute: SeedAttribute, matches: ValueMatches, numbers: Ints) -> TextMatches:
     """What matches tell; `numbers` are those of the texts that were compared among all of the pages."""
-    order = np.lexsort((-found.similarity, found.text))
-    text, value = found.text[order], found.value[order]
-    similarity = found.similarity[order].astype(np.float64)
+    order = np.lexsort((-matches.similarity, matches.text))
+    text, value = matches.text[order], matches.value[order]
+    similarity = matches.similarity[order].astype(np.float64)
     counts = attribute.records_of.counts()[value]
     upto = np.cumsum(counts)
-    starts = np.flatnonzero(firsts(text))
-    before = np.repeat(upto[starts] - counts[starts], np.diff(starts, append=len(text)))
+    starts = np.flatnonzero(is_run_start(text))
+    records_before = np.repeat(upto[starts] - counts[starts], np.diff(starts, append=len(text)))
     # Those that are equally similar count for one another: all have the number of the last of them.
-    last = np.flatnonzero(np.append(firsts(text)[1:] | (-np.diff(similarity) > _TIE), [True][: len(text)]))
-    records = (upto - before)[last[np.searchsorted(last, np.arange(len(text)))]]
-    known = int((attribute.values_of.counts() > 0).sum())
-    bits = np.log2(np.maximum(1.0, known / np.maximum(1, records))) * similarity**2
+    last_indices = np.flatnonzero(
+        np.append(is_run_start(text)[1:] | (-np.diff(similarity) > _TIE), [True][: len(text)])
+    )
+    records = (upto - records_before)[last_indices[np.searchsorted(last_indices, np.arange(len(text)))]]
+    record_count = int((attribute.values_of.counts() > 0).sum())
+    bits = np.log2(np.maximum(1.0, record_count / np.maximum(1, records))) * similarity**2
     return TextMatches(numbers[text], value, similarity, bits, records)
 
 
 def candidate_pairs(
-    table: SeedTable, matches: Sequence[TextMatches], rows: Rows, most_pages: int | None = None
+    table: SeedTable, matches: Sequence[TextMatches], rows: RowIndex, most_pages: int | None = None
 ) -> Pairs:
     """The pairs of record and page that rare values suggest: never all.
 
@@ -144,23 +146,25 @@ def candidate_pairs(
     page_counts = rows.pages_of.counts()
     keys: list[Longs] = []
     bits: list[Floats] = []
-    for attribute, found in zip(table.attributes, matches, strict=True):
-        is_rare = (found.records <= _RARE) & (page_counts[found.text] <= most_pages)
-        origin, record = attribute.records_of.expanded(found.value[is_rare])
-        text, tells = found.text[is_rare][origin], found.bits[is_rare][origin]
-        origin, page = rows.pages_of.expanded(text)
+    for attribute, text_matches in zip(table.attributes, matches, strict=True):
+        is_rare = (text_matches.records <= _RARE) & (page_counts[text_matches.text] <= most_pages)
+        origin, record = attribute.records_of.expand(text_matches.value[is_rare])
+        text, match_bits = text_matches.text[is_rare][origin], text_matches.bits[is_rare][origin]
+        origin, page = rows.pages_of.expand(text)
         key = page.astype(np.int64) << 32 | record[origin]
-        best = _best_of_each(key, tells[origin])
+        best = _best_of_each(key, match_bits[origin])
         keys.append(key[best])
-        bits.append(tells[origin][best])
+        bits.append(match_bits[origin][best])
     key, inverse = np.unique(np.concatenate(keys), return_inverse=True)
     total = np.bincount(inverse, np.concatenate(bits), minlength=len(key))
-    likely = total >= _LEAST_SHARE_OF_BITS * bits_of_name(table)
-    key, total = key[likely], total[likely]
+    is_likely = total >= _LEAST_SHARE_OF_BITS * bits_of_name(table)
+    key, total = key[is_likely], total[is_likely]
     order = np.lexsort((-total, key >> 32))
     page = key[order] >> 32
-    kept = np.sort(key[order][np.arange(len(key)) - np.searchsorted(page, page) < _MOST_RECORDS_OF_PAGE])
-    return Pairs((kept >> 32).astype(np.int32), (kept & 0xFFFFFFFF).astype(np.int32))
+    selected_keys = np.sort(
+        key[order][np.arange(len(key)) - np.searchsorted(page, page) < _MOST_RECORDS_OF_PAGE]
+    )
+    return Pairs((selected_keys >> 32).astype(np.int32), (selected_keys & 0xFFFFFFFF).astype(np.int32))
 
 
 def bits_of_name(table: SeedTable) -> float:
@@ -169,7 +173,7 @@ def bits_of_name(table: SeedTable) -> float:
 
 
 def possible_pairs(
-    table: SeedTable, matches: Sequence[TextMatches], rows: Rows
+    table: SeedTable, matches: Sequence[TextMatches], rows: RowIndex
 ) -> tuple[Pairs, NDArray[np.float64]]:
     """The pairs that may be believed whatever other pages there are, and the most bits that tell each.
 
@@ -178,36 +182,36 @@ def possible_pairs(
     """
     pairs = candidate_pairs(table, matches, rows, most_pages=rows.texts.pages)
     bits = np.zeros(len(pairs.page))
-    for attribute, found in zip(table.attributes, matches, strict=True):
-        matched = matched_rows(attribute, found, pairs, rows, most_texts=len(found.text))
+    for attribute, text_matches in zip(table.attributes, matches, strict=True):
+        matched = matched_rows(attribute, text_matches, pairs, rows, most_texts=len(text_matches.text))
         of_attribute = np.zeros(len(bits))
         np.maximum.at(of_attribute, matched.pair, matched.bits)
         bits += of_attribute
-    told_enough = bits - bits_of_name(table) > MARGIN
-    return Pairs(pairs.page[told_enough], pairs.record[told_enough]), bits[told_enough]
+    is_identified = bits - bits_of_name(table) > MARGIN
+    return Pairs(pairs.page[is_identified], pairs.record[is_identified]), bits[is_identified]
 
 
 def matched_rows(
     attribute: SeedAttribute,
-    found: TextMatches,
+    matches: TextMatches,
     pairs: Pairs,
-    rows: Rows,
+    rows: RowIndex,
     most_texts: int = _MOST_TEXTS_OF_VALUE,
-) -> Matched:
+) -> MatchedRows:
     """Where the values of the records stand on the pages they are paired with."""
-    order = np.lexsort((-found.similarity, found.value))
-    value = found.value[order]
+    order = np.lexsort((-matches.similarity, matches.value))
+    value = matches.value[order]
     order = order[np.arange(len(value)) - np.searchsorted(value, value) < most_texts]
-    texts_of_value = linked(found.value[order], np.arange(len(order)), len(attribute.values))
-    pair, value = attribute.values_of.expanded(pairs.record)
-    origin, at = texts_of_value.expanded(value)
-    match, pair = order[at], pair[origin]
-    origin, row = rows.found(pairs.page[pair], found.text[match])
-    return Matched(
+    texts_of_value = make_links(matches.value[order], np.arange(len(order)), len(attribute.values))
+    pair, value = attribute.values_of.expand(pairs.record)
+    origin, indices = texts_of_value.expand(value)
+    match, pair = order[indices], pair[origin]
+    origin, row = rows.find(pairs.page[pair], matches.text[match])
+    return MatchedRows(
         pair[origin].astype(np.int32),
         row.astype(np.int32),
-        found.similarity[match][origin],
-        found.bits[match][origin],
+        matches.similarity[match][origin],
+        matches.bits[match][origin],
     )
 
 
@@ -218,10 +222,10 @@ class _Candidate(NamedTuple):
     rows: frozenset[int]
 
 
-def aligned(
+def align(
     table: SeedTable,
     pairs: Pairs,
-    matched: Sequence[Matched],
+    matched: Sequence[MatchedRows],
     positions: Positions,
     texts: PageTexts,
     core: Collection[str],
@@ -234,13 +238,15 @@ def aligned(
     if not len(pairs.page):
         return None
     search = _Search(bits_of_name(table), pairs, matched, positions, texts)
-    found = search.best()
-    if found is None:
+    best_configuration = search.best()
+    if best_configuration is None:
         return None
-    best, lists = found
-    of_core = [one.bits > 0 for one in best.chosen if table.attributes[one.attribute].name in core]
+    best, lists = best_configuration
+    of_core = [
+        candidate.bits > 0 for candidate in best.chosen if table.attributes[candidate.attribute].name in core
+    ]
     shares_core = np.any(of_core, axis=0) if of_core else np.ones(len(pairs.page), np.bool_)
-    return Alignment(search.believed(best.bits, shares_core), best.score, lists)
+    return Alignment(search.accepted(best.bits, shares_core), best.score, lists)
 
 
 class _Configuration(NamedTuple):
@@ -254,41 +260,47 @@ class _Configuration(NamedTuple):
 class _Search:
     def __init__(
         self,
-        needed: float,
+        needed_bits: float,
         pairs: Pairs,
-        matched: Sequence[Matched],
+        matched: Sequence[MatchedRows],
         positions: Positions,
         texts: PageTexts,
     ) -> None:
-        self._needed = needed
+        self._needed_bits = needed_bits
         self._pairs = pairs
         self._matched = matched
         self._texts = texts
-        self._page_starts = np.flatnonzero(firsts(pairs.page))
+        self._page_starts = np.flatnonzero(is_run_start(pairs.page))
         self._candidates = [
-            list(self._likely(number, found, positions)) for number, found in enumerate(matched)
+            list(self._candidate_positions(number, matched_attribute, positions))
+            for number, matched_attribute in enumerate(matched)
         ]
 
-    def _likely(self, attribute: int, found: Matched, positions: Positions) -> Iterator[_Candidate]:
+    def _candidate_positions(
+        self, attribute: int, matched: MatchedRows, positions: Positions
+    ) -> Iterator[_Candidate]:
         """The positions at which an attribute's matches tell most."""
         ranked: list[tuple[float, Position]] = []
-        for way, (of_row, nodes) in enumerate(zip(*positions, strict=True)):
-            number = of_row[found.row]
+        for scheme, (of_row, nodes) in enumerate(zip(*positions, strict=True)):
+            number = of_row[matched.row]
             stands = number >= 0
-            number, pair = number[stands], found.pair[stands]
+            number, pair = number[stands], matched.pair[stands]
             # One of many nodes is met by chance more easily.
-            bits = found.bits[stands] - np.log2(nodes[number])
+            bits = matched.bits[stands] - np.log2(nodes[number])
             best = _best_of_each(number.astype(np.int64) << 32 | self._pairs.page[pair], bits)
             sums = np.bincount(number[best], np.maximum(0, bits[best]))
-            most = np.argsort(-sums)[:_POSITIONS_TRIED]
-            ranked += [(sums[one], Position(way, one)) for one in most[sums[most] > 0].tolist()]
-        ranked.sort(key=lambda one: -one[0])
+            best_numbers = np.argsort(-sums)[:_POSITIONS_TRIED]
+            ranked += [
+                (sums[position_number], Position(scheme, position_number))
+                for position_number in best_numbers[sums[best_numbers] > 0].tolist()
+            ]
+        ranked.sort(key=lambda position_number: -position_number[0])
         for _, position in ranked[:_POSITIONS_TRIED]:
-            at = positions.of_row[position.way][found.row] == position.number
+            at = positions.of_row[position.scheme][matched.row] == position.number
             bits = np.zeros(len(self._pairs.page))
-            nodes_of_page = positions.nodes_of_page[position.way][position.number]
-            np.maximum.at(bits, found.pair[at], found.bits[at] - math.log2(nodes_of_page))
-            yield _Candidate(attribute, position, bits, frozenset(found.row[at].tolist()))
+            nodes_of_page = positions.nodes_of_page[position.scheme][position.number]
+            np.maximum.at(bits, matched.pair[at], matched.bits[at] - math.log2(nodes_of_page))
+            yield _Candidate(attribute, position, bits, frozenset(matched.row[at].tolist()))
 
     def best(self) -> tuple[_Configuration, Ints] | None:
         """The positions that tell most, and the pages that are lists by them.
@@ -296,62 +308,70 @@ class _Search:
         The best of two attributes are grown by others as long as they help. What pages list besides
         what they are about, such as restaurants nearby, may tell as much: then it is not taken.
         """
-        twos = [
-            (self._score(first.bits + second.bits), first, second)
-            for one, other in combinations(self._telling(), 2)
-            for first in one
-            for second in other
-            if not _share_rows(first, second)
+        scored_pairs = [
+            (self._score(candidate.bits + other_candidate.bits), candidate, other_candidate)
+            for candidates, other_candidates in combinations(self._informative_attributes(), 2)
+            for candidate in candidates
+            for other_candidate in other_candidates
+            if not _share_rows(candidate, other_candidate)
         ]
-        twos.sort(key=lambda two: -two[0])
-        grown = [self._grown([first, second]) for first, second in self._diverse(twos)]
-        lists = [self._lists(found) for found in grown]
+        scored_pairs.sort(key=lambda scored_pair: -scored_pair[0])
+        configurations = [
+            self._extend([candidate, other_candidate])
+            for candidate, other_candidate in self._diverse(scored_pairs)
+        ]
+        lists = [self._list_pages(result) for result in configurations]
         return max(
-            zip(grown, lists, strict=True),
-            key=lambda found: (found[0].score * (1 - self._share_of_lists(*found)), found[0].score),
+            zip(configurations, lists, strict=True),
+            key=lambda result: (result[0].score * (1 - self._share_of_lists(*result)), result[0].score),
             default=None,
         )
 
-    def _telling(self) -> list[list[_Candidate]]:
+    def _informative_attributes(self) -> list[list[_Candidate]]:
         """The candidates of the attributes that tell most."""
-        found = [candidates for candidates in self._candidates if candidates]
-        return sorted(found, key=lambda candidates: -self._best_bits(candidates[0]))[:_ATTRIBUTES_TRIED]
+        non_empty = [candidates for candidates in self._candidates if candidates]
+        return sorted(non_empty, key=lambda candidates: -self._best_bits(candidates[0]))[:_ATTRIBUTES_TRIED]
 
     def _best_bits(self, candidate: _Candidate) -> float:
         return float(np.maximum.reduceat(candidate.bits, self._page_starts).sum())
 
     def _diverse(
-        self, twos: Sequence[tuple[float, _Candidate, _Candidate]]
+        self, scored_pairs: Sequence[tuple[float, _Candidate, _Candidate]]
     ) -> Iterator[tuple[_Candidate, _Candidate]]:
         """Some of the best pairs of positions, not all of them entries of the same list."""
         styles: Counter[tuple[int, int, int, int]] = Counter()
-        for score, first, second in twos:
-            style = (first.attribute, self._style(first), second.attribute, self._style(second))
+        for score, candidate, other_candidate in scored_pairs:
+            style = (
+                candidate.attribute,
+                self._style(candidate),
+                other_candidate.attribute,
+                self._style(other_candidate),
+            )
             if score <= 0 or styles.total() == _GROWN:
                 return
             if styles[style] < _GROWN_ALIKE:
                 styles[style] += 1
-                yield first, second
+                yield candidate, other_candidate
 
     def _style(self, candidate: _Candidate) -> int:
         return int(self._texts.styled_path[next(iter(candidate.rows))])
 
-    def _lists(self, found: _Configuration) -> Ints:
+    def _list_pages(self, configuration: _Configuration) -> Ints:
         """The pages where several texts are told to be of records, on the styled paths of the positions."""
         texts = self._texts
         bits = np.zeros(len(self._pairs.page))
-        for one in found.chosen:
-            matched = self._matched[one.attribute]
-            at = texts.styled_path[matched.row] == self._style(one)
+        for candidate in configuration.chosen:
+            matched = self._matched[candidate.attribute]
+            is_at_style = texts.styled_path[matched.row] == self._style(candidate)
             of_attribute = np.zeros(len(bits))
-            np.maximum.at(of_attribute, matched.pair[at], matched.bits[at])
+            np.maximum.at(of_attribute, matched.pair[is_at_style], matched.bits[is_at_style])
             bits += of_attribute
         # An entry of a list is told as well as any other.
-        is_entry = self.is_told(bits) & (bits >= _AS_WELL * self._best_of_page(bits))
-        counts = [self._told_texts(one, is_entry) for one in found.chosen[:2]]
+        is_entry = self.is_identified(bits) & (bits >= _AS_WELL * self._best_of_page(bits))
+        counts = [self._identified_texts(candidate, is_entry) for candidate in configuration.chosen[:2]]
         return np.flatnonzero(np.min(counts, axis=0) >= _LEAST_OF_LIST).astype(np.int32)
 
-    def _told_texts(self, candidate: _Candidate, is_entry: Flags) -> Longs:
+    def _identified_texts(self, candidate: _Candidate, is_entry: Flags) -> Longs:
         """How many different texts of each page are told to be of records, by one attribute."""
         texts, matched = self._texts, self._matched[candidate.attribute]
         rows = matched.row[
@@ -365,58 +385,63 @@ class _Search:
         best = np.maximum.reduceat(bits, self._page_starts)
         return np.repeat(best, np.diff(self._page_starts, append=len(bits)))
 
-    def _share_of_lists(self, found: _Configuration, lists: Ints) -> float:
-        pages = np.unique(self._pairs.page[self.is_told(found.bits)])
+    def _share_of_lists(self, configuration: _Configuration, lists: Ints) -> float:
+        pages = np.unique(self._pairs.page[self.is_identified(configuration.bits)])
         return float(np.mean(np.isin(pages, lists))) if len(pages) else 0.0
 
     def _score(self, bits: Floats) -> float:
         """The bits that pages tell beyond what it takes to name their record."""
-        beyond = np.maximum.reduceat(bits - self._needed, self._page_starts)
+        beyond = np.maximum.reduceat(bits - self._needed_bits, self._page_starts)
         return float(beyond[beyond > 0].sum())
 
     def _discounted(self, bits: Floats) -> float:
         """The same, less where pages are all said to show the same few records."""
-        beyond = bits - self._needed
+        beyond = bits - self._needed_bits
         best = _best_of_each(self._pairs.page.astype(np.int64), beyond)
         best = best[beyond[best] > 0]
         records = self._pairs.record[best]
         return float(beyond[best].sum()) * len(np.unique(records)) / max(1, len(records))
 
-    def _grown(self, chosen: list[_Candidate]) -> _Configuration:
-        bits = np.sum([one.bits for one in chosen], axis=0)
+    def _extend(self, chosen: list[_Candidate]) -> _Configuration:
+        bits = np.sum([candidate.bits for candidate in chosen], axis=0)
         score = self._discounted(bits)
         while True:
-            known = {one.attribute for one in chosen}
+            used_attributes = {candidate.attribute for candidate in chosen}
             further = [
-                (self._score(bits + one.bits), one)
+                (self._score(bits + candidate.bits), candidate)
                 for candidates in self._candidates
-                for one in candidates[:_POSITIONS_ADDED]
-                if one.attribute not in known and not any(_share_rows(one, other) for other in chosen)
+                for candidate in candidates[:_POSITIONS_ADDED]
+                if candidate.attribute not in used_attributes
+                and not any(_share_rows(candidate, chosen_candidate) for chosen_candidate in chosen)
             ]
-            _, one = max(further, key=lambda found: found[0], default=(0.0, chosen[0]))
-            better = self._discounted(bits + one.bits) if further else 0.0
-            if better <= score * _LEAST_GROWTH or len(chosen) == _MOST_ATTRIBUTES:
+            _, candidate = max(further, key=lambda scored: scored[0], default=(0.0, chosen[0]))
+            new_score = self._discounted(bits + candidate.bits) if further else 0.0
+            if new_score <= score * _LEAST_GROWTH or len(chosen) == _MOST_ATTRIBUTES:
                 return _Configuration(chosen, bits, score)
-            chosen, bits, score = [*chosen, one], bits + one.bits, better
+            chosen, bits, score = [*chosen, candidate], bits + candidate.bits, new_score
 
-    def is_told(self, bits: Floats) -> Flags:
+    def is_identified(self, bits: Floats) -> Flags:
         """Which pairs are told well enough."""
-        return bits - self._needed > MARGIN
+        return bits - self._needed_bits > MARGIN
 
-    def believed(self, bits: Floats, is_likely: Flags) -> Pairs:
+    def accepted(self, bits: Floats, is_likely: Flags) -> Pairs:
         """Of likely pairs, those that are told well enough, and not much worse than their page's best one."""
-        beyond = bits - self._needed
+        beyond = bits - self._needed_bits
         best = self._best_of_page(beyond)
-        kept = is_likely & self.is_told(bits) & (beyond > best - _MOST_BEHIND * self._needed)
-        return Pairs(self._pairs.page[kept], self._pairs.record[kept])
+        is_accepted = (
+            is_likely & self.is_identified(bits) & (beyond > best - _MOST_BEHIND * self._needed_bits)
+        )
+        return Pairs(self._pairs.page[is_accepted], self._pairs.record[is_accepted])
 
 
 def _best_of_each(keys: Longs, bits: Floats) -> Longs:
     """For each different key, where the most bits stand."""
     order = np.lexsort((-bits, keys))
-    return order[firsts(keys[order])]
+    return order[is_run_start(keys[order])]
 
 
-def _share_rows(one: _Candidate, other: _Candidate) -> bool:
+def _share_rows(candidate: _Candidate, other_candidate: _Candidate) -> bool:
     """Whether two positions are mostly the same texts: two attributes share no position."""
-    return len(one.rows & other.rows) > _SAME_ROWS * min(len(one.rows), len(other.rows))
+    return len(candidate.rows & other_candidate.rows) > _SAME_ROWS * min(
+        len(candidate.rows), len(other_candidate.rows)
+    )

@@ -15,7 +15,7 @@ from siteloom.core.values.numbers import DOT_AND_THREE, UNITS, only_number, valu
 if TYPE_CHECKING:
     from decimal import Decimal
 
-LONGEST_TOLD = 200
+LONGEST_KEYED_TEXT = 200
 """No value that a key tells is longer, but for a few addresses."""
 
 _LONGEST_BUT_URLS = 50
@@ -23,7 +23,7 @@ _LONGEST_BUT_URLS = 50
 _NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
 _ASCII_FOLDS = "".join(chr(code).lower() if chr(code).isalnum() else " " for code in range(128))
 
-_MAY_TELL = re.compile(r"[0-9@]|www\.|://|[a-z]\.(?:com|org|net|edu|gov|info|biz)\b", re.IGNORECASE)
+_MAY_HAVE_KEY = re.compile(r"[0-9@]|www\.|://|[a-z]\.(?:com|org|net|edu|gov|info|biz)\b", re.IGNORECASE)
 _SIGNS = str.maketrans("‐‑‒–—−’‘′“”″", "------'''\"\"\"")
 _AROUND = " \t\r\n|;,•·"
 _LABEL = re.compile(r"(?:[^\W\d](?:[^\d:\n]|\d(?=\d?:)){0,30})?:(?!//)\s*")  # Pub. Date:   ISBN-13:   :
@@ -112,7 +112,7 @@ def folded(text: str) -> str:
     return _NOT_ALPHANUMERIC.sub(" ", plain).strip()
 
 
-def telling_key(text: str, *, day_first: bool = False) -> str | None:
+def canonical_key(text: str, *, day_first: bool = False) -> str | None:
     """What a text says if it is a value of a kind that is written in many ways: `phone:4155551212`.
 
     The kinds are `isbn`, `url`, `email`, `date` (`date:2008-05-01`, `date:2008-05`), `length` in inches,
@@ -120,7 +120,7 @@ def telling_key(text: str, *, day_first: bool = False) -> str | None:
     same have the same key. A label may stand in front; a text with anything else beside its value has no
     key. `day_first` tells how to read dates such as `03/04/2011`, which may be either.
     """
-    if len(text) > LONGEST_TOLD or _MAY_TELL.search(text) is None:
+    if len(text) > LONGEST_KEYED_TEXT or _MAY_HAVE_KEY.search(text) is None:
         return None
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text).translate(_SIGNS)
@@ -180,8 +180,8 @@ def _check_digit(digits: str) -> str:
 def _date_key(text: str, *, day_first: bool) -> str | None:
     text = _DAY_TIME.sub("", text)
     if match := _NUMERIC_DATE.fullmatch(text):
-        first, separator, second, year = match.groups()
-        month, day = int(first), int(second)
+        first_number, separator, second_number, year = match.groups()
+        month, day = int(first_number), int(second_number)
         if separator == "." or month > 12 or (day_first and day <= 12):
             month, day = day, month
         return _day_key(full_year(year), month, day)
@@ -261,7 +261,7 @@ def _amount(digits: str, *, is_price: bool) -> Decimal | None:
     """The number that digits and separators say; those that begin with a nought are a code."""
     if re.match(r"[+-]?0\d", digits):
         return None
-    found = only_number(digits)
-    if found is None or (DOT_AND_THREE.fullmatch(found.digits) and not is_price):
+    number = only_number(digits)
+    if number is None or (DOT_AND_THREE.fullmatch(number.digits) and not is_price):
         return None
-    return value_of(found)
+    return value_of(number)
