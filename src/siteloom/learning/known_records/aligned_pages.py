@@ -1,4 +1,4 @@
-"""The pages of a site that show known records, and where on them each attribute stands."""
+"""Find the pages of a site that show known records, and the positions of each attribute on them."""
 
 from __future__ import annotations
 
@@ -48,20 +48,20 @@ if TYPE_CHECKING:
 LEAST_PAGES = 10
 """Pages that must show known records: beta of the paper on content redundancy."""
 
-_LEAST_TIMES_CHANCE = 3.0  # as much must records tell as those with the values of others
-_COMPARED_SEEDS = 1_000  # are enough to see whether two attributes say the same
+_LEAST_TIMES_CHANCE = 3.0  # minimum ratio of the score to that of records with shuffled values
+_COMPARED_SEEDS = 1_000  # suffice to see whether two attributes have the same values
 _SAME_VALUES = 0.5
-_MIN_DISTINCT_SHARE = 0.5  # different ones, by seeds
-_LEVELS_AROUND = 3  # elements have several texts but few: `page_texts` leaves larger ones out
-_SAME_ROWS = 0.5  # of the rows of two attributes' positions, which are then the same
+_MIN_DISTINCT_SHARE = 0.5  # distinct values, as a share of seeds
+_LEVELS_AROUND = 3  # few suffice, since `page_texts` leaves out elements with many texts
+_SAME_ROWS = 0.5  # share of common rows from which two positions count as the same
 
 
 class KnownRecords(NamedTuple):
-    """Known records as pages are compared with them, made once for any number of sites.
+    """Known records, prepared once to be compared with the pages of any number of sites.
 
-    Of the seeds that were given, so many, `numbers` are those of the records: seeds that say the same are
-    one, from however many sources. `copies` are attributes that say the same as another, beside which they
-    tell nothing: a name in other letters, or in an address.
+    `seeds` is the number of input seeds, and `numbers` has the number of the seed behind each record: equal
+    seeds are one record, whatever their sources. `copies` maps attributes to others with the same values,
+    such as a name in capitals or in a URL; they add no information.
     """
 
     table: SeedTable
@@ -72,28 +72,28 @@ class KnownRecords(NamedTuple):
 
     @property
     def unusable_reason(self) -> str | None:
-        """Why no page can tell that it shows one of them, if that is so."""
+        """Why no page can be matched with these records, or None if pages can be."""
         if len(self.table.attributes) > 1:
             return None
         return (
-            f"The seeds have only {self.table.attributes[0].name}: whether a page shows a record can be told "
-            "only by two attributes that agree."
+            f"The seeds have only {self.table.attributes[0].name}: a page can be matched with a record only "
+            "if two attributes agree."
         )
 
 
 def known_records(seeds: Sequence[Seed], core: Collection[str]) -> KnownRecords:
-    """Make seeds ready to be looked for; of these, the core attributes name a thing."""
+    """Prepare seeds to be found on pages; the core attributes are those that identify a record."""
     numbers = list({_seed_key(seed): number for number, seed in enumerate(seeds)}.values())
     copies = _copies(seeds, core)
     table = seed_table([_without(seeds[number], copies) for number in numbers])
-    return KnownRecords(table, core, len(seeds), numbers, copies)
+    return KnownRecords(table=table, core=core, seeds=len(seeds), numbers=numbers, copies=copies)
 
 
 class KnownPages(NamedTuple):
-    """What is known of a site's pages: which show which records, and where attributes stand.
+    """The pages of a site matched with known records, and the positions of attributes.
 
-    `seeds` are the numbers of the records among the seeds that were given, and `copies` the attributes that
-    say the same as another: see `KnownRecords`.
+    `seeds` has the number of the input seed behind each record, and `copies` the attributes with the same
+    values as another: see `KnownRecords`.
     """
 
     table: SeedTable
@@ -107,17 +107,17 @@ class KnownPages(NamedTuple):
     copies: Mapping[str, str]
 
     def attribute(self, name: str) -> SeedAttribute:
-        """The known values of an attribute."""
+        """Return the known values of an attribute."""
         return next(attribute for attribute in self.table.attributes if attribute.name == name)
 
     @property
     def pages(self) -> Ints:
-        """The pages that show known records."""
+        """The numbers of the pages that show known records."""
         return np.unique(self.pairs.page)
 
 
 class NoOverlap(NamedTuple):
-    """Why a site cannot be wrapped: so many seeds were found on so many pages, which is not enough."""
+    """Why a site cannot be wrapped, with the numbers of seeds and pages that matched."""
 
     reason: str
     seeds: int = 0
@@ -125,7 +125,7 @@ class NoOverlap(NamedTuple):
 
 
 class ShownRecords(NamedTuple):
-    """Pages and the records that they may show, in the order of pages, and the bits that tell them."""
+    """Pages and the records that they may show, ordered by page, with the bits of evidence for each pair."""
 
     page: Ints
     record: Ints
@@ -133,10 +133,10 @@ class ShownRecords(NamedTuple):
 
 
 def shown_records(records: KnownRecords, texts: PageTexts) -> ShownRecords:
-    """The records that pages may show, found out for each page by itself.
+    """Return the records that pages may show, judged for each page by itself.
 
-    They may be of any sites. What `known_pages` finds on a site is among it, so a site with fewer than
-    `LEAST_PAGES` such pages is one that it refuses.
+    The pages may be of any sites. The result includes all that `known_pages` finds on a site, so
+    `known_pages` refuses a site with fewer than `LEAST_PAGES` such pages.
     """
     text_numbers = np.arange(len(texts.texts), dtype=np.int32)
     forms = [text_forms(text) for text in texts.texts]
@@ -146,8 +146,8 @@ def shown_records(records: KnownRecords, texts: PageTexts) -> ShownRecords:
 
 
 def too_few(records: int, seeds: int, shown_on: int, pages: int, but: str = "") -> NoOverlap:
-    """The refusal of a site where so many of the seeds seem to be on so many of its pages."""
-    overlap = _overlap(records, seeds, shown_on, pages)
+    """Return the refusal of a site where too few seeds seem to be on its pages."""
+    overlap = _overlap(records=records, seeds=seeds, shown_on=shown_on, pages=pages)
     reason = f"Not enough overlap: {overlap}{but}; at least {LEAST_PAGES} must be about one each."
     return NoOverlap(reason, records, shown_on)
 
@@ -157,7 +157,7 @@ def _overlap(records: int, seeds: int, shown_on: int, pages: int) -> str:
 
 
 def known_pages(records: KnownRecords, texts: PageTexts) -> KnownPages | NoOverlap:
-    """Find the pages that show known records, with a core value at least; or say why there are none."""
+    """Find the pages that show known records with at least one core value, or why there are none."""
     if records.unusable_reason is not None:
         return NoOverlap(records.unusable_reason)
     table, core = records.table, records.core
@@ -171,7 +171,7 @@ def known_pages(records: KnownRecords, texts: PageTexts) -> KnownPages | NoOverl
     lists = np.zeros(0, np.int32)
     while True:
         rows = RowIndex(texts, is_open)
-        alignment = _align(table, matches, rows, positions, core)
+        alignment = _align(table=table, matches=matches, rows=rows, positions=positions, core=core)
         if alignment is None or not len(alignment.lists):
             break
         lists = np.union1d(lists, alignment.lists)
@@ -180,34 +180,56 @@ def known_pages(records: KnownRecords, texts: PageTexts) -> KnownPages | NoOverl
     matched, page_count = len(np.unique(pairs.record)), len(np.unique(pairs.page))
     if alignment is None or page_count < LEAST_PAGES:
         but = f", and {len(lists):,} pages list several" if len(lists) else ""
-        return too_few(matched, records.seeds, page_count, texts.pages, but)
-    chance_alignment = _align(scramble(table, np.random.default_rng(0)), matches, rows, positions, core)
+        return too_few(records=matched, seeds=records.seeds, shown_on=page_count, pages=texts.pages, but=but)
+    chance_alignment = _align(
+        table=scramble(table, np.random.default_rng(0)),
+        matches=matches,
+        rows=rows,
+        positions=positions,
+        core=core,
+    )
     if chance_alignment is not None and alignment.score < _LEAST_TIMES_CHANCE * chance_alignment.score:
-        overlap = _overlap(matched, records.seeds, page_count, texts.pages)
-        reason = f"Not enough overlap: {overlap}, but nearly as many are if their values are mixed up."
+        overlap = _overlap(records=matched, seeds=records.seeds, shown_on=page_count, pages=texts.pages)
+        reason = f"Not enough overlap: {overlap}, but nearly as many match if their values are mixed up."
         return NoOverlap(reason, matched, page_count)
     names = [attribute.name for attribute in table.attributes]
     by_name = dict(zip(names, matches, strict=True))
-    slots = _slots(table, by_name, alignment.pairs, is_open, positions, kinds, texts)
+    slots = _slots(
+        table=table,
+        matches=by_name,
+        pairs=alignment.pairs,
+        is_open=is_open,
+        positions=positions,
+        kinds=kinds,
+        texts=texts,
+    )
     return KnownPages(
-        table, texts, positions, by_name, alignment.pairs, slots, rows, records.numbers, records.copies
+        table=table,
+        texts=texts,
+        positions=positions,
+        matches=by_name,
+        pairs=alignment.pairs,
+        slots=slots,
+        rows=rows,
+        seeds=records.numbers,
+        copies=records.copies,
     )
 
 
 def _text_matches(table: SeedTable, forms: Sequence[TextForms], numbers: Ints) -> list[TextMatches]:
-    """The known values that texts may be, by attribute; `numbers` are those of the texts on the pages."""
+    """Match texts with known values, by attribute; `numbers` has the number of each text on the pages."""
     return [weigh_matches(attribute, attribute.matches(forms), numbers) for attribute in table.attributes]
 
 
 def _copies(seeds: Sequence[Seed], core: Collection[str]) -> dict[str, str]:
-    """The attributes whose values are mostly those of another in other letters or another order."""
+    """Return attributes whose values mostly equal those of another except for case and word order."""
     forms_by_name: dict[str, dict[int, set[str]]] = {}
     for number, seed in enumerate(evenly_spaced(seeds, _COMPARED_SEEDS)):
         for name, texts in seed.values.items():
             forms = {" ".join(sorted(folded(text).split())) for text in texts} - {""}
             if forms:
                 forms_by_name.setdefault(name, {})[number] = forms
-    # Yes and no are the same for many questions; a name that is the same is no accident.
+    # Yes and no agree in many attributes by chance; equal names are no accident.
     varied_names = {
         name: forms_by_seed
         for name, forms_by_seed in forms_by_name.items()
@@ -243,10 +265,17 @@ def _slots(
     kinds: Ints,
     texts: PageTexts,
 ) -> dict[str, list[Slot]]:
-    """Where attributes stand. Two share no position: it is that of the one it tells more about."""
+    """Find the positions of attributes. A position belongs only to the attribute with most evidence."""
     rows = RowIndex(texts, is_open)
     slots_by_name = {
-        attribute.name: find_slots(attribute, matches[attribute.name], pairs, rows, positions, kinds)
+        attribute.name: find_slots(
+            attribute=attribute,
+            matches=matches[attribute.name],
+            pairs=pairs,
+            rows=rows,
+            positions=positions,
+            kinds=kinds,
+        )
         for attribute in table.attributes
     }
     is_claimed = np.zeros(len(texts.page), np.bool_)
@@ -257,7 +286,14 @@ def _slots(
         slots = slots_by_name[attribute.name]
         if any(np.mean(is_claimed[positions.rows_at(slot.position)]) > _SAME_ROWS for slot in slots):
             unclaimed_rows = RowIndex(texts, is_open & ~is_claimed)
-            slots = find_slots(attribute, matches[attribute.name], pairs, unclaimed_rows, positions, kinds)
+            slots = find_slots(
+                attribute=attribute,
+                matches=matches[attribute.name],
+                pairs=pairs,
+                rows=unclaimed_rows,
+                positions=positions,
+                kinds=kinds,
+            )
             slots_by_name[attribute.name] = slots
         for slot in slots:
             if slot.is_believed:
@@ -268,7 +304,7 @@ def _slots(
 
 
 def _surrounding_rows(texts: PageTexts, rows: NDArray[np.int64]) -> Flags:
-    """Which rows are the elements around some texts, a label and a value together for instance."""
+    """Flag the rows of elements around some texts, such as an element with a label and its value."""
     parents = np.array([above for above, _ in texts.paths], np.int64)
     inner = np.flatnonzero(texts.form == INNER)
     own = texts.page[inner].astype(np.int64) << 32 | texts.path[inner]
@@ -289,7 +325,7 @@ def _align(
 ) -> Alignment | None:
     pairs = candidate_pairs(table, matches, rows)
     matched = [
-        matched_rows(attribute, text_matches, pairs, rows)
+        matched_rows(attribute=attribute, matches=text_matches, pairs=pairs, rows=rows)
         for attribute, text_matches in zip(table.attributes, matches, strict=True)
     ]
-    return align(table, pairs, matched, positions, rows.texts, core)
+    return align(table=table, pairs=pairs, matched=matched, positions=positions, texts=rows.texts, core=core)

@@ -1,7 +1,7 @@
-"""Where attributes stand, seen from pages whose records are known.
+"""Find the positions of attributes on pages whose records are known.
 
-A position is believed if it shows what the record of its page says much more
-often than what the records of other pages say.
+A position is believed if it agrees with the record of its page much more often than with the records of other
+pages.
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ if TYPE_CHECKING:
     Longs = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-# The thresholds below part right positions from wrong ones on twenty real sites: each position as it is,
-# and the best that is left when all true values are taken off the pages.
+# The thresholds below separate right positions from wrong ones on twenty real sites: the actual positions,
+# and the best positions after all true values are removed from the pages.
 
 LEAST_KAPPA = 0.4
 """Agreement beyond chance from which a position is believed."""
 
-# From less if all that stands there is of the attribute's kind: other editions have other ISBNs.
+# A lower kappa suffices if all texts there are of the attribute's kind: other editions have other ISBNs.
 _LEAST_TYPED_KAPPA = 0.1
 _LEAST_TYPED_LIFT = 5.0  # times as often as by chance
-_LEAST_TYPED_BITS = 50.0  # four ISBNs that are the same, or ten months
+_LEAST_TYPED_BITS = 50.0  # four equal ISBNs, or ten equal months
 
-# From less, too, if all that stands there is among the few values that are known.
+# A lower kappa also suffices if all texts there are among a few known values.
 _LEAST_WORDED_KAPPA = 0.25
 _LEAST_WORDED_LIFT = 2.0
 
-# Of the dozens of positions that are tried, some agree on a few pages by luck.
+# Of the dozens of positions tried, some agree on a few pages by chance.
 _MOST_LUCK = 1e-5
 
 _LEAST_SUGGESTED_KAPPA = 0.2
 _KIND_SHARE = 0.8  # of values, and of texts at the position
 _VOCABULARY_SHARE = 0.8
-_FEW_VALUES = 0.2  # values by records: types, ratings, cuisines
-_MANY_VALUES = 0.5  # the same for what tells records apart: names, addresses
-_LEAST_VARIETY = 0.3  # of texts by pages, for these: a city is on many pages, an address on one
+_FEW_VALUES = 0.2  # distinct values per record of categories: types, ratings, cuisines
+_MANY_VALUES = 0.5  # distinct values per record of identifying attributes: names, addresses
+_LEAST_VARIETY = 0.3  # distinct texts per page for these: a city is on many pages, an address on one
 
 _MOST_SLOTS = 4
 _LEAST_PAGES = 3
@@ -63,14 +63,14 @@ _LEAST_FURTHER_KAPPA = 0.6
 _POSITIONS_LOOKED_AT = 20
 _SHUFFLES = 4
 
-# What people see in one place is preferred to what is put together or hidden.
+# Single visible texts are preferred to combined or hidden ones.
 _PREFERENCE = {INNER: 0.4, ATTRIBUTE: 0.4}
 
 
 class Slot(NamedTuple):
-    """A position of an attribute: on how many pages of known records it is, agrees, and would by chance.
+    """A position of an attribute, with the numbers of pages that have it, agree, and would agree by chance.
 
-    `bits` is what it tells of the records beyond chance.
+    `bits` is the evidence for the records beyond chance.
     """
 
     position: Position
@@ -88,12 +88,12 @@ class Slot(NamedTuple):
 
 
 def kappa(agreeing: float, by_chance: float, among: float) -> float:
-    """Agreement beyond chance: 1 for all, 0 for no more than chance."""
+    """Return the agreement beyond chance: 1 if all agree, 0 if no more than by chance."""
     return (agreeing - by_chance) / max(among - by_chance, 1e-9)
 
 
 def luck(agreeing: int, by_chance: float, among: int) -> float:
-    """At most how likely so many of some pages agree by chance: the bound of Chernoff."""
+    """Return the Chernoff bound on the probability that so many of the pages agree by chance."""
     share = agreeing / among
     chance = (by_chance + 1 / _SHUFFLES) / among  # none in a few trials does not mean never
     if share <= chance:
@@ -105,7 +105,7 @@ def luck(agreeing: int, by_chance: float, among: int) -> float:
 
 
 def shuffled(pairs: Pairs, generator: np.random.Generator) -> Pairs:
-    """The records of each page, all together, on another page."""
+    """Move all records of each page together to another page."""
     pages = np.unique(pairs.page)
     target_pages = pages[generator.permutation(len(pages))][np.searchsorted(pages, pairs.page)]
     order = np.argsort(target_pages, kind="stable")
@@ -120,20 +120,23 @@ def find_slots(
     positions: Positions,
     kinds: Ints,
 ) -> list[Slot]:
-    """The positions of an attribute: the best one, then others for pages that lack those before.
+    """Return the positions of an attribute: the best one, then others for pages without the earlier ones.
 
-    `kinds` numbers the kind of value that each text is. Where even the best is not
-    believed, it is the only one.
+    `kinds` has the number of each text's kind of value. If even the best position is not believed, it is the
+    only one.
     """
     generator = np.random.default_rng(0)
     finder = _SlotFinder(
-        attribute,
-        matches,
-        matched_rows(attribute, matches, pairs, rows),
-        [matched_rows(attribute, matches, shuffled(pairs, generator), rows) for _ in range(_SHUFFLES)],
-        rows,
-        positions,
-        kinds,
+        attribute=attribute,
+        matches=matches,
+        matched=matched_rows(attribute=attribute, matches=matches, pairs=pairs, rows=rows),
+        chance_matched=[
+            matched_rows(attribute=attribute, matches=matches, pairs=shuffled(pairs, generator), rows=rows)
+            for _ in range(_SHUFFLES)
+        ],
+        rows=rows,
+        positions=positions,
+        kinds=kinds,
     )
     has_value = attribute.values_of.counts()[pairs.record] > 0
     pages = np.unique(pairs.page[has_value])
@@ -150,7 +153,7 @@ def find_slots(
 
 
 def _adds(slot: Slot, first_slot: Slot) -> bool:
-    """Whether a further position has enough evidence of its own."""
+    """Return whether a further position has enough evidence of its own."""
     return (
         slot.is_believed
         and slot.agreeing >= max(_LEAST_FURTHER_PAGES, _LEAST_FURTHER_SHARE * first_slot.agreeing)
@@ -181,21 +184,29 @@ class _SlotFinder:
         self._is_known_text[matches.text] = True
 
     def best(self, pages: Ints) -> Slot | None:
-        """The position that tells most on some pages: one that is believed, if any is."""
+        """Return the position with most evidence on these pages, preferring believed positions."""
         is_looked_at = np.zeros(self._texts.pages, np.bool_)
         is_looked_at[pages] = True
         best: tuple[bool, float, Slot] | None = None
         for scheme, (of_row, nodes) in enumerate(zip(*self._positions, strict=True)):
-            agreeing, bits = self._pages_at(self._matched, of_row, nodes, is_looked_at)
+            agreeing, bits = self._pages_at(
+                matched=self._matched, of_row=of_row, nodes=nodes, is_looked_at=is_looked_at
+            )
             chance_results = [
-                self._pages_at(matched, of_row, nodes, is_looked_at) for matched in self._chance_matched
+                self._pages_at(matched=matched, of_row=of_row, nodes=nodes, is_looked_at=is_looked_at)
+                for matched in self._chance_matched
             ]
             by_chance = np.mean([pages for pages, _ in chance_results], axis=0)
             gains = bits - np.mean([bits for _, bits in chance_results], axis=0)
             for number in np.argsort(-gains)[:_POSITIONS_LOOKED_AT].tolist():
                 if agreeing[number] < _LEAST_PAGES or gains[number] <= 0:
                     continue
-                slot = self._slot(Position(scheme, number), by_chance[number], gains[number], is_looked_at)
+                slot = self._slot(
+                    position=Position(scheme, number),
+                    by_chance=by_chance[number],
+                    bits=gains[number],
+                    is_looked_at=is_looked_at,
+                )
                 preference = _PREFERENCE.get(self._form(slot.position), 1.0)
                 worth = slot.bits * max(0.0, slot.kappa) * preference
                 if best is None or (slot.is_believed, worth) > best[:2]:
@@ -208,7 +219,7 @@ class _SlotFinder:
     def _pages_at(
         self, matched: MatchedRows, of_row: Ints, nodes: Floats, is_looked_at: Flags
     ) -> tuple[Longs, Floats]:
-        """On how many pages each position shows what the record says, and the bits that tells."""
+        """Count the pages on which each position agrees with the record, and sum up the bits of evidence."""
         page, number = self._texts.page[matched.row], of_row[matched.row]
         selected = np.flatnonzero(is_looked_at[page] & (number >= 0))
         key = number[selected].astype(np.int64) << 32 | page[selected]
@@ -228,12 +239,12 @@ class _SlotFinder:
         agreeing = np.unique(self._texts.page[matched])
         agreeing = agreeing[is_looked_at[agreeing]]
         slot = Slot(
-            position,
-            int(is_looked_at[pages].sum()),
-            len(agreeing),
-            float(by_chance),
-            agreeing,
-            float(bits),
+            position=position,
+            pages=int(is_looked_at[pages].sum()),
+            agreeing=len(agreeing),
+            by_chance=float(by_chance),
+            agreeing_pages=agreeing,
+            bits=float(bits),
             is_believed=False,
         )
         return slot._replace(is_believed=self._is_believed(slot, rows))

@@ -1,9 +1,8 @@
-"""Link the records of one entity across sites; compare their values; rows of entities.
+"""Link the records of one entity across sites, and merge their values.
 
-Two records are taken for one entity if what they have in common is worth more bits than it takes to pick one
-record out of all. A value that they share is worth the more the fewer others have it; an attribute in which
-they differ counts against them, by how seldom records of one entity differ in it. No more pairs are looked at
-than share a rare value, or nearly so.
+Two records are linked if their common values are worth more bits than it takes to identify one record. A
+shared value is worth more if fewer records have it. An attribute in which they differ counts against them, by
+how seldom records of one entity differ in it. Only pairs that share a rare or nearly rare value are compared.
 """
 
 from __future__ import annotations
@@ -23,39 +22,40 @@ if TYPE_CHECKING:
     from siteloom.core.model import Seed
 
 
-# Values agree from here on. A slip of the pen, another order of words or a missing "Ltd" leaves more than
-# four fifths of what is telling in a value; another house number or branch leaves less.
+# Values agree from this similarity. A typo, another word order or a missing "Ltd" keeps more than four fifths
+# of the weight of a value; another house number or branch keeps less.
 _AGREEING = 0.8
-# Near values from here on lead to records that may agree: their other values decide.
+# From this similarity, values suggest a pair of records, for which the other values decide.
 _NEAR = 0.7
-# Longer texts are prose, much of which others have as well: only equal ones lead to records.
+# Longer texts are prose, which shares much with other prose: they suggest a pair only if equal.
 _LONGEST_NEAR = 80
-# So many bits more than a record takes to be told from all others: of eight records that agree by so much,
-# one does so by chance at most.
+# Bits required beyond those that identify one record: of eight pairs with so many bits, at most one agrees by
+# chance.
 _MARGIN = 3.0
-# With so many times these bits, records are surely of one entity: one telling value and others will not do.
+# With so many times the bits of a record, two records surely belong to one entity, which takes more than one
+# rare value.
 _SURELY = 1.5
-# What few records have in common is no rarer than this many records can show.
+# The minimum number of records that rarity is computed for.
 _LEAST_RECORDS = 32
-# Values that more records share, beyond one of each source, lead nowhere.
+# A value that more records share, beyond one of each source, suggests no pairs.
 _MOST_SHARING = 20
-# Of longer lists of records with the same value each is compared with so many of those behind it.
+# In longer lists of records with the same value, each is compared with so many that follow it.
 _WINDOW = 10
-# Near values are looked for so many at a time: there may be many pairs of them.
+# Texts per join of similar values, since there may be many pairs.
 _TEXTS_AT_ONCE = 10_000
-# Of two groups of records so many of each are compared before they become one.
+# Records of each group that are compared before two groups are merged.
 _MOST_COMPARED = 3
 
-# The kinds of values that tell things apart. Books that agree in all but this are other editions; places that
-# agree in little but their name are others if their phones are.
+# The kinds of values that separate entities. Books that differ only in the ISBN are other editions; places
+# with the same name are different if their phones differ and little else agrees.
 _NEVER_TWO = "isbn"
 _SELDOM_TWO = "phone"
-# The kind of which one value may say less than another and agree with it: 2008, May 2008.
+# The kind whose values agree if one is less precise than the other: 2008, May 2008.
 _WRITTEN_IN_PART = "date"
 
 
 class StatedValue(NamedTuple):
-    """A value, the sources that state it, and how likely it is by what is known of them."""
+    """A value, the sources that state it, and the confidence in the most reliable of these."""
 
     text: str
     sources: tuple[str, ...]
@@ -63,9 +63,9 @@ class StatedValue(NamedTuple):
 
 
 class MergedValues(NamedTuple):
-    """What the records of an entity say of an attribute: its value or values, and those that differ from it.
+    """The merged values of an attribute of an entity, and the conflicting ones.
 
-    The value is the one that most sources state. Attributes that may have several values have no conflicts.
+    The value is the one that most sources state. Multi-valued attributes have no conflicts.
     """
 
     values: tuple[StatedValue, ...]
@@ -73,17 +73,17 @@ class MergedValues(NamedTuple):
 
 
 class Entity(NamedTuple):
-    """Records that tell of one thing: their indices, ascending, and what they say together."""
+    """The records of one entity: their indices, ascending, and their merged values."""
 
     members: tuple[int, ...]
     values: Mapping[str, MergedValues]
 
 
 def link(seeds: Sequence[Seed], core: Sequence[str] = ()) -> list[Entity]:
-    """The entities that records tell of, in the order of their first records.
+    """Group records into entities, in the order of their first records.
 
-    `core` are the attributes by which things are known, if that is clear: records of one entity agree in one
-    of them at least. Records of the same source are one entity only if they differ in nothing.
+    `core` are the identifying attributes, if known: records of one entity agree in at least one of them.
+    Records of the same source belong to one entity only if they differ in nothing.
     """
     columns = {
         name: _Column(name, [seed.values.get(name, ()) for seed in seeds]) for name in _attributes(seeds)
@@ -101,7 +101,7 @@ def link(seeds: Sequence[Seed], core: Sequence[str] = ()) -> list[Entity]:
 
 
 class _DistinctRecord(NamedTuple):
-    """Records that say the same: for each attribute the numbers of its values."""
+    """Records with equal values: for each attribute the numbers of its values."""
 
     values: Mapping[str, tuple[int, ...]]
     members: list[int]
@@ -109,9 +109,9 @@ class _DistinctRecord(NamedTuple):
 
 
 class _Column:
-    """The values of an attribute, of which those that differ in spelling only are one.
+    """The values of an attribute; values that differ only in spelling count as one.
 
-    `numbers` are those of the values of each record; a text that has neither letters nor digits is no value.
+    `numbers` has the numbers of each record's values; a text without letters and digits is no value.
     """
 
     def __init__(self, name: str, texts: Sequence[Sequence[str]]) -> None:
@@ -141,10 +141,10 @@ class _Column:
         self.sharing: list[int] = []
         self._index = WeakIndex(self.shown)
         self._similarities: dict[tuple[int, int], float] = {}
-        self._joined: set[int] = set()  # whose similarities to all others are known, if they are near
+        self._joined: set[int] = set()  # values whose similar values are all in `_similarities`
 
     def count(self, records: Sequence[_DistinctRecord]) -> None:
-        """Find the rows of each value, and how many share it beyond one of each source."""
+        """Find the rows of each value, and how many rows share it beyond one per source."""
         self.rows = [[] for _ in self.shown]
         sources: list[set[str]] = [set() for _ in self.shown]
         for number, row in enumerate(records):
@@ -157,7 +157,7 @@ class _Column:
         ]
 
     def similarity(self, value: int, other_value: int) -> float:
-        """How similar two values are; what is less than near is not similar at all."""
+        """Return the similarity of two values; similarities below `_NEAR` may be 0."""
         if value == other_value:
             return 1.0
         pair = (value, other_value) if value < other_value else (other_value, value)
@@ -168,11 +168,11 @@ class _Column:
 
     def _compute_similarity(self, value: int, other_value: int) -> float:
         if self.kinds[value] == self.kinds[other_value] not in ("", _WRITTEN_IN_PART):
-            return 0.0  # or they would be the same value
+            return 0.0  # equal values would have the same number
         return value_similarity(self.shown[value], self.shown[other_value], self._index)
 
     def near_pairs(self) -> Iterator[tuple[int, int]]:
-        """The values that few records have and that are like another such."""
+        """Yield pairs of similar values that few records have."""
         rare = [
             number
             for number, kind in enumerate(self.kinds)
@@ -196,7 +196,7 @@ def _attributes(seeds: Iterable[Seed]) -> list[str]:
 
 
 def _distinct_rows(seeds: Sequence[Seed], columns: Mapping[str, _Column]) -> list[_DistinctRecord]:
-    """The records, those that say the same as one: a thousand copies tell no more than one does."""
+    """Return the distinct records: a thousand copies carry no more information than one."""
     rows: dict[tuple[tuple[str, tuple[int, ...]], ...], _DistinctRecord] = {}
     for number, seed in enumerate(seeds):
         values = {name: numbers for name, column in columns.items() if (numbers := column.numbers[number])}
@@ -207,9 +207,9 @@ def _distinct_rows(seeds: Sequence[Seed], columns: Mapping[str, _Column]) -> lis
 
 
 class _Comparison(NamedTuple):
-    """Two rows side by side: the bits of each attribute in which they agree, and those in which they differ.
+    """The comparison of two rows: the bits of each attribute that agrees, and the attributes that differ.
 
-    They are equal if they differ in none, and write in no other way what they agree in.
+    The rows are equal if no attribute differs and all common values are identical.
     """
 
     bits: Mapping[str, float]
@@ -222,7 +222,7 @@ class _Comparison(NamedTuple):
 
 
 class _Linker:
-    """Puts rows together that tell of one entity."""
+    """Groups the rows of each entity."""
 
     def __init__(
         self, rows: Sequence[_DistinctRecord], columns: Mapping[str, _Column], core: frozenset[str]
@@ -237,7 +237,7 @@ class _Linker:
         self._grouped = [[row] for row in range(len(rows))]
 
     def groups(self) -> list[list[int]]:
-        """The numbers of the rows of each entity."""
+        """Return the numbers of the rows of each entity."""
         pairs = {pair: self._compare_rows(*pair) for pair in self._candidates()}
         pairs = {
             pair: comparison for pair, comparison in pairs.items() if comparison.common >= self._required_bits
@@ -250,14 +250,14 @@ class _Linker:
         return [rows for row, rows in enumerate(self._grouped) if self._parent[row] == row]
 
     def members_of(self, group: Sequence[int]) -> list[list[int]]:
-        """The records of a group of rows: those of a lone row that tells too little are an entity each."""
+        """Return the records of a group of rows; records of a single row with too few bits stay separate."""
         members = sorted(member for row in group for member in self._rows[row].members)
         if len(group) == 1 and not self._is_same_entity(self._compare_rows(group[0], group[0])):
             return [[member] for member in members]
         return [members]
 
     def _candidates(self) -> set[tuple[int, int]]:
-        """Pairs of rows that share a rare value, or nearly so."""
+        """Return pairs of rows that share a rare value or have similar rare values."""
         pairs: set[tuple[int, int]] = set()
         for column in self._columns.values():
             for rows, sharing in zip(column.rows, column.sharing, strict=True):
@@ -290,7 +290,7 @@ class _Linker:
     def _best_agreement(
         self, column: _Column, values: Sequence[int], other_values: Sequence[int]
     ) -> tuple[float, float]:
-        """The similarity of the values in which two rows agree most, and what that is worth."""
+        """Return the similarity of the most similar values of two rows, and the bits that they are worth."""
         return max(
             (
                 similarity,
@@ -305,10 +305,10 @@ class _Linker:
         return max(0.0, self._record_bits - log2(sharing))
 
     def _learn_costs(self, pairs: Mapping[tuple[int, int], _Comparison]) -> dict[str, float]:
-        """What it costs to differ in each attribute: the bits by which that is odd for records of one entity.
+        """Learn the cost of a difference in each attribute: its surprise, in bits, for records of one entity.
 
-        It is learned from rows that are each other's best match, and surely so even without the attribute: a
-        name that some have in common, and what goes with such a name, does not suffice.
+        It is learned from rows that are each other's best match, and would be without the attribute: a common
+        name, and what correlates with it, does not suffice.
         """
         sure = max(self._required_bits, _SURELY * self._record_bits)
         best: dict[int, tuple[float, int]] = {}
@@ -340,11 +340,11 @@ class _Linker:
         return comparison.common - sum(self._costs[name] for name in comparison.differing)
 
     def _is_same_entity(self, comparison: _Comparison) -> bool:
-        """Whether rows of one source are about one entity: a source rarely tells of a thing twice."""
+        """Return whether rows of one source belong to one entity, which a source rarely lists twice."""
         return comparison.is_equal and self._score(comparison) >= self._required_bits
 
     def _merge_groups(self, row: int, other_row: int) -> None:
-        """Make one group of two rows and all that are with them, unless that would glue entities together."""
+        """Merge the groups of two rows, unless that would merge different entities."""
         group, other_group = self._group_of(row), self._group_of(other_row)
         if group == other_group or not self._are_compatible(self._grouped[group], self._grouped[other_group]):
             return
@@ -361,8 +361,10 @@ class _Linker:
         return row
 
     def _are_compatible(self, group: Sequence[int], other_group: Sequence[int]) -> bool:
-        """Whether groups may be one entity: none has another record of a source that the other has, too,
-        and their records are alike, not only those by which they were found.
+        """Return whether two groups may be one entity.
+
+        They must not have different records of one source, and not only the pair that suggested the merge
+        must be similar.
         """
         by_source = defaultdict[str, list[int]](list)
         for row in group:
@@ -384,7 +386,7 @@ class _Linker:
 
 
 def _pairs_within(rows: Sequence[int]) -> Iterable[tuple[int, int]]:
-    """Pairs of rows that share a value: all, or if they are many each with some behind it."""
+    """Return pairs of rows that share a value: all pairs, or of many rows each with some that follow."""
     if len(rows) <= _MOST_SHARING:
         return combinations(rows, 2)
     return (
@@ -401,8 +403,8 @@ def _build_entity(members: Sequence[int], seeds: Sequence[Seed], columns: Mappin
 
 
 def _merge_values(column: _Column, seeds: Sequence[Seed]) -> MergedValues:
-    """What records say of an attribute: values that agree are one, as most sources write it."""
-    seeds_by_text: list[dict[str, list[Seed]]] = []  # by how they are written, of whom
+    """Merge the values of an attribute: similar values become one, in the spelling of most sources."""
+    seeds_by_text: list[dict[str, list[Seed]]] = []  # for each value its spellings
     first_numbers: list[int | None] = []
     for seed in seeds:
         for text in seed.values.get(column.name, ()):
@@ -429,14 +431,14 @@ def _merge_values(column: _Column, seeds: Sequence[Seed]) -> MergedValues:
 
 
 def _are_similar(column: _Column, number: int | None, other_number: int | None) -> bool:
-    """Whether two values agree; all that is no value is alike."""
+    """Return whether two values agree; texts that are no values agree with each other."""
     if number is None or other_number is None:
         return number is other_number
     return column.similarity(number, other_number) >= _AGREEING
 
 
 def _merge_spellings(texts: Mapping[str, Sequence[Seed]]) -> StatedValue:
-    """A value in the writing that most sources prefer, stated by all that write it in any way."""
+    """Return a value in its most frequent spelling, with the sources of all spellings."""
     variants = [StatedValue(text, _sources(seeds), _confidence(seeds)) for text, seeds in texts.items()]
     all_seeds = [seed for seeds in texts.values() for seed in seeds]
     return StatedValue(max(variants, key=_weight).text, _sources(all_seeds), _confidence(all_seeds))
@@ -451,7 +453,7 @@ def _sources(seeds: Iterable[Seed]) -> tuple[str, ...]:
 
 
 def _confidence(seeds: Iterable[Seed]) -> float:
-    """That of the surest of those who say so."""
+    """Return the highest confidence of any seed."""
     return max(seed.confidence for seed in seeds)
 
 
@@ -462,14 +464,14 @@ ENTITY_COLUMNS = (
     Column("values"),
     Column("conflicts"),
 )
-"""What is written of an entity."""
+"""The columns of an entity in output files."""
 
 DEEP_COLUMNS = ("values", "conflicts")
-"""Those of them that are more than a text or texts."""
+"""The columns that are more than a text or texts."""
 
 
 class AttributeSpread(NamedTuple):
-    """Of how many entities an attribute is known, by several sources, and of how many these differ."""
+    """Numbers of entities that have an attribute, have it from several sources, and have conflicts in it."""
 
     name: str
     entities: int
@@ -478,7 +480,7 @@ class AttributeSpread(NamedTuple):
 
 
 def entity_row(number: int, entity: Entity, seeds: Sequence[Seed]) -> dict[str, Any]:
-    """An entity as it is written."""
+    """Return an entity as a row of an output file."""
     entity_seeds = [seeds[member] for member in entity.members]
     return {
         "entity": number,
@@ -492,12 +494,12 @@ def entity_row(number: int, entity: Entity, seeds: Sequence[Seed]) -> dict[str, 
 
 
 def sources_of(entity: Entity, seeds: Sequence[Seed]) -> set[str]:
-    """The sources that tell of an entity."""
+    """Return the sources of an entity's records."""
     return {seeds[member].source for member in entity.members}
 
 
 def attribute_spread(entities: Iterable[Entity]) -> list[AttributeSpread]:
-    """The attributes of entities in numbers, in the order in which they come."""
+    """Count the entities by attribute, in the order in which attributes occur."""
     entity_counts: Counter[str] = Counter()
     shared: Counter[str] = Counter()
     differing: Counter[str] = Counter()
@@ -508,7 +510,8 @@ def attribute_spread(entities: Iterable[Entity]) -> list[AttributeSpread]:
             shared[name] += len(sources) > 1
             differing[name] += bool(agreed.conflicts)
     return [
-        AttributeSpread(name, count, shared[name], differing[name]) for name, count in entity_counts.items()
+        AttributeSpread(name=name, entities=count, shared=shared[name], differing=differing[name])
+        for name, count in entity_counts.items()
     ]
 
 

@@ -1,19 +1,16 @@
 """FINDATTRPOS as published: positions at which known records agree with many pages.
 
-A value such as a kind of cuisine is that of thousands of records and stands on each
-page. So pairs of a record and a page are not held, but texts with the values that they are similar to.
+After Gulhane, Rastogi, Sengamedu and Tengli, "Exploiting content redundancy for web information extraction"
+(PVLDB 2010). A position is an absolute path with numbers. A record matches a page at some positions if each
+of its values is similar to the text there. The result is the largest set of attributes, each with its
+position, that enough pages match. FINDATTRPOSW requires only weak similarity.
 
-The same texts stand at many positions. Which segments of a text and a value match is
-found once for all of them; how often such a pattern recurs is counted at each.
+A value such as a kind of cuisine belongs to thousands of records and is on each page. All pairs of a record
+and a page would not fit into memory, so the code stores texts with the values that they are similar to, and
+matches records page by page.
 
-After Gulhane, Rastogi, Sengamedu and Tengli, "Exploiting content redundancy for
-web information extraction" (PVLDB 2010). A position is an absolute path with
-numbers. A record matches a page at some positions if each of its values is similar to what
-stands there; the largest set of attributes, each with its position, that enough pages match
-is taken. FINDATTRPOSW is content with weak similarity.
-
-Which records match is looked at page by page: all pairs of a record and a page that share a kind of
-cuisine would be too many to hold.
+The same texts are at many positions. The segments of a text and a value that match are found once for all
+positions; how often such a pattern recurs is counted at each position.
 """
 
 from __future__ import annotations
@@ -53,38 +50,38 @@ BETA = 10
 
 
 class KnownValues(NamedTuple):
-    """The values of an attribute, each once. A saying is a value as one source has it."""
+    """The distinct values of an attribute. A statement is a value in one source."""
 
     values: tuple[str, ...]
-    value_of: Ints  # saying to value
-    source_of: Ints  # saying to source
-    statements_of: Links  # value to sayings
-    records_of: Links  # saying to records
+    value_of: Ints  # statement to value
+    source_of: Ints  # statement to source
+    statements_of: Links  # value to statements
+    records_of: Links  # statement to records
     weak: WeakIndex
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimilarStatements:
-    """The sayings that texts are similar to; `similarity` is that of each link."""
+    """The statements that texts are similar to; `similarity` is that of each link."""
 
     known_values: KnownValues
     statements: Links
     similarity: Floats
 
     def similarities(self, place: int) -> Floats:
-        """How similar the text at a place is to each of its sayings."""
+        """Return the similarities of the text at a place to each of its statements."""
         return self.similarity[self.statements.starts[place] : self.statements.starts[place + 1]]
 
     def links_at(self, places: NDArray[np.signedinteger]) -> tuple[NDArray[np.int64], Ints]:
-        """The numbers of all links at some places, and before them where in `places` each is from."""
+        """Return all links at some places: for each the index in `places`, and its number."""
         numbers = np.arange(len(self.similarity), dtype=np.int32)
         return Links(self.statements.starts, numbers).expand(places)
 
 
 class Candidate(NamedTuple):
-    """An attribute at a position where similar texts stand: on which pages, and what.
+    """An attribute at a position with similar texts: the pages, and the text on each.
 
-    `place` is where the sayings of each text are found in `similar`.
+    `place` has the index of each text in the statements of `similar`.
     """
 
     attribute: str
@@ -97,7 +94,7 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """All candidates of a site."""
+    """All candidate positions of a site."""
 
     candidates: tuple[Candidate, ...]
     texts: PageTexts
@@ -105,7 +102,7 @@ class Matches:
 
 
 def weak_matches(seeds: Sequence[Seed], texts: PageTexts, *, beta: int = BETA) -> Matches:
-    """Where values that are weakly similar to known ones stand on at least `beta` pages."""
+    """Find the positions of values that are weakly similar to known ones on at least `beta` pages."""
     is_html_attribute = np.array([step.startswith("@") for _, step in texts.paths], np.bool_)
     rows = np.flatnonzero(~is_html_attribute[texts.path])
     rows = rows[np.bincount(texts.path[rows], minlength=len(texts.paths))[texts.path[rows]] >= beta]
@@ -122,12 +119,12 @@ def weak_matches(seeds: Sequence[Seed], texts: PageTexts, *, beta: int = BETA) -
         path = texts.path[rows[matching]]
         candidates += [
             Candidate(
-                attribute,
-                int(path[group[0]]),
-                texts.page[rows[matching[group]]],
-                texts.text[rows[matching[group]]],
-                place[matching[group]].astype(np.int32),
-                similar,
+                attribute=attribute,
+                path=int(path[group[0]]),
+                page=texts.page[rows[matching[group]]],
+                text=texts.text[rows[matching[group]]],
+                place=place[matching[group]].astype(np.int32),
+                similar=similar,
             )
             for group in grouped(path)
             if len(group) >= beta
@@ -136,7 +133,7 @@ def weak_matches(seeds: Sequence[Seed], texts: PageTexts, *, beta: int = BETA) -
 
 
 def at_least(matches: Matches, threshold: float, *, beta: int = BETA) -> Matches:
-    """The matches that are so similar, where at least `beta` pages have one."""
+    """Return the matches with at least this similarity, at positions where `beta` pages have one."""
     filtered: dict[SimilarStatements, SimilarStatements] = {}
     candidates: list[Candidate] = []
     for candidate in matches.candidates:
@@ -164,7 +161,7 @@ def _at_least(similar: SimilarStatements, threshold: float) -> SimilarStatements
 
 
 def grouped(keys: Ints) -> Iterator[NDArray[np.int64]]:
-    """Where equal keys stand, those of each key together."""
+    """Yield the indices of equal keys, those of each key together."""
     order = np.argsort(keys, kind="stable")
     if len(order):
         yield from np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
@@ -181,19 +178,19 @@ def _known_values(seeds: Sequence[Seed], attribute: str) -> KnownValues:
     value_of, source_of = np.array(list(statements), np.int32).reshape(-1, 2).T
     statement, records = np.array(statement_records, np.int32).reshape(-1, 2).T
     return KnownValues(
-        tuple(values),
-        value_of,
-        source_of,
-        make_links(value_of, np.arange(len(statements)), len(values)),
-        make_links(statement, records, len(statements)),
-        WeakIndex(tuple(values)),
+        values=tuple(values),
+        value_of=value_of,
+        source_of=source_of,
+        statements_of=make_links(value_of, np.arange(len(statements)), len(values)),
+        records_of=make_links(statement, records, len(statements)),
+        weak=WeakIndex(tuple(values)),
     )
 
 
 class _Patterns(NamedTuple):
-    """For each pair the number of its pattern, that of the pattern without repetition, and a similarity.
+    """The numbers of each pair's pattern, with and without repetition, and the similarity of its segments.
 
-    It is that of the parts that match, or 0 if too little of the value does.
+    The similarity is that of the matching segments, or 0 if these are too small a part of the value.
     """
 
     pattern: NDArray[np.int32]
@@ -202,7 +199,7 @@ class _Patterns(NamedTuple):
 
 
 def strong_matches(matches: Matches, *, alpha: float = SUPPORT) -> Matches:
-    """The same matches with their strong similarities."""
+    """Return the matches with strong similarities instead of weak ones."""
     patterns_of: dict[SimilarStatements, _Patterns] = {}
     candidates: list[Candidate] = []
     for candidate in matches.candidates:
@@ -216,7 +213,7 @@ def strong_matches(matches: Matches, *, alpha: float = SUPPORT) -> Matches:
 def _compare_segments(
     similar: SimilarStatements, candidates: Iterable[Candidate], texts: PageTexts
 ) -> _Patterns:
-    """The pattern of each link of a text to a saying, if any of the candidates has the text."""
+    """Return the pattern of each link from a text to a statement, if any of the candidates has the text."""
     text_at = {
         place: texts.texts[text]
         for candidate in candidates
@@ -239,7 +236,7 @@ def _compare_segments(
 
 
 def _with_strong_similarities(candidate: Candidate, patterns: _Patterns, alpha: float) -> Candidate:
-    """A candidate with strong similarities, its texts counted anew."""
+    """Return a candidate with strong similarities and renumbered texts."""
     similar = candidate.similar
     places, local, pages = np.unique(candidate.place, return_inverse=True, return_counts=True)
     origin, link = similar.links_at(places)
@@ -265,7 +262,7 @@ def _with_strong_similarities(candidate: Candidate, patterns: _Patterns, alpha: 
 def _pages_with(
     key: NDArray[np.signedinteger], text: NDArray[np.int64], pages: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """For each key on how many pages it is; it is with some texts, each of which is on some pages."""
+    """Count the pages of each key; each key belongs to a text, and each text is on `pages` pages."""
     _, key_number = np.unique(key, return_inverse=True)
     once = np.unique(key_number * len(pages) + text)
     counts = np.bincount(once // len(pages), weights=pages[once % len(pages)])
@@ -273,7 +270,7 @@ def _pages_with(
 
 
 def _matching_patterns(values: Sequence[str], texts: Sequence[str], index: WeakIndex) -> _Patterns:
-    """The patterns in which each value and the text beside it match."""
+    """Return the pattern of each pair of a value and a text."""
     matches = part_matches(values, texts, index)
     patterns, collapsed = Numbered(), Numbered()
     return _Patterns(
@@ -285,14 +282,14 @@ def _matching_patterns(values: Sequence[str], texts: Sequence[str], index: WeakI
 
 Method = Literal["findattrpos", "findattrposw"]
 
-_MAX_CACHED_RECORDS = 5_000_000  # records of texts that are kept at hand
-# A site of long lists has tens of thousands, of which each would be tried with each.
+_MAX_CACHED_RECORDS = 5_000_000
+# A site of long lists has tens of thousands of candidates, and all pairs of them would be tried.
 _MOST_CANDIDATES = 1_000
-_LEAST_ATTRIBUTES = 2  # that a record must match before it is looked at closely
+_LEAST_ATTRIBUTES = 2  # that a record must match before it is considered
 
 
 class Agreement(NamedTuple):
-    """A page and the record that matches it best: what each says of an attribute, and how similar that is."""
+    """A page and its best record: the value and the text of an attribute, and their similarity."""
 
     seed: int
     page: int
@@ -304,11 +301,11 @@ class Agreement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FoundPositions:
-    """The positions of attributes, none if no known record matches enough pages anywhere.
+    """The positions of attributes, none if known records match too few pages.
 
-    `filled` is the share of pages that have something there. `support` is the number of pages that one
-    record matches at all positions. `positions_left` has for k = 1, 2, … how many positions each
-    attribute still had in sets of k positions with enough support.
+    `filled` is the share of pages that have a text there. `support` is the number of pages that one record
+    matches at all positions. `positions_left` has for k = 1, 2, … the number of positions that each attribute
+    has in sets of k positions with enough support.
     """
 
     positions: Mapping[str, str]
@@ -325,7 +322,7 @@ def find_attribute_positions(
     *,
     beta: int = BETA,
 ) -> FoundPositions:
-    """Where the attributes of known records stand on pages of one template."""
+    """Find the positions of the attributes of known records on pages of one template."""
     matches = weak_matches(seeds, texts, beta=beta)
     if method == "findattrpos":
         matches = at_least(strong_matches(matches), STRONGLY_SIMILAR, beta=beta)
@@ -333,19 +330,19 @@ def find_attribute_positions(
 
 
 def best_positions(matches: Matches, *, beta: int = BETA) -> FoundPositions:
-    """The largest set of candidates with enough support; of several the one with the most.
+    """Choose the largest set of candidates with enough support; of several, the one with the most support.
 
-    Among equals the one wins that has the least text besides the known values, and then the first.
+    Ties go to the set with the least text besides the known values, and then to the first.
     """
     candidates = _most_common(matches.candidates)
     levels = frequent_sets(
-        list(_baskets(candidates, matches.seeds)),
-        [len(candidate.page) for candidate in candidates],
-        beta,
-        _excluded(candidates),
+        pages=list(_baskets(candidates, matches.seeds)),
+        alone=[len(candidate.page) for candidate in candidates],
+        min_support=beta,
+        excluded=_excluded(candidates),
     )
     if not levels:
-        return FoundPositions({}, {}, 0, (), ())
+        return FoundPositions(positions={}, filled={}, support=0, positions_left=(), agreements=())
     support = max(levels[-1].values())
     tied = sorted(item_set for item_set, of_set in levels[-1].items() if of_set == support)
     if len(tied) > 1:
@@ -353,16 +350,16 @@ def best_positions(matches: Matches, *, beta: int = BETA) -> FoundPositions:
         tied.sort(key=lambda item_set: sum(extra[item] for item in item_set))
     chosen = [candidates[item] for item in tied[0]]
     return FoundPositions(
-        {candidate.attribute: matches.texts.path_text(candidate.path) for candidate in chosen},
-        {candidate.attribute: _filled(candidate, matches.texts) for candidate in chosen},
-        support,
-        tuple(_positions_left(level, candidates) for level in levels),
-        tuple(_agreements(chosen, matches.texts)),
+        positions={candidate.attribute: matches.texts.path_text(candidate.path) for candidate in chosen},
+        filled={candidate.attribute: _filled(candidate, matches.texts) for candidate in chosen},
+        support=support,
+        positions_left=tuple(_positions_left(level, candidates) for level in levels),
+        agreements=tuple(_agreements(chosen, matches.texts)),
     )
 
 
 def _most_common(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates, where an attribute has too many only those on the most pages."""
+    """Return the candidates; of an attribute with too many, only those on the most pages."""
     by_pages: dict[str, list[int]] = {}
     for number in sorted(range(len(candidates)), key=lambda number: -len(candidates[number].page)):
         by_pages.setdefault(candidates[number].attribute, []).append(number)
@@ -371,7 +368,7 @@ def _most_common(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _excluded(candidates: Sequence[Candidate]) -> NDArray[np.bool_]:
-    """Which candidates cannot go together: an attribute has one position, and a position one attribute."""
+    """Flag the pairs of candidates that exclude each other: they have the same attribute or position."""
     numbers = Numbered()
     attribute = np.array([numbers[candidate.attribute] for candidate in candidates], np.int32)
     path = np.array([candidate.path for candidate in candidates], np.int32)
@@ -380,7 +377,7 @@ def _excluded(candidates: Sequence[Candidate]) -> NDArray[np.bool_]:
 
 
 class _RecordsOfTexts:
-    """The records with a value that a text is similar to, remembered for what pages repeat."""
+    """Returns the records with a value that a text is similar to, cached for texts on many pages."""
 
     def __init__(self) -> None:
         self._cache: dict[tuple[SimilarStatements, int], Ints] = {}
@@ -400,9 +397,9 @@ class _RecordsOfTexts:
 
 
 def _baskets(candidates: Sequence[Candidate], seeds: int) -> Iterator[Baskets]:
-    """For each page the different sets of candidates at which one record agrees with it.
+    """Yield for each page the distinct sets of candidates at which one record agrees with it.
 
-    Records that agree in one attribute only are left out.
+    Records that agree in only one attribute are left out.
     """
     if not candidates:
         return
@@ -435,7 +432,7 @@ def _baskets(candidates: Sequence[Candidate], seeds: int) -> Iterator[Baskets]:
 
 
 def _records_in_several(attributes: Sequence[str], records: Sequence[Ints], seeds: int) -> NDArray[np.int64]:
-    """The records that agree in more than one attribute."""
+    """Return the records that agree in more than one attribute."""
     agreeing = np.zeros(seeds, np.int16)
     names = set(attributes)
     if len(names) < _LEAST_ATTRIBUTES:
@@ -455,12 +452,12 @@ def _positions_left(level: Iterable[ItemSet], candidates: Sequence[Candidate]) -
 
 
 def _filled(candidate: Candidate, texts: PageTexts) -> float:
-    """The share of pages that have something at a position."""
+    """Return the share of pages that have a text at a position."""
     return round(np.count_nonzero(texts.path == candidate.path) / texts.pages, 4)
 
 
 def _extra_text(candidate: Candidate, texts: PageTexts) -> float:
-    """How many times as long as the most similar known value the texts at a position are, on average."""
+    """Return the mean ratio of the length of a text at a position to that of its most similar known value."""
     ratios = [
         len(texts.texts[text]) / len(_most_similar(candidate.similar, place))
         for text, place in zip(candidate.text.tolist(), candidate.place.tolist(), strict=True)
@@ -474,7 +471,7 @@ def _most_similar(similar: SimilarStatements, place: int) -> str:
 
 
 class _TextRecords(NamedTuple):
-    """The records that agree with a text, each once, with the most similar of their sayings."""
+    """The distinct records that agree with a text, with the most similar of their statements."""
 
     record: Ints
     statement: Ints
@@ -491,7 +488,7 @@ def _text_records(similar: SimilarStatements, place: int) -> _TextRecords:
 
 
 def _agreements(chosen: Sequence[Candidate], texts: PageTexts) -> Iterator[Agreement]:
-    """For each page that agrees at all positions, the record that is most similar, the first of several."""
+    """Yield the agreements of each page at all positions with its most similar record."""
     rows = [
         dict(zip(candidate.page.tolist(), range(len(candidate.page)), strict=True)) for candidate in chosen
     ]
@@ -512,10 +509,10 @@ def _agreements(chosen: Sequence[Candidate], texts: PageTexts) -> Iterator[Agree
         for candidate, row, side, index in zip(chosen, candidate_rows, sides, indices, strict=True):
             known_values = candidate.similar.known_values
             yield Agreement(
-                int(common[best]),
-                page,
-                candidate.attribute,
-                known_values.values[known_values.value_of[side.statement[index[best]]]],
-                texts.texts[candidate.text[row]],
-                float(side.similarity[index[best]]),
+                seed=int(common[best]),
+                page=page,
+                attribute=candidate.attribute,
+                value=known_values.values[known_values.value_of[side.statement[index[best]]]],
+                text=texts.texts[candidate.text[row]],
+                similarity=float(side.similarity[index[best]]),
             )

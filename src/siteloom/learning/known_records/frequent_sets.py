@@ -1,9 +1,8 @@
-"""Which things occur together on many pages: all frequent sets, found level by level.
+"""Find all frequent item sets level by level (Agrawal and Srikant, VLDB 1994).
 
-A page has baskets, one for each known record that agrees with it somewhere. The
-support of a set is the number of pages that have a basket with all of it. A set is
-frequent only if all its subsets are, so that few sets need be counted
-(Agrawal and Srikant, VLDB 1994).
+A page has baskets, one for each known record that agrees with it somewhere. The support of a set is the
+number of pages that have a basket with all its items. A set is frequent only if all its subsets are, so few
+sets need to be counted.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ if TYPE_CHECKING:
 ItemSet = tuple[int, ...]
 
 _BITS = 64
-# On a page of long lists each entry may go with each; no one could wait for all sets of four.
+# On a page of long lists all pairs of entries may occur together; all sets of four would take too long.
 _MOST_SETS = 200_000
 
 
 class Baskets(NamedTuple):
-    """The baskets of one page: a row for each, with a column for each of the `items` that occur on it."""
+    """The baskets of one page: a row for each basket, a column for each of the `items` on the page."""
 
     items: NDArray[np.int64]
     holds: NDArray[np.bool_]
@@ -34,9 +33,9 @@ class Baskets(NamedTuple):
 def frequent_sets(
     pages: Sequence[Baskets], alone: Sequence[int], min_support: int, excluded: NDArray[np.bool_]
 ) -> list[dict[ItemSet, int]]:
-    """The sets of 1, 2, … items with a support of at least `least`, ascending; no level is empty.
+    """Return the sets of 1, 2, … items with at least `min_support`, ascending; no level is empty.
 
-    `alone` is the support of each item by itself. No set has two items that are `excluded` by each other.
+    `alone` is the support of each single item. No set has two items that are `excluded` by each other.
     """
     singles: dict[ItemSet, int] = {
         (item,): support for item, support in enumerate(alone) if support >= min_support
@@ -66,7 +65,7 @@ def frequent_sets(
 
 
 def _most_supported(sets: dict[ItemSet, int]) -> dict[ItemSet, int]:
-    """The sets, if there are not too many, or else those with the most support; ascending."""
+    """Return up to `_MOST_SETS` sets with the most support, ascending."""
     if len(sets) <= _MOST_SETS:
         return sets
     best_sets = sorted(sets, key=lambda item_set: (-sets[item_set], item_set))[:_MOST_SETS]
@@ -74,10 +73,10 @@ def _most_supported(sets: dict[ItemSet, int]) -> dict[ItemSet, int]:
 
 
 def _pair_supports(pages: Sequence[Baskets], items: int) -> NDArray[np.int32]:
-    """On how many pages each two items are in one basket."""
+    """Return for each pair of items the number of pages that have both in one basket."""
     support = np.zeros((items, items), np.int32)
     for page in pages:
-        holds = page.holds.astype(np.float32)  # to multiply these is much faster than booleans
+        holds = page.holds.astype(np.float32)  # multiplies much faster than booleans
         support[np.ix_(page.items, page.items)] += (holds.T @ holds) > 0
     return support
 
@@ -85,9 +84,9 @@ def _pair_supports(pages: Sequence[Baskets], items: int) -> NDArray[np.int32]:
 def _extend_sets(
     level: Mapping[ItemSet, int], is_frequent: NDArray[np.bool_], bits: _BasketBits
 ) -> Iterator[tuple[list[ItemSet], list[int]]]:
-    """The sets with one item more whose items are all frequent two by two, and their supports.
+    """Yield the sets with one more item whose pairs of items are all frequent, and their supports.
 
-    They are made of two sets that differ in the last item, many at once.
+    They are built in bulk from pairs of sets that differ in the last item.
     """
     by_beginning: dict[ItemSet, list[int]] = {}
     for item_set in level:
@@ -105,7 +104,7 @@ def _extend_sets(
 
 
 class _BasketBits:
-    """All baskets as bits, a row for each item; the baskets of a page begin with a new word."""
+    """All baskets as bits, a row for each item; the baskets of each page begin at a new word."""
 
     def __init__(self, pages: Sequence[Baskets], items: int) -> None:
         words = np.array([-(-len(page.holds) // _BITS) for page in pages])
@@ -118,7 +117,7 @@ class _BasketBits:
                 self._bits[page.items, word] = bit @ holds.astype(np.uint64)
 
     def supports(self, shared_items: ItemSet, following: NDArray[np.int64]) -> list[int]:
-        """For each of the following items, on how many pages it is in one basket with all known ones."""
+        """Count for each following item the pages that have it in one basket with all shared items."""
         common = self._bits[following] & np.bitwise_and.reduce(self._bits[list(shared_items)])
         has_page = np.bitwise_or.reduceat(common, self._begins, axis=1) != 0
         supports: list[int] = np.count_nonzero(has_page, axis=1).tolist()

@@ -1,4 +1,4 @@
-"""Known records as arrays; which values a text may be."""
+"""Known records as arrays, and the matching of texts with their values."""
 
 from __future__ import annotations
 
@@ -28,74 +28,73 @@ if TYPE_CHECKING:
 
 
 class Links(NamedTuple):
-    """For each left thing the right ones it is linked to: those of i are right[starts[i]:starts[i + 1]]."""
+    """A sparse relation: the targets of origin i are targets[starts[i]:starts[i + 1]]."""
 
     starts: NDArray[np.int64]
     targets: Ints
 
     def of(self, origin: int) -> Ints:
-        """What one thing is linked to."""
+        """Return the targets of one origin."""
         return self.targets[self.starts[origin] : self.starts[origin + 1]]
 
     def counts(self) -> NDArray[np.int64]:
-        """How many links each left thing has."""
+        """Return the number of targets of each origin."""
         return np.diff(self.starts)
 
     def expand(self, origins: Numbers) -> tuple[NDArray[np.int64], Ints]:
-        """For each of `left` all its links: where in `left` each stands, and what it is linked to."""
+        """Return all links of some origins: the index in `origins` of each link, and its target."""
         index, places = expand_ranges(self.starts[origins], self.starts[origins + 1] - self.starts[origins])
         return index, self.targets[places]
 
 
 def expand_ranges(starts: Numbers, counts: Numbers) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """All places of ranges that start somewhere and have so many: which range each is of, and the place."""
+    """Enumerate the positions of ranges: the number of the range of each position, and the position."""
     origin = np.repeat(np.arange(len(starts)), counts)
     within = np.arange(len(origin)) - np.repeat(np.cumsum(counts) - counts, counts)
     return origin, starts[origin] + within
 
 
 def make_links(origins: Numbers, targets: Numbers, origin_count: int) -> Links:
-    """Links out of pairs, each kept once."""
+    """Build links from pairs without duplicates."""
     pairs = distinct(origins.astype(np.int64) << 32 | targets.astype(np.int64))
     starts = np.concatenate([[0], np.cumsum(np.bincount(pairs >> 32, minlength=origin_count))])
     return Links(starts, (pairs & 0xFFFFFFFF).astype(np.int32))
 
 
 def is_run_start(ordered: NDArray[np.signedinteger]) -> NDArray[np.bool_]:
-    """Which of ordered numbers differ from the one before them."""
+    """Flag the ordered numbers that differ from their predecessors."""
     is_start = np.ones(len(ordered), np.bool_)
     is_start[1:] = ordered[1:] != ordered[:-1]
     return is_start
 
 
 def distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Each number once, in order; for millions of numbers this is many times as fast as `np.unique`."""
+    """Return the distinct numbers in order; for millions of numbers, this is much faster than `np.unique`."""
     ordered = np.sort(numbers)
     return ordered[is_run_start(ordered)]
 
 
 KEY_SIMILARITY = 0.95
-"""Of a text and a value that mean the same but are written differently: of an ISBN in ten and one in
-thirteen digits, the one that is written as in the records is meant."""
+"""The similarity of a text and a value with the same meaning but different spelling. It is below 1: if a page
+has an ISBN in ten and in thirteen digits, the one spelled as in the records matches better."""
 
 PART_SIMILARITY = 0.75
-"""Of a text and a value if a part of one is the other, or a part of it: more than weakly similar, less
-than the same."""
+"""The similarity of a text and a value that share a part: more than weakly similar, less than equal."""
 
-_MOST_VALUES_OF_PART = 500  # what more values share, such as a state's name, tells nothing of which it is
+_MOST_VALUES_OF_PART = 500  # a part that more values share, such as a state's name, identifies no value
 _LEAST_PART_SHARE = 0.3  # of a value's letters: as in the guard of strong similarity
-_LEAST_MULTI_SHARE = 0.05  # of records with several values: fewer are slips
-_LONG_WORDS = 8  # from so many on, texts are compared more strictly
+_LEAST_MULTI_SHARE = 0.05  # of records with several values; a smaller share is noise
+_LONG_WORDS = 8  # texts with so many words are compared more strictly
 _MANY_VALUES = 100_000
-_SIMILAR_IF_MANY = 0.7  # the join is several times as fast from here on
+_SIMILAR_IF_MANY = 0.7  # the join is several times as fast with this threshold
 _NOTHING = -1
-_MOST_WORDS = 10  # longer texts are sentences: what they begin with is not what they are about
+_MOST_WORDS = 10  # longer texts are sentences, which do not begin with their subject
 _IMAGE = re.compile(r"\.(?:avif|gif|jpe?g|png|svg|webp)(?:\?\S*)?$", re.IGNORECASE)
 _PART_EDGE = re.compile(r"[,;()|/\n•·]|\s[-\u2013\u2014]|[-\u2013\u2014]\s")
 
 
 class TextForms(NamedTuple):
-    """A text in the forms that are compared; `parts` are what it may share with others."""
+    """A text in the forms that are compared; `part_forms` are parts that it may share with others."""
 
     text: str
     folded: str
@@ -108,26 +107,28 @@ _KINDS = ("date", "email", "image", "isbn", "length", "number", "phone", "price"
 
 
 def kind_number(key: str | None) -> int:
-    """The number of the kind of value that a text with this key is, or -1."""
+    """Return the number of the kind of value with this key, or -1."""
     return NO_KIND if key is None else _KINDS.index(key.partition(":")[0])
 
 
 def text_forms(text: str) -> TextForms:
-    """A text in the forms that are compared.
+    """Return a text in the forms that are compared.
 
-    The addresses of images are compared by the names of their files, and with one another only: many are
-    called like what they show, also those of other records.
+    URLs of images are compared only with one another, by the names of their files: many are named after what
+    they show, also those of other records.
     """
     if _IMAGE.search(text):
         words = file_words(text)
-        return TextForms(text, folded(text), f"image:{words}" if words else None, ())
+        return TextForms(
+            text=text, folded=folded(text), key=f"image:{words}" if words else None, part_forms=()
+        )
     form, key = folded(text), canonical_key(text)
-    return TextForms(text, form, key, _part_forms(text, form, key))
+    return TextForms(text=text, folded=form, key=key, part_forms=_part_forms(text, form, key))
 
 
 def _part_forms(text: str, form: str, key: str | None) -> tuple[str, ...]:
     if key is not None:
-        # A day is in a month.
+        # The part of a day is its month.
         return (key[: len("date:2008-05")],) if key.startswith("date:") else ()
     pieces = _PART_EDGE.split(text)
     if len(pieces) == 1:
@@ -143,7 +144,7 @@ def _part_forms(text: str, form: str, key: str | None) -> tuple[str, ...]:
 
 
 class ValueMatches(NamedTuple):
-    """Which texts are similar to which values of an attribute, each pair once."""
+    """Distinct pairs of a text and a similar value of an attribute."""
 
     text: Ints
     value: Ints
@@ -151,7 +152,7 @@ class ValueMatches(NamedTuple):
 
 
 class SeedAttribute:
-    """The values of one attribute, those that are folded alike as one."""
+    """The values of one attribute; values with the same folded form count as one."""
 
     def __init__(self, name: str, values: Sequence[TextForms], records_of: Links, values_of: Links) -> None:
         self.name = name
@@ -173,7 +174,7 @@ class SeedAttribute:
 
     @cached_property
     def _by_part(self) -> dict[str, list[int]]:
-        """The values by all they may share with texts: themselves and their parts."""
+        """The values by their folded forms and parts."""
         by_part: dict[str, list[int]] = {}
         for number, value in enumerate(self.values):
             for part_form in {value.folded, *value.part_forms}:
@@ -184,12 +185,12 @@ class SeedAttribute:
 
     @cached_property
     def _worded(self) -> list[int]:
-        """The values that are compared by their words: what has a key is compared by it."""
+        """The values without a key, which are compared by their words."""
         return [number for number, value in enumerate(self.values) if value.key is None]
 
     @cached_property
     def _longest(self) -> float:
-        """Texts that are longer than twice nearly all values are prose, which is slow to compare."""
+        """The length limit of compared texts: longer ones are prose, which is slow to compare."""
         lengths = [len(value.text) for value in self.values if value.key is None]
         return 2 * float(np.percentile(lengths, 99)) if lengths else 0
 
@@ -199,13 +200,13 @@ class SeedAttribute:
 
     @cached_property
     def is_multi(self) -> bool:
-        """Whether some of the records have several values."""
+        """Whether enough records have several values."""
         counts = self.values_of.counts()
         record_count = int((counts > 0).sum())
         return int((counts > 1).sum()) >= _LEAST_MULTI_SHARE * max(1, record_count)
 
     def kind(self, min_share: float) -> int | None:
-        """The number of the kind that at least so many of the values are of, if there is one."""
+        """Return the number of the kind of at least this share of the values, if there is one."""
         kinds = [kind_number(value.key) for value in self.values]
         most_frequent = max(set(kinds), key=kinds.count, default=NO_KIND)
         return (
@@ -215,7 +216,7 @@ class SeedAttribute:
         )
 
     def matches(self, texts: Sequence[TextForms]) -> ValueMatches:
-        """The values that texts may be: equal ones, ones that mean the same, weakly similar ones."""
+        """Match texts with values that are equal, mean the same, share a part, or are weakly similar."""
         by_folded, by_key, by_part = self._by_folded, self._by_key, self._by_part
         equal_pairs: list[tuple[int, int]] = []
         key_pairs: list[tuple[int, int]] = []
@@ -256,10 +257,10 @@ class SeedAttribute:
         return _best_matches(text_numbers, value_numbers, np.concatenate(similarities))
 
     def _joins(self, texts: Sequence[TextForms], worded: Sequence[int]) -> Iterator[tuple[list[int], float]]:
-        """The texts that are compared by their words, and how similar they must be.
+        """Yield the texts that are compared by their words, with a threshold of similarity.
 
-        Long ones take most of the time, and those that are but weakly similar to a value are hardly ever
-        it; so do all if there are very many values.
+        Long texts take most of the time, and weak similarity to a value hardly ever means a match. With very
+        many values, this holds for all texts.
         """
         long: list[int] = []
         short: list[int] = []
@@ -272,7 +273,7 @@ class SeedAttribute:
 
 
 def _ends(form: str) -> Iterator[str]:
-    """What a text of some words begins or ends with, two words or more: `by Ann Lee`, `Ann Lee, PhD`."""
+    """Yield proper prefixes and suffixes of two or more words, for texts as `by Ann Lee`, `Ann Lee, PhD`."""
     words = form.split(" ")
     if 3 <= len(words) <= _MOST_WORDS:
         for count in range(2, len(words)):
@@ -281,7 +282,7 @@ def _ends(form: str) -> Iterator[str]:
 
 
 def _best_matches(text: Ints, value: Ints, similarity: Floats) -> ValueMatches:
-    """Each pair at its highest similarity."""
+    """Return each distinct pair with its highest similarity."""
     order = np.lexsort((-similarity, value, text))
     text, value, similarity = text[order], value[order], similarity[order]
     is_first = is_run_start(text) | is_run_start(value)
@@ -290,15 +291,17 @@ def _best_matches(text: Ints, value: Ints, similarity: Floats) -> ValueMatches:
 
 @dataclass(frozen=True, slots=True)
 class SeedTable:
-    """So many known records, by attribute."""
+    """The values of a number of known records, by attribute."""
 
     attributes: tuple[SeedAttribute, ...]
     records: int
 
 
 def seed_table(seeds: Sequence[Seed]) -> SeedTable:
-    """Records as arrays. Several values of an attribute count alone and, joined, as one: a page may
-    write an address in one text that the record has in parts, and in parts what it has in one.
+    """Return records as arrays.
+
+    Several values of an attribute count one by one and joined: a page may have an address in one text that
+    the record has in parts, or the other way round.
     """
     names = dict.fromkeys(name for seed in seeds for name in seed.values)
     return SeedTable(tuple(_attribute(name, seeds) for name in names), len(seeds))
@@ -322,15 +325,15 @@ def _attribute(name: str, seeds: Sequence[Seed]) -> SeedAttribute:
                 pairs.append((number, record))
     value, record_numbers = np.array(pairs, np.int32).reshape(-1, 2).T
     return SeedAttribute(
-        name,
-        values,
-        make_links(value, record_numbers, len(values)),
-        make_links(record_numbers, value, len(seeds)),
+        name=name,
+        values=values,
+        records_of=make_links(value, record_numbers, len(values)),
+        values_of=make_links(record_numbers, value, len(seeds)),
     )
 
 
 def scramble(table: SeedTable, generator: np.random.Generator) -> SeedTable:
-    """Records with the values of others, each attribute's by itself: what chance would make of them."""
+    """Shuffle the values of each attribute independently among the records, to measure chance agreement."""
     return replace(
         table, attributes=tuple(_scrambled(attribute, generator) for attribute in table.attributes)
     )
@@ -341,8 +344,8 @@ def _scrambled(attribute: SeedAttribute, generator: np.random.Generator) -> Seed
     moved = generator.permutation(records).astype(np.int32)[attribute.records_of.targets]
     value = np.repeat(np.arange(len(attribute.values)), attribute.records_of.counts())
     return SeedAttribute(
-        attribute.name,
-        attribute.values,
-        make_links(value, moved, len(attribute.values)),
-        make_links(moved, value, records),
+        name=attribute.name,
+        values=attribute.values,
+        records_of=make_links(value, moved, len(attribute.values)),
+        values_of=make_links(moved, value, records),
     )

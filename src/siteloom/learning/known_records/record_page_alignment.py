@@ -1,9 +1,8 @@
-"""Which record is on which page: matches that agree with one another over pages.
+"""Find which record is on which page, by matches that agree with one another across pages.
 
-A match is worth as many bits as it tells about which record it is: log2 of all
-records by those that are as similar to the text. A page shows a record if its
-matches at the positions of several attributes together tell more bits than it
-takes to name one record among all.
+A match is worth log2 of the number of all records divided by those that are as similar to the text, in bits.
+A page shows a record if its matches at the positions of several attributes have, in total, more bits than it
+takes to identify one record.
 """
 
 from __future__ import annotations
@@ -33,32 +32,31 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 MARGIN = 3.0
-"""Bits by which a page must tell more than it takes to name its record: one in eight would by chance."""
+"""Bits that a page must have beyond those that identify its record: one in eight would by chance."""
 
-_RARE = 30  # a text that so many records or more are similar to names none of them
+_RARE = 30  # a text that is similar to more records identifies none of them
 _MOST_RECORDS_OF_PAGE = 20  # the same entity may be known from as many sources
-_LEAST_SHARE_OF_BITS = 0.5  # that rare values must tell for a pair to be looked at
+_LEAST_SHARE_OF_BITS = 0.5  # from rare values, for a pair to be considered
 _MOST_TEXTS_OF_VALUE = 300  # the most similar ones: a bound on the work for values such as `Italian`
-_ATTRIBUTES_TRIED = 8  # in pairs: those that tell most
+_ATTRIBUTES_TRIED = 8  # the most informative ones, in pairs
 _POSITIONS_TRIED = 30  # of an attribute; all pairs of those of two attributes are tried
-_GROWN = 12  # of the best pairs of positions
-_GROWN_ALIKE = 3  # of these, may be on the same styled paths
-_POSITIONS_ADDED = 10  # of each further attribute, are tried
-_MOST_ATTRIBUTES = 6  # tell a record if any do; tables may have a hundred
+_GROWN = 12  # best pairs of positions to extend
+_GROWN_ALIKE = 3  # of these on the same styled paths
+_POSITIONS_ADDED = 10  # positions of each further attribute to try
+_MOST_ATTRIBUTES = 6  # suffice to identify a record; tables may have a hundred
 _LEAST_GROWTH = 1.01  # of the score, by a further attribute
-_MOST_BEHIND = (
-    0.3  # of the bits of a record's name: what tells that much less than the best is another record
-)
-_SAME_ROWS = 0.5  # of the rows of two positions, which are then the same
-_AS_WELL = 0.8  # of the bits of the page's best
-_LEAST_OF_LIST = 3  # records that a page shows in the same way
+# Share of the bits that identify a record: a pair this far behind the page's best pair is another record.
+_MOST_BEHIND = 0.3
+_SAME_ROWS = 0.5  # share of common rows from which two positions count as the same
+_AS_WELL = 0.8  # of the bits of the page's best pair
+_LEAST_OF_LIST = 3  # records that a page shows at the same styled paths
 _TIE = 1e-3  # similarities that differ less are equal: the join computes them in single precision
 
 
 class TextMatches(NamedTuple):
-    """Texts of pages and the values of one attribute that they may be.
+    """Matches of page texts with the values of one attribute.
 
-    `bits` is what a match tells, `records` how many are as similar to the text.
+    `bits` is the information of a match, `records` the number of records as similar to the text.
     """
 
     text: Ints
@@ -69,14 +67,14 @@ class TextMatches(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Records and the pages that may show them, in the order of pages."""
+    """Records and the pages that may show them, ordered by page."""
 
     page: Ints
     record: Ints
 
 
 class MatchedRows(NamedTuple):
-    """For one attribute, the rows of page texts where values of paired records stand."""
+    """For one attribute, the rows of page texts that match values of paired records."""
 
     pair: Ints
     row: Ints
@@ -85,9 +83,9 @@ class MatchedRows(NamedTuple):
 
 
 class Alignment(NamedTuple):
-    """The pairs that are believed, and how much tells them.
+    """The accepted pairs, and the score of their evidence.
 
-    `lists` are pages that show more records in the way of the one they seem to be about.
+    `lists` are pages that show several records at the styled paths of their apparent record.
     """
 
     pairs: Pairs
@@ -96,7 +94,7 @@ class Alignment(NamedTuple):
 
 
 class RowIndex:
-    """The rows of page texts that may be values, to be found by page and text."""
+    """An index of the rows of page texts that may be values, by page and text."""
 
     def __init__(self, texts: PageTexts, is_open: Flags) -> None:
         self.texts = texts
@@ -108,7 +106,7 @@ class RowIndex:
         self.pages_of = make_links(texts.text[self._rows], texts.page[self._rows], len(texts.texts))
 
     def find(self, page: Ints, text: Ints) -> tuple[Longs, Longs]:
-        """The rows of each page and text: where in the input each stands, and the rows."""
+        """Return the rows of each page and text: the index in the input of each row, and the rows."""
         keys = page.astype(np.int64) << 32 | text
         start = np.searchsorted(self._keys, keys)
         origin, places = expand_ranges(start, np.searchsorted(self._keys, keys, "right") - start)
@@ -116,7 +114,7 @@ class RowIndex:
 
 
 def weigh_matches(attribute: SeedAttribute, matches: ValueMatches, numbers: Ints) -> TextMatches:
-    """What matches tell; `numbers` are those of the texts that were compared among all of the pages."""
+    """Compute the bits of matches; `numbers` has the number of each compared text on the pages."""
     order = np.lexsort((-matches.similarity, matches.text))
     text, value = matches.text[order], matches.value[order]
     similarity = matches.similarity[order].astype(np.float64)
@@ -124,22 +122,22 @@ def weigh_matches(attribute: SeedAttribute, matches: ValueMatches, numbers: Ints
     upto = np.cumsum(counts)
     starts = np.flatnonzero(is_run_start(text))
     records_before = np.repeat(upto[starts] - counts[starts], np.diff(starts, append=len(text)))
-    # Those that are equally similar count for one another: all have the number of the last of them.
+    # Ties count for one another: all equally similar records have the rank of the last of them.
     last_indices = np.flatnonzero(
         np.append(is_run_start(text)[1:] | (-np.diff(similarity) > _TIE), [True][: len(text)])
     )
     records = (upto - records_before)[last_indices[np.searchsorted(last_indices, np.arange(len(text)))]]
     record_count = int((attribute.values_of.counts() > 0).sum())
     bits = np.log2(np.maximum(1.0, record_count / np.maximum(1, records))) * similarity**2
-    return TextMatches(numbers[text], value, similarity, bits, records)
+    return TextMatches(text=numbers[text], value=value, similarity=similarity, bits=bits, records=records)
 
 
 def candidate_pairs(
     table: SeedTable, matches: Sequence[TextMatches], rows: RowIndex, most_pages: int | None = None
 ) -> Pairs:
-    """The pairs of record and page that rare values suggest: never all.
+    """Return the pairs of a record and a page that rare values suggest.
 
-    A text on more than `most_pages`, or else on more than a tenth, is of the site and not of a record.
+    A text on more than `most_pages` pages, by default a tenth, belongs to the site and not to a record.
     """
     if most_pages is None:
         most_pages = max(10, rows.texts.pages // 10)
@@ -168,22 +166,28 @@ def candidate_pairs(
 
 
 def bits_of_name(table: SeedTable) -> float:
-    """The bits that it takes to name one record among all."""
+    """Return the bits that identify one record among all."""
     return math.log2(max(2, table.records))
 
 
 def possible_pairs(
     table: SeedTable, matches: Sequence[TextMatches], rows: RowIndex
 ) -> tuple[Pairs, NDArray[np.float64]]:
-    """The pairs that may be believed whatever other pages there are, and the most bits that tell each.
+    """Return the pairs that may be accepted whatever the other pages are, with the maximum bits of each.
 
-    What is known of a whole site only takes from them: texts that belong to its template, and positions
-    at which matches do not stand. So a page without such a pair shows no record on any site.
+    The other pages of a site can only remove evidence: texts of the template, and matches outside the chosen
+    positions. So a page without such a pair shows no record on any site.
     """
     pairs = candidate_pairs(table, matches, rows, most_pages=rows.texts.pages)
     bits = np.zeros(len(pairs.page))
     for attribute, text_matches in zip(table.attributes, matches, strict=True):
-        matched = matched_rows(attribute, text_matches, pairs, rows, most_texts=len(text_matches.text))
+        matched = matched_rows(
+            attribute=attribute,
+            matches=text_matches,
+            pairs=pairs,
+            rows=rows,
+            most_texts=len(text_matches.text),
+        )
         of_attribute = np.zeros(len(bits))
         np.maximum.at(of_attribute, matched.pair, matched.bits)
         bits += of_attribute
@@ -198,7 +202,7 @@ def matched_rows(
     rows: RowIndex,
     most_texts: int = _MOST_TEXTS_OF_VALUE,
 ) -> MatchedRows:
-    """Where the values of the records stand on the pages they are paired with."""
+    """Return the rows that match the values of records on the pages they are paired with."""
     order = np.lexsort((-matches.similarity, matches.value))
     value = matches.value[order]
     order = order[np.arange(len(value)) - np.searchsorted(value, value) < most_texts]
@@ -208,17 +212,17 @@ def matched_rows(
     match, pair = order[indices], pair[origin]
     origin, row = rows.find(pairs.page[pair], matches.text[match])
     return MatchedRows(
-        pair[origin].astype(np.int32),
-        row.astype(np.int32),
-        matches.similarity[match][origin],
-        matches.bits[match][origin],
+        pair=pair[origin].astype(np.int32),
+        row=row.astype(np.int32),
+        similarity=matches.similarity[match][origin],
+        bits=matches.bits[match][origin],
     )
 
 
 class _Candidate(NamedTuple):
     attribute: int
     position: Position
-    bits: Floats  # of each pair, by what stands there
+    bits: Floats  # of each pair, from the texts there
     rows: frozenset[int]
 
 
@@ -230,14 +234,16 @@ def align(
     texts: PageTexts,
     core: Collection[str],
 ) -> Alignment | None:
-    """The pairs that are told by the positions, of two attributes at least, at which matches tell most.
+    """Choose positions of two or more attributes with the most evidence, and return the pairs they identify.
 
-    They share a core value, if positions of any are among these: two restaurants may have the same
+    If core attributes are among these, the pairs share a core value: two restaurants may have the same
     cuisine, prices and hours.
     """
     if not len(pairs.page):
         return None
-    search = _Search(bits_of_name(table), pairs, matched, positions, texts)
+    search = _Search(
+        needed_bits=bits_of_name(table), pairs=pairs, matched=matched, positions=positions, texts=texts
+    )
     best_configuration = search.best()
     if best_configuration is None:
         return None
@@ -250,7 +256,7 @@ def align(
 
 
 class _Configuration(NamedTuple):
-    """Positions of several attributes, with the bits that they tell of each pair."""
+    """Positions of several attributes, with their bits for each pair."""
 
     chosen: Sequence[_Candidate]
     bits: Floats
@@ -279,13 +285,13 @@ class _Search:
     def _candidate_positions(
         self, attribute: int, matched: MatchedRows, positions: Positions
     ) -> Iterator[_Candidate]:
-        """The positions at which an attribute's matches tell most."""
+        """Yield the positions at which an attribute's matches have most bits."""
         ranked: list[tuple[float, Position]] = []
         for scheme, (of_row, nodes) in enumerate(zip(*positions, strict=True)):
             number = of_row[matched.row]
             stands = number >= 0
             number, pair = number[stands], matched.pair[stands]
-            # One of many nodes is met by chance more easily.
+            # A match with one of many nodes is more likely by chance.
             bits = matched.bits[stands] - np.log2(nodes[number])
             best = _best_of_each(number.astype(np.int64) << 32 | self._pairs.page[pair], bits)
             sums = np.bincount(number[best], np.maximum(0, bits[best]))
@@ -300,13 +306,15 @@ class _Search:
             bits = np.zeros(len(self._pairs.page))
             nodes_of_page = positions.nodes_of_page[position.scheme][position.number]
             np.maximum.at(bits, matched.pair[at], matched.bits[at] - math.log2(nodes_of_page))
-            yield _Candidate(attribute, position, bits, frozenset(matched.row[at].tolist()))
+            yield _Candidate(
+                attribute=attribute, position=position, bits=bits, rows=frozenset(matched.row[at].tolist())
+            )
 
     def best(self) -> tuple[_Configuration, Ints] | None:
-        """The positions that tell most, and the pages that are lists by them.
+        """Return the positions with most evidence, and the pages that are lists by these.
 
-        The best of two attributes are grown by others as long as they help. What pages list besides
-        what they are about, such as restaurants nearby, may tell as much: then it is not taken.
+        The best pairs of positions are extended by other attributes as long as these help. Lists beside the
+        main record of a page, such as restaurants nearby, may have as much evidence; they are penalised.
         """
         scored_pairs = [
             (self._score(candidate.bits + other_candidate.bits), candidate, other_candidate)
@@ -328,7 +336,7 @@ class _Search:
         )
 
     def _informative_attributes(self) -> list[list[_Candidate]]:
-        """The candidates of the attributes that tell most."""
+        """Return the candidates of the most informative attributes."""
         non_empty = [candidates for candidates in self._candidates if candidates]
         return sorted(non_empty, key=lambda candidates: -self._best_bits(candidates[0]))[:_ATTRIBUTES_TRIED]
 
@@ -338,7 +346,7 @@ class _Search:
     def _diverse(
         self, scored_pairs: Sequence[tuple[float, _Candidate, _Candidate]]
     ) -> Iterator[tuple[_Candidate, _Candidate]]:
-        """Some of the best pairs of positions, not all of them entries of the same list."""
+        """Yield some of the best pairs of positions, limiting those on the same styled paths."""
         styles: Counter[tuple[int, int, int, int]] = Counter()
         for score, candidate, other_candidate in scored_pairs:
             style = (
@@ -357,7 +365,7 @@ class _Search:
         return int(self._texts.styled_path[next(iter(candidate.rows))])
 
     def _list_pages(self, configuration: _Configuration) -> Ints:
-        """The pages where several texts are told to be of records, on the styled paths of the positions."""
+        """Return the pages with several texts that identify records on the styled paths of the positions."""
         texts = self._texts
         bits = np.zeros(len(self._pairs.page))
         for candidate in configuration.chosen:
@@ -366,13 +374,13 @@ class _Search:
             of_attribute = np.zeros(len(bits))
             np.maximum.at(of_attribute, matched.pair[is_at_style], matched.bits[is_at_style])
             bits += of_attribute
-        # An entry of a list is told as well as any other.
+        # The entries of a list have similar evidence.
         is_entry = self.is_identified(bits) & (bits >= _AS_WELL * self._best_of_page(bits))
         counts = [self._identified_texts(candidate, is_entry) for candidate in configuration.chosen[:2]]
         return np.flatnonzero(np.min(counts, axis=0) >= _LEAST_OF_LIST).astype(np.int32)
 
     def _identified_texts(self, candidate: _Candidate, is_entry: Flags) -> Longs:
-        """How many different texts of each page are told to be of records, by one attribute."""
+        """Count the distinct texts of each page that identify records, by one attribute."""
         texts, matched = self._texts, self._matched[candidate.attribute]
         rows = matched.row[
             is_entry[matched.pair] & (texts.styled_path[matched.row] == self._style(candidate))
@@ -381,7 +389,7 @@ class _Search:
         return np.bincount(once >> 32, minlength=texts.pages)
 
     def _best_of_page(self, bits: Floats) -> Floats:
-        """For each pair the most bits that any of its page has."""
+        """Return for each pair the highest bits of any pair of its page."""
         best = np.maximum.reduceat(bits, self._page_starts)
         return np.repeat(best, np.diff(self._page_starts, append=len(bits)))
 
@@ -390,12 +398,12 @@ class _Search:
         return float(np.mean(np.isin(pages, lists))) if len(pages) else 0.0
 
     def _score(self, bits: Floats) -> float:
-        """The bits that pages tell beyond what it takes to name their record."""
+        """Sum up the bits of pages beyond those that identify their record."""
         beyond = np.maximum.reduceat(bits - self._needed_bits, self._page_starts)
         return float(beyond[beyond > 0].sum())
 
     def _discounted(self, bits: Floats) -> float:
-        """The same, less where pages are all said to show the same few records."""
+        """Return the score, discounted where many pages share the same few records."""
         beyond = bits - self._needed_bits
         best = _best_of_each(self._pairs.page.astype(np.int64), beyond)
         best = best[beyond[best] > 0]
@@ -421,11 +429,11 @@ class _Search:
             chosen, bits, score = [*chosen, candidate], bits + candidate.bits, new_score
 
     def is_identified(self, bits: Floats) -> Flags:
-        """Which pairs are told well enough."""
+        """Flag the pairs with enough bits."""
         return bits - self._needed_bits > MARGIN
 
     def accepted(self, bits: Floats, is_likely: Flags) -> Pairs:
-        """Of likely pairs, those that are told well enough, and not much worse than their page's best one."""
+        """Return the likely pairs that have enough bits and are not far behind their page's best pair."""
         beyond = bits - self._needed_bits
         best = self._best_of_page(beyond)
         is_accepted = (
@@ -435,13 +443,13 @@ class _Search:
 
 
 def _best_of_each(keys: Longs, bits: Floats) -> Longs:
-    """For each different key, where the most bits stand."""
+    """Return for each distinct key the index of the highest bits."""
     order = np.lexsort((-bits, keys))
     return order[is_run_start(keys[order])]
 
 
 def _share_rows(candidate: _Candidate, other_candidate: _Candidate) -> bool:
-    """Whether two positions are mostly the same texts: two attributes share no position."""
+    """Return whether two positions have mostly the same rows; two attributes cannot share a position."""
     return len(candidate.rows & other_candidate.rows) > _SAME_ROWS * min(
         len(candidate.rows), len(other_candidate.rows)
     )

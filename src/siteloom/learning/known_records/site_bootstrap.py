@@ -1,4 +1,4 @@
-"""From known records to the wrapper of a site, with no page annotated."""
+"""Learn the wrapper of a site from known records, without annotated pages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Method = Literal["bits", "findattrpos", "findattrposw"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
-_NOT_TRIED = "its pages were chosen by it, and it was tried on no others"
+_NOT_TRIED = "it was not tried on other pages than those that suggested it"
 
 SeedLike: TypeAlias = "Seed | Mapping[str, object]"
 
@@ -42,16 +42,15 @@ def bootstrap(
 ) -> Bootstrapped:
     """Learn a wrapper for the pages of a site from records that are known from elsewhere.
 
-    A seed is a `Seed`, or maps attributes to a text or several, and `_source`, if it likes,
-    to where it is known from. The wrapper must find the `core` attributes, else there is none.
-    The `schema` is that of `learn`. Methods are `bits`, and `findattrpos` and `findattrposw`
-    as in the paper on content redundancy.
+    A seed is a `Seed` or a mapping of attributes to one or several texts, with an optional `_source`. There
+    is no wrapper unless it finds all `core` attributes. The `schema` is that of `learn`. Methods are `bits`,
+    and `findattrpos` and `findattrposw` as in the paper on content redundancy.
     """
-    return SiteBootstrap(seeds, core, schema, method, limits)(pages)
+    return SiteBootstrap(seeds=seeds, core=core, schema=schema, method=method, limits=limits)(pages)
 
 
 class SiteBootstrap:
-    """Known records made ready for the pages of any number of sites: see `bootstrap`."""
+    """Known records, prepared for the pages of any number of sites: see `bootstrap`."""
 
     def __init__(
         self,
@@ -72,28 +71,37 @@ class SiteBootstrap:
 
     @cached_property
     def records(self) -> KnownRecords:
-        """The seeds as pages are compared with them."""
+        """The seeds, prepared to be compared with pages."""
         return known_records(self._seeds, self._core)
 
     def __call__(self, pages: Iterable[Page]) -> Bootstrapped:
-        """What comes of the pages of a site."""
+        """Bootstrap the pages of one site."""
         read = _parse_pages(pages, self._limits)
         if read.failures and not read.pages:
             reason = none_readable(len(read.failures), read.failures[0].reason)
             return _refused(NoOverlap(reason), self._seeds, read)
         if self._method == "bits":
-            return _bootstrap_by_bits(self._seeds, self.records, read, self._core, self._schema, self._limits)
-        return _bootstrap_by_positions(self._seeds, read, self._core, self._method, self._limits)
+            return _bootstrap_by_bits(
+                seeds=self._seeds,
+                records=self.records,
+                read=read,
+                core=self._core,
+                schema=self._schema,
+                limits=self._limits,
+            )
+        return _bootstrap_by_positions(
+            seeds=self._seeds, read=read, core=self._core, method=self._method, limits=self._limits
+        )
 
 
 def none_readable(pages: int, reason: str) -> str:
-    """Why nothing comes of so many pages, of which the first cannot be read for a reason."""
+    """Return the message that none of the pages can be read, with the reason of the first failure."""
     subject = "The only page cannot" if pages == 1 else f"None of the {pages:,} pages can"
     return f"{subject} be read: {reason}."
 
 
 def as_seed(seed: SeedLike) -> Seed:
-    """A record, also as a mapping of attributes to values."""
+    """Return a record as a `Seed`; it may be a mapping of attributes to values."""
     return seed if isinstance(seed, Seed) else seed_of(seed)
 
 
@@ -111,7 +119,7 @@ def _check_seeds(seeds: Sequence[Seed], core: Sequence[str]) -> None:
 
 
 class _ParsedPages(NamedTuple):
-    """The pages that can be parsed, with their texts, and those that cannot."""
+    """The readable pages with their texts, and the failures of the others."""
 
     pages: tuple[Page, ...]
     texts: PageTexts
@@ -143,7 +151,7 @@ def _bootstrap_by_bits(
     known = known_pages(records, read.texts)
     if isinstance(known, NoOverlap):
         return _refused(known, seeds, read)
-    result = learn_and_try(known, read.pages, schema, limits)
+    result = learn_and_try(known_pages=known, pages=read.pages, schema=schema, limits=limits)
     missing = [name for name in core if result.attributes[name].verdict != "accepted"]
     matched = len({match.seed for match in result.evidence})
     reason = ""
@@ -155,34 +163,34 @@ def _bootstrap_by_bits(
             f" ({result.attributes[missing[0]].reason})."
         )
     return Bootstrapped(
-        None if missing else result.wrapper,
-        reason,
-        result.evidence,
-        result.attributes,
-        result.suggestions,
-        result.urls,
-        len(seeds),
-        matched,
-        len(read.pages),
-        len(known.pages),
-        read.failures,
-        result.disagreements,
+        wrapper=None if missing else result.wrapper,
+        reason=reason,
+        evidence=result.evidence,
+        attributes=result.attributes,
+        suggestions=result.suggestions,
+        urls=result.urls,
+        seeds=len(seeds),
+        seeds_matched=matched,
+        pages=len(read.pages),
+        pages_matched=len(known.pages),
+        failures=read.failures,
+        disagreements=result.disagreements,
     )
 
 
 def _refused(overlap: NoOverlap, seeds: Sequence[Seed], read: _ParsedPages) -> Bootstrapped:
     return Bootstrapped(
-        None,
-        overlap.reason,
-        (),
-        {},
-        (),
-        (),
-        len(seeds),
-        overlap.seeds,
-        len(read.pages),
-        overlap.pages,
-        read.failures,
+        wrapper=None,
+        reason=overlap.reason,
+        evidence=(),
+        attributes={},
+        suggestions=(),
+        urls=(),
+        seeds=len(seeds),
+        seeds_matched=overlap.seeds,
+        pages=len(read.pages),
+        pages_matched=overlap.pages,
+        failures=read.failures,
     )
 
 
@@ -196,21 +204,35 @@ def _bootstrap_by_positions(
     positions = find_attribute_positions(seeds, read.texts, method)
     evidence = tuple(
         SeedMatch(
-            agreement.seed,
-            read.pages[agreement.page].url,
-            agreement.attribute,
-            positions.positions[agreement.attribute],
-            agreement.value,
-            agreement.text,
-            agreement.similarity,
+            seed=agreement.seed,
+            url=read.pages[agreement.page].url,
+            attribute=agreement.attribute,
+            position=positions.positions[agreement.attribute],
+            value=agreement.value,
+            text=agreement.text,
+            similarity=agreement.similarity,
         )
         for agreement in positions.agreements
     )
     names = dict.fromkeys(name for seed in seeds for name in seed.values)
     attributes = {
-        name: AttributeEvidence("accepted", positions.support, 1.0, 0.0, positions.filled[name], _NOT_TRIED)
+        name: AttributeEvidence(
+            verdict="accepted",
+            pairs=positions.support,
+            agreement=1.0,
+            shuffled=0.0,
+            filled=positions.filled[name],
+            reason=_NOT_TRIED,
+        )
         if name in positions.positions
-        else AttributeEvidence("refused", 0, 0.0, 0.0, 0.0, "in no set of positions with enough pages")
+        else AttributeEvidence(
+            verdict="refused",
+            pairs=0,
+            agreement=0.0,
+            shuffled=0.0,
+            filled=0.0,
+            reason="in no set of positions with enough pages",
+        )
         for name in names
     }
     matched, pages = len({match.seed for match in evidence}), len({match.url for match in evidence})
@@ -222,15 +244,15 @@ def _bootstrap_by_positions(
         else ""
     )
     return Bootstrapped(
-        None if missing else positions_wrapper(positions, read.pages, limits),
-        reason,
-        evidence,
-        attributes,
-        (),
-        tuple(page.url for page in read.pages),
-        len(seeds),
-        matched,
-        len(read.pages),
-        pages,
-        read.failures,
+        wrapper=None if missing else positions_wrapper(positions, read.pages, limits),
+        reason=reason,
+        evidence=evidence,
+        attributes=attributes,
+        suggestions=(),
+        urls=tuple(page.url for page in read.pages),
+        seeds=len(seeds),
+        seeds_matched=matched,
+        pages=len(read.pages),
+        pages_matched=pages,
+        failures=read.failures,
     )

@@ -1,12 +1,11 @@
-"""How similar a known value and a page text are: q-grams, dates, numbers, per-site patterns. Change the
-similarity here.
+"""The similarity of a known value and a page text, by q-grams, dates, numbers and per-site patterns.
 
 One site writes "12 Main St, Springfield", another "12 Main Street (between 1st and 4th), Springfield". On
-every page the same segments of such values match and the same one does not: a pattern that recurs. A chance
-match has a pattern that hardly another pair has, and stays as dissimilar as it is.
+every page the same segments of such values match and the same one does not: the pattern recurs. A chance
+match has a pattern of hardly any other pair, so it does not become more similar.
 
-A text's words, padded, are cut into overlapping grams, and each gram weighs more
-the fewer values have it. The similarity is the cosine of the weighted grams.
+The padded words of a text are split into overlapping grams, and a gram weighs more if fewer values have it.
+The similarity is the cosine of the weighted grams.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ if TYPE_CHECKING:
 
 
 STRONGLY_SIMILAR = 0.9
-"""From here on two values are taken to be the same: what the paper found best."""
+"""Values with this similarity count as equal: the best threshold in the paper."""
 
 SUPPORT = 0.1
 """The paper's alpha: the share of a position's pages that must have a pattern for it to recur."""
 
 _SEGMENT_ENDS = re.compile(r"[,;()|\n]+")
-_LONGEST = 400  # of a text of any length; what is behind is not compared either
+_LONGEST = 400  # characters of a text that are split into segments
 _WORD_MATCH = 0.8
-_SHORTEST_SLIP = 4  # of shorter words, one letter makes another word
+_SHORTEST_SLIP = 4  # in a shorter word, one different letter makes another word
 _SEGMENT_MATCH = 0.5
 _MIN_MATCHING_SHARE = 0.3
 """The share of a seed's value that must match, in weight: a pattern that only keeps "India" tells nothing."""
@@ -46,9 +45,9 @@ Pattern: TypeAlias = tuple[Bits, Bits]
 
 
 class PartMatch(NamedTuple):
-    """Which segments of two values match: as they are, and without repetition.
+    """The pattern of matching segments of two values, with and without repetition.
 
-    `similarity` is that of the segments that match, or 0 if they are too little of the first value.
+    `similarity` is that of the matching segments, or 0 if these are too small a part of the first value.
     """
 
     pattern: Pattern
@@ -57,7 +56,7 @@ class PartMatch(NamedTuple):
 
 
 def part_matches(values: Sequence[str], texts: Sequence[str], index: WeakIndex) -> list[PartMatch]:
-    """How each value and the text beside it match, segment by segment."""
+    """Match each value with the text at the same index, segment by segment."""
     words = _WordMatcher(index)
     patterns: list[Pattern] = []
     matching_values: list[str] = []
@@ -79,7 +78,7 @@ def part_matches(values: Sequence[str], texts: Sequence[str], index: WeakIndex) 
 
 
 def _collapsed(pattern: Pattern) -> Pattern:
-    """A pattern without repetition: values differ in how many segments match in a row."""
+    """Return a pattern without repetition: values differ in how many segments match in a row."""
     value_bits, text_bits = (tuple(bit for bit, _ in groupby(bits)) for bits in pattern)
     return value_bits, text_bits
 
@@ -93,7 +92,7 @@ def _words_of(segments: list[str]) -> set[str]:
 
 
 class _WordMatcher:
-    """Words and how they compare, each remembered: the values of a site are made of few."""
+    """Compares words and caches the results: the values of a site consist of few distinct words."""
 
     def __init__(self, index: WeakIndex) -> None:
         self._index = index
@@ -101,7 +100,7 @@ class _WordMatcher:
         self._slips: dict[tuple[str, str], bool] = {}
 
     def matching(self, xs: set[str], ys: set[str]) -> list[tuple[str, str]]:
-        """Words of both that are equal, one a slip of the other, or one short for the other."""
+        """Return pairs of words that are equal, differ by a typo, or abbreviate one another."""
         pairs = [(word, word) for word in xs & ys]
         pairs += [(x, y) for x in xs - ys for y in ys - xs if x[0] == y[0] and self._match(x, y)]
         return pairs
@@ -119,7 +118,7 @@ class _WordMatcher:
         return self._slips[short, long]
 
     def bits(self, segments: list[str], matching: set[str]) -> Bits:
-        """For each segment, whether at least half of it matches, by the weight of its words."""
+        """Return for each segment whether at least half of it matches, by the weight of its words."""
         return tuple(
             self._weight(segment, matching) >= _SEGMENT_MATCH * self._weight(segment) for segment in segments
         )
@@ -140,7 +139,7 @@ def _join_matching(segments: list[str], bits: Bits) -> str:
 
 SAME_MONTH = 0.8
 SAME_YEAR = 0.6
-"""How similar two dates are of which one says less, and the other agrees with what it says."""
+"""The similarity of two dates that agree where one of them is less precise."""
 
 _ENDING = re.compile(r"\.\w{2,5}$")
 _CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -148,10 +147,10 @@ _YEAR = re.compile(r"[12]\d{3}")
 
 
 def value_similarity(seed_value: str, text: str, index: WeakIndex) -> float:
-    """How similar a seed's value and a text are, from 0 to 1.
+    """Return the similarity of a seed's value and a text, from 0 to 1.
 
-    Values of a kind that keys tell (see `telling_key`) are the same or not similar at all: two phones may
-    share nine digits of ten. Other texts are as similar as their words, which may stand in another order.
+    Values of a kind with keys (see `canonical_key`) are equal or not similar at all: two phones may share
+    nine digits of ten. Other texts are compared by their words, in any order.
     """
     if (folded_value := folded(seed_value)) and folded_value == folded(text):
         return 1.0
@@ -165,7 +164,7 @@ def value_similarity(seed_value: str, text: str, index: WeakIndex) -> float:
 
 
 def _key_similarity(x: str, y: str) -> float | None:
-    """How similar what two keys say is; None if they are of kinds that cannot be compared."""
+    """Return the similarity of the values of two keys; None if their kinds cannot be compared."""
     if x == y:
         return 1.0
     (x_kind, x_value), (y_kind, y_value) = x.split(":", 1), y.split(":", 1)
@@ -181,7 +180,7 @@ def _key_similarity(x: str, y: str) -> float | None:
 
 
 def _date_similarity(x: str, y: str) -> float:
-    """Dates as `2008-05-01`, `2008-05` or `2008`: one that says less agrees with all that begin like it."""
+    """Compare dates as `2008-05-01`, `2008-05` or `2008`: a less precise one agrees if it is a prefix."""
     shorter, longer = sorted((x, y), key=len)
     if not f"{longer}-".startswith(f"{shorter}-"):
         return 0.0
@@ -189,7 +188,7 @@ def _date_similarity(x: str, y: str) -> float:
 
 
 def file_words(address: str) -> str:
-    """What the address of an image says in words: the name of its file, folded."""
+    """Return the words in the URL of an image: the name of its file, folded."""
     try:
         name = unquote(urlsplit(address.strip()).path).rsplit("/", 1)[-1]
     except ValueError:  # http://[ and the like
@@ -198,11 +197,11 @@ def file_words(address: str) -> str:
 
 
 LONGEST = 160
-"""How many characters of a text count. Values are short; a longer text is prose, which its beginning tells
-from other prose. Prose shares some grams with every value, and would take most of the time."""
+"""Characters of a text that are compared. Values are short; a longer text is prose, and its beginning
+suffices to distinguish it. Prose shares some grams with every value, and would take most of the time."""
 
 WEAKLY_SIMILAR = 0.5
-"""From here on two values may be the same: the threshold of the paper."""
+"""Values with this similarity may be equal: the threshold of the paper."""
 
 
 class JoinResult(NamedTuple):
@@ -214,7 +213,7 @@ class JoinResult(NamedTuple):
 
 
 class WeakIndex:
-    """Distinct values by the grams of their words; values that are equal once folded count as one."""
+    """An index of values by the grams of their words; values with equal folded forms count as one."""
 
     def __init__(self, values: Sequence[str], gram_size: int = 3) -> None:
         from siteloom.learning.known_records import similarity_join  # noqa: PLC0415 - loads numba
@@ -227,7 +226,7 @@ class WeakIndex:
         codes, starts = _codes(self._groups.distinct)
         number = max(len(self._groups.distinct), 1)
         self._table, texts, occurrences = similarity_join.count_grams(codes, starts, gram_size)
-        # A gram that no value has is taken to be as rare as one that a single value has.
+        # A gram that no value has counts as rare as one that a single value has.
         self._unseen_idf = math.log(1 + number)
         self._idf: NDArray[np.float64] = np.log1p(number / np.maximum(texts, 1))
         self._posting_starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(occurrences)))
@@ -241,11 +240,11 @@ class WeakIndex:
         )
 
     def similarity(self, x: str, y: str) -> float:
-        """How similar two texts are, from 0 to 1; a text without letters or digits is similar to none."""
+        """Return the similarity of two texts, from 0 to 1; it is 0 for a text without letters and digits."""
         return float(self.similarities([x], [y])[0])
 
     def similarities(self, xs: Sequence[str], ys: Sequence[str]) -> NDArray[np.float64]:
-        """How similar each text is to the one beside it."""
+        """Return the similarity of each pair of texts at the same index."""
         result: NDArray[np.float64] = self._joining.similarities(
             *_codes(map(_compared_form, xs)), *_codes(map(_compared_form, ys)), self._gram_size,
             self._table, self._idf, self._unseen_idf,
@@ -253,7 +252,7 @@ class WeakIndex:
         return result
 
     def weights(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """How much each text says, as a squared norm: what its words say adds up."""
+        """Return the weight of each text, its squared norm, to which its words contribute additively."""
         norms, _ = self._joining.norms_of(
             *_codes(map(_compared_form, texts)), self._gram_size, self._table, self._idf, self._unseen_idf
         )
@@ -261,7 +260,7 @@ class WeakIndex:
         return result
 
     def join(self, texts: Sequence[str], threshold: float = WEAKLY_SIMILAR) -> JoinResult:
-        """All pairs of a text and a value that are at least this similar."""
+        """Return all pairs of a text and a value with at least this similarity."""
         if not 0 < threshold <= 1:
             raise ValueError(f"a threshold of similarity lies above 0 and up to 1, not at {threshold}")
         groups = _TextGroups(texts)
@@ -278,7 +277,7 @@ class WeakIndex:
 
 
 class _TextGroups:
-    """Texts that are equal once folded, as one: `distinct` are the folded texts."""
+    """Groups of texts with equal folded forms, which are `distinct`."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         numbers: dict[str, int] = {}
@@ -291,7 +290,7 @@ class _TextGroups:
         self._starts = np.cumsum(self._sizes) - self._sizes
 
     def members(self, groups: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """The numbers of the texts in each of some groups, and before them which of these groups it was."""
+        """Return the members of some groups: for each text the index in `groups`, and its number."""
         sizes = self._sizes[groups]
         group_index = np.repeat(np.arange(groups.size), sizes)
         offset = np.arange(group_index.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -299,12 +298,12 @@ class _TextGroups:
 
 
 def _compared_form(text: str) -> str:
-    """The part of a text that counts, folded; signs and blanks that folding drops may double its length."""
+    """Return the compared beginning of a text, folded; signs and blanks that folding drops may double it."""
     return folded(text[: 2 * LONGEST])[:LONGEST]
 
 
 def _codes(texts: Iterable[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """The code points of all texts in one row, and where each begins, with the end of the last."""
+    """Return the code points of all texts in one array, and the start of each, with the end of the last."""
     listed = list(texts)
     starts = np.zeros(len(listed) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, listed), np.int64, len(listed)), out=starts[1:])

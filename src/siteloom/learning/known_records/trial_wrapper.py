@@ -1,4 +1,4 @@
-"""From pages whose records are known to a wrapper, tried on pages that it was not learned from."""
+"""Learn a wrapper from pages whose records are known, and try it on held-back pages."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ if TYPE_CHECKING:
     from siteloom.learning.known_records.record_page_alignment import Pairs
     from siteloom.wrappers.wrapper import Wrapper
 
-    ShownTexts = Mapping[int, Mapping[str, str]]  # by page, texts with their nodes
+    ShownTexts = Mapping[int, Mapping[str, str]]  # texts with their nodes, by page
 
 _DIVERSE_EXAMPLES = 12
 _LEAST_EXAMPLES = 6  # of each position
-_SAMPLED = 60  # pages of a position among which diverse ones are looked for
-_MORE_EXAMPLES = 6  # a round, of pages that the wrapper got wrong
+_SAMPLED = 60  # pages of a position from which diverse ones are sampled
+_MORE_EXAMPLES = 6  # per round, of pages that the wrapper got wrong
 _ROUNDS = 3
-_TRIED = 200  # pages are enough to tell the share that is right to some percent
+_TRIED = 200  # pages suffice to measure the correct share to a few percent
 _HELD_BACK = 0.25  # of the pages that show known records
 _LEAST_HELD_BACK = 4
-_FAITHFUL_ENOUGH = 0.98  # to stop looking for a better wrapper
+_FAITHFUL_ENOUGH = 0.98  # to stop searching for a better wrapper
 _LEAST_FAITHFUL = 0.9
 _ENOUGH_PAIRS = 8  # to compare their agreement with that of the position
-_LEAST_KEPT_KAPPA = 0.5  # of what the position had, on pages that were not learned from
+_LEAST_KEPT_KAPPA = 0.5  # of the position's kappa, on held-back pages
 _UNLABELLED = 200
-_LEAST_KNOWN = 0.5  # of the texts behind values, if they are values, too
+_LEAST_KNOWN = 0.5  # share of known values from which neighbouring texts count as values
 _SUGGESTIONS = 5
 
 
 class TrialResult(NamedTuple):
-    """A wrapper with what speaks for each attribute."""
+    """A wrapper with the evidence for each attribute."""
 
     wrapper: Wrapper | None
     attributes: Mapping[str, AttributeEvidence]
@@ -62,18 +62,18 @@ class TrialResult(NamedTuple):
 
 
 class _Trial(NamedTuple):
-    """A wrapper and what it finds on some pages."""
+    """A wrapper and the values that it finds on some pages."""
 
     wrapper: Wrapper
     values_by_page: Mapping[int, Mapping[str, tuple[str, ...]]]
 
     def fidelity(self, name: str, shown: ShownTexts) -> float | None:
-        """Of the pages that are known to show a value, the share on which the wrapper finds it, if any do."""
+        """Return the share of pages known to show a value on which the wrapper finds it, if there are any."""
         pages = [page for page in self.values_by_page if page in shown]
         return sum(self.is_correct(name, page, shown) for page in pages) / len(pages) if pages else None
 
     def is_correct(self, name: str, page: int, shown: ShownTexts) -> bool:
-        """Whether the wrapper finds on a page what it is known to show."""
+        """Return whether the wrapper finds on a page a text that it is known to show."""
         values = self.values_by_page[page].get(name, ())
         return bool(values) and values[0] in shown[page]
 
@@ -81,19 +81,31 @@ class _Trial(NamedTuple):
 def learn_and_try(
     known_pages: KnownPages, pages: Sequence[Page], schema: Schema, limits: ParseSettings = ParseSettings()
 ) -> TrialResult:
-    """Learn from some pages that show known records, and try what was learned on others."""
+    """Learn from some pages that show known records, and try the wrapper on others."""
     believed = {name: slots for name, slots in known_pages.slots.items() if slots and slots[0].is_believed}
     shown = {name: _shown_texts(known_pages, name) for name in believed}
     template = _template_pages(known_pages, believed)
     held_back = _held_back(known_pages)
-    learned_wrapper = _best_wrapper(_exclude_pages(shown, held_back), pages, template, schema, limits)
-    trial = None if learned_wrapper is None else _run_trial(learned_wrapper, pages, sorted(held_back), limits)
+    learned_wrapper = _best_wrapper(
+        shown=_exclude_pages(shown, held_back), pages=pages, template=template, schema=schema, limits=limits
+    )
+    trial = (
+        None
+        if learned_wrapper is None
+        else _run_trial(wrapper=learned_wrapper, pages=pages, tried=sorted(held_back), limits=limits)
+    )
     attributes = {
-        name: _attribute_evidence(name, known_pages, trial, shown.get(name, {})) for name in known_pages.slots
+        name: _attribute_evidence(name=name, known_pages=known_pages, trial=trial, shown=shown.get(name, {}))
+        for name in known_pages.slots
     }
     for name, original in known_pages.copies.items():
         attributes[name] = AttributeEvidence(
-            "refused", 0, 0.0, 0.0, 0.0, f"the seeds say the same as {original}"
+            verdict="refused",
+            pairs=0,
+            agreement=0.0,
+            shuffled=0.0,
+            filled=0.0,
+            reason=f"the seeds have the same values as for {original}",
         )
     accepted = {name for name, evidence in attributes.items() if evidence.verdict == "accepted"}
     wrapper = None
@@ -101,17 +113,17 @@ def learn_and_try(
         rules = {name: rules for name, rules in trial.wrapper.attributes.items() if name in accepted}
         wrapper = replace(trial.wrapper, attributes=rules)
     return TrialResult(
-        wrapper,
-        attributes,
-        tuple(_seed_matches(known_pages, pages)),
-        tuple(_suggestions(known_pages, pages, attributes)),
-        tuple(pages[page].url for page in template),
-        () if trial is None else tuple(_disagreements(known_pages, pages, trial)),
+        wrapper=wrapper,
+        attributes=attributes,
+        evidence=tuple(_seed_matches(known_pages, pages)),
+        suggestions=tuple(_suggestions(known_pages, pages, attributes)),
+        urls=tuple(pages[page].url for page in template),
+        disagreements=() if trial is None else tuple(_disagreements(known_pages, pages, trial)),
     )
 
 
 def _shown_texts(known_pages: KnownPages, name: str) -> dict[int, dict[str, str]]:
-    """What stands at the positions of an attribute, on the pages where that agrees with the record."""
+    """Return the texts at the positions of an attribute, on the pages where these agree with the record."""
     texts = known_pages.texts
     shown: dict[int, dict[str, str]] = {}
     for slot in known_pages.slots[name]:
@@ -124,10 +136,10 @@ def _shown_texts(known_pages: KnownPages, name: str) -> dict[int, dict[str, str]
 
 
 def _with_sibling_values(known_pages: KnownPages, name: str, rows: Sequence[int]) -> list[int]:
-    """Rows with those around them that are values as well, if the attribute may have several.
+    """Add the neighbouring rows that are values as well, if the attribute may have several.
 
-    What stands alike right before or behind a value is one if most of such texts are known values.
-    If they are not, those that are known may be so by chance.
+    Similar texts right before or after a value count as values if most of them are known values. Otherwise
+    the known ones may be matches by chance.
     """
     if not known_pages.attribute(name).is_multi:
         return list(rows)
@@ -148,7 +160,7 @@ def _with_sibling_values(known_pages: KnownPages, name: str, rows: Sequence[int]
 
 
 def _similar_neighbours(texts: PageTexts, row: int, candidates: Iterable[int]) -> Iterator[int]:
-    """Of rows one after the other, those that go on with its styled path; what parts them is left out."""
+    """Yield consecutive rows that continue with the styled path of a row, skipping separators."""
     for candidate in candidates:
         if texts.page[candidate] != texts.page[row]:
             return
@@ -160,7 +172,7 @@ def _similar_neighbours(texts: PageTexts, row: int, candidates: Iterable[int]) -
 
 
 def _template_pages(known_pages: KnownPages, believed: Mapping[str, Sequence[Slot]]) -> list[int]:
-    """The pages that have at least half of the attributes' positions."""
+    """Return the pages that have at least half of the attributes' positions."""
     counts = np.zeros(known_pages.texts.pages, np.int64)
     for slots in believed.values():
         rows = np.concatenate([known_pages.positions.rows_at(slot.position) for slot in slots])
@@ -170,7 +182,7 @@ def _template_pages(known_pages: KnownPages, believed: Mapping[str, Sequence[Slo
 
 
 def _held_back(known_pages: KnownPages) -> set[int]:
-    """Some of the pages that show known records: nothing is learned from them, only tried on them."""
+    """Return pages with known records that are held back from learning, to try wrappers on them."""
     pages = known_pages.pages.tolist()
     return set(evenly_spaced(pages, min(_TRIED, max(_LEAST_HELD_BACK, int(_HELD_BACK * len(pages))))))
 
@@ -190,11 +202,11 @@ def _best_wrapper(
     schema: Schema,
     limits: ParseSettings,
 ) -> Wrapper | None:
-    """Learn; then learn again with some of the pages that came out wrong, as long as that helps.
+    """Learn, then learn again with some of the pages with wrong results, as long as that helps.
 
-    Values are tied to their nodes: elsewhere the same text may be something else, since a page on a book may
-    tell the life of its author or of another. But a page may say a thing twice in the same way, and no rule
-    parts these nodes. So what comes out poor is also learned from texts alone.
+    Values are tied to their nodes, since the same text elsewhere may mean something else: the page of a book
+    may also mention another author. But a page may repeat a value in similar nodes that no rule can
+    distinguish. So attributes with poor results are also learned from texts alone.
     """
     usable = {name: schema[name] for name in shown if name in schema} if schema else None
     unlabelled = [pages[page] for page in evenly_spaced(template, _UNLABELLED)]
@@ -203,12 +215,14 @@ def _best_wrapper(
     )
 
     def learned(chosen: Iterable[int], tied: Collection[str]) -> _Trial | None:
-        candidates = (_example(page, shown, pages, tied, limits) for page in chosen)
+        candidates = (
+            _example(page=page, shown=shown, pages=pages, tied=tied, limits=limits) for page in chosen
+        )
         examples = [example for example in candidates if example is not None]
         if not examples:
             return None
         wrapper = learn_wrapper(examples, unlabelled, usable, limits=limits).wrapper
-        return _run_trial(wrapper, pages, trial_pages, limits)
+        return _run_trial(wrapper=wrapper, pages=pages, tried=trial_pages, limits=limits)
 
     chosen = _first_examples(shown, pages)
     tied = set(shown)
@@ -240,14 +254,14 @@ def _best_wrapper(
 
 
 def _fidelities(trial: _Trial | None, shown: Mapping[str, ShownTexts]) -> dict[str, float]:
-    """How faithful a wrapper is to each attribute; to none if there is no wrapper."""
+    """Return the fidelity of a wrapper for each attribute; 0 without a wrapper."""
     return {
         name: 0.0 if trial is None else trial.fidelity(name, texts) or 0.0 for name, texts in shown.items()
     }
 
 
 def _first_examples(shown: Mapping[str, ShownTexts], pages: Sequence[Page]) -> list[int]:
-    """Diverse pages, with some for each attribute."""
+    """Choose diverse pages, with some for each attribute."""
     sampled_pages = sorted(
         {page for texts in shown.values() for page in evenly_spaced(sorted(texts), _SAMPLED)}
     )
@@ -269,7 +283,7 @@ def _example(
     tied: Collection[str],
     limits: ParseSettings,
 ) -> Example | None:
-    """A page with the values that it shows, if the learner finds them there, in their nodes if tied."""
+    """Return the example of a page if the learner finds its values, in their nodes if tied."""
     texts_by_name = {name: texts[page] for name, texts in shown.items() if page in texts}
     example = Example(
         pages[page],
@@ -289,7 +303,7 @@ def _run_trial(
     def values(page: Page) -> Mapping[str, tuple[str, ...]]:
         try:
             return wrapper.extract(page, limits=limits).values
-        except UnreadablePage:  # it takes too long, or gives too much
+        except UnreadablePage:  # extraction takes too long or returns too much
             return {}
 
     return _Trial(wrapper, {page: values(pages[page]) for page in tried})
@@ -298,26 +312,35 @@ def _run_trial(
 def _attribute_evidence(
     name: str, known_pages: KnownPages, trial: _Trial | None, shown: ShownTexts
 ) -> AttributeEvidence:
-    """What speaks for an attribute, and whether that is enough."""
+    """Return the evidence for an attribute, and the verdict on it."""
     slots = known_pages.slots[name]
     if not slots:
-        return AttributeEvidence("refused", 0, 0.0, 0.0, 0.0, "at no position more often than by chance")
+        return AttributeEvidence(
+            verdict="refused",
+            pairs=0,
+            agreement=0.0,
+            shuffled=0.0,
+            filled=0.0,
+            reason="at no position more often than by chance",
+        )
     slot = slots[0]
     if trial is None or name not in trial.wrapper.attributes or not shown:
         return AttributeEvidence(
-            "suggested",
-            slot.pages,
-            slot.agreeing / slot.pages,
-            slot.by_chance / slot.pages,
-            0.0,
-            f"its best position agrees with the seeds on {slot.agreeing:,} of {slot.pages:,} pages, "
+            verdict="suggested",
+            pairs=slot.pages,
+            agreement=slot.agreeing / slot.pages,
+            shuffled=slot.by_chance / slot.pages,
+            filled=0.0,
+            reason=f"its best position agrees with the seeds on {slot.agreeing:,} of {slot.pages:,} pages, "
             f"and on {slot.by_chance:,.0f} by chance",
         )
     pairs = _pairs_on(known_pages.pairs, trial, name)
     count = len(np.unique(pairs.page))
-    agreement = _share(_agreement_by_page(name, known_pages, trial, pairs))
+    agreement = _share(_agreement_by_page(name=name, known_pages=known_pages, trial=trial, pairs=pairs))
     by_chance = _share(
-        _agreement_by_page(name, known_pages, trial, shuffled(pairs, np.random.default_rng(0)))
+        _agreement_by_page(
+            name=name, known_pages=known_pages, trial=trial, pairs=shuffled(pairs, np.random.default_rng(0))
+        )
     )
     filled = sum(bool(values.get(name)) for values in trial.values_by_page.values()) / len(
         trial.values_by_page
@@ -326,13 +349,17 @@ def _attribute_evidence(
     min_kappa = _LEAST_KEPT_KAPPA * slot.kappa if count >= _ENOUGH_PAIRS else 0.0
     reason = ""
     if fidelity is None:
-        reason = "no page that shows it was left to try its rules on"
+        reason = "no held-back page shows it, so its rules could not be tried"
     elif fidelity < _LEAST_FAITHFUL:
-        reason = f"its rules find what its position shows on {fidelity:.0%} of other pages only"
+        reason = f"its rules find the text at its position on only {fidelity:.0%} of other pages"
     elif kappa(agreement, by_chance, 1.0) <= min_kappa:
-        reason = f"its rules find what seeds say on {agreement:.0%} of other pages, {by_chance:.0%} by chance"
+        reason = (
+            f"its rules agree with the seeds on {agreement:.0%} of other pages, {by_chance:.0%} by chance"
+        )
     verdict: Verdict = "suggested" if reason else "accepted"
-    return AttributeEvidence(verdict, count, agreement, by_chance, filled, reason)
+    return AttributeEvidence(
+        verdict=verdict, pairs=count, agreement=agreement, shuffled=by_chance, filled=filled, reason=reason
+    )
 
 
 def _pairs_on(pairs: Pairs, trial: _Trial, name: str) -> Pairs:
@@ -347,7 +374,7 @@ def _share(agrees: Mapping[int, bool]) -> float:
 
 
 def _agreement_by_page(name: str, known_pages: KnownPages, trial: _Trial, pairs: Pairs) -> dict[int, bool]:
-    """Of pages, whether a value is what one of the page's records says, if it says anything."""
+    """Return for each page whether one of its values agrees with one of its records with the attribute."""
     attribute = known_pages.attribute(name)
     texts = sorted({text for found in trial.values_by_page.values() for text in found.get(name, ())})
     numbers = {text: number for number, text in enumerate(texts)}
@@ -367,32 +394,38 @@ def _agreement_by_page(name: str, known_pages: KnownPages, trial: _Trial, pairs:
 
 
 def _disagreements(known_pages: KnownPages, pages: Sequence[Page], trial: _Trial) -> Iterator[Disagreement]:
-    """What the wrapper finds where the records of the page say something else, one of each page."""
+    """Yield values of the wrapper that differ from the records of the page, one of each page."""
     for name in (name for name in known_pages.slots if name in trial.wrapper.attributes):
         attribute = known_pages.attribute(name)
         pairs = _pairs_on(known_pages.pairs, trial, name)
         remaining_pages = {
-            page for page, agrees in _agreement_by_page(name, known_pages, trial, pairs).items() if not agrees
+            page
+            for page, agrees in _agreement_by_page(
+                name=name, known_pages=known_pages, trial=trial, pairs=pairs
+            ).items()
+            if not agrees
         }
         for page, record in zip(pairs.page.tolist(), pairs.record.tolist(), strict=True):
             values = attribute.values_of.of(record).tolist()
             if page in remaining_pages and values:
                 remaining_pages.remove(page)
                 yield Disagreement(
-                    known_pages.seeds[record],
-                    pages[page].url,
-                    name,
-                    attribute.values[values[0]].text,
-                    trial.values_by_page[page][name][0],
+                    seed=known_pages.seeds[record],
+                    url=pages[page].url,
+                    attribute=name,
+                    value=attribute.values[values[0]].text,
+                    text=trial.values_by_page[page][name][0],
                 )
 
 
 def _seed_matches(known_pages: KnownPages, pages: Sequence[Page]) -> Iterator[SeedMatch]:
-    """The values that were found where their attribute stands."""
+    """Yield the known values that were found at the positions of their attribute."""
     texts, positions = known_pages.texts, known_pages.positions
     for attribute in known_pages.table.attributes:
         text_matches = known_pages.matches[attribute.name]
-        matched = matched_rows(attribute, text_matches, known_pages.pairs, known_pages.rows)
+        matched = matched_rows(
+            attribute=attribute, matches=text_matches, pairs=known_pages.pairs, rows=known_pages.rows
+        )
         values = {
             (text, value): similarity
             for text, value, similarity in zip(
@@ -416,20 +449,20 @@ def _seed_matches(known_pages: KnownPages, pages: Sequence[Page]) -> Iterator[Se
                 ]
                 similarity, value = max(similar)
                 yield SeedMatch(
-                    known_pages.seeds[record],
-                    pages[texts.page[row]].url,
-                    attribute.name,
-                    texts.path_text(int(texts.path[row])),
-                    attribute.values[value].text,
-                    texts.texts[text],
-                    similarity,
+                    seed=known_pages.seeds[record],
+                    url=pages[texts.page[row]].url,
+                    attribute=attribute.name,
+                    position=texts.path_text(int(texts.path[row])),
+                    value=attribute.values[value].text,
+                    text=texts.texts[text],
+                    similarity=similarity,
                 )
 
 
 def _suggestions(
     known_pages: KnownPages, pages: Sequence[Page], attributes: Mapping[str, AttributeEvidence]
 ) -> Iterator[Example]:
-    """Pages for a person to look at, with what is likely right on them."""
+    """Yield pages for a person to check, with their probably right values."""
     if all(evidence.verdict == "accepted" for evidence in attributes.values()):
         return
     shown = {name: _shown_texts(known_pages, name) for name in known_pages.slots}
