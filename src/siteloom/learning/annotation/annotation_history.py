@@ -51,9 +51,9 @@ class PageStatements(NamedTuple):
     records: tuple[Statements, ...]
 
     @property
-    def all(self) -> list[Statement]:
+    def all_statements(self) -> list[Statement]:
         """Every statement."""
-        return [said for part in (self.values, *self.records) for said in part.values()]
+        return [statement for unit in (self.values, *self.records) for statement in unit.values()]
 
     @property
     def as_list(self) -> PageStatements:
@@ -73,50 +73,50 @@ def statements(versions: Iterable[Version]) -> PageStatements:
     Who repeats a statement did not make it, nor who gave its attribute another name, or counted its record
     otherwise.
     """
-    found = PageStatements({}, ())
+    current = PageStatements({}, ())
     for version in versions:
         example = version.example
         nodes = [*example.record_nodes, *({} for _ in example.records)]
-        parts = [
-            _stated(example.values, example.nodes),
-            *(_stated(record, nodes[number]) for number, record in enumerate(example.records)),
+        units = [
+            _stated_values(example.values, example.nodes),
+            *(_stated_values(record, nodes[number]) for number, record in enumerate(example.records)),
         ]
-        earlier = _Earlier(found, names={name for part in parts for name in part})
+        earlier = _EarlierStatements(current, names={name for unit in units for name in unit})
         values, *records = (
             {
-                name: earlier.statement(number, name, said)
-                or Statement(said, version.author, version.at, version.revision)
-                for name, said in part.items()
+                name: earlier.statement(number, name, stated)
+                or Statement(stated, version.author, version.at, version.revision)
+                for name, stated in unit.items()
             }
-            for number, part in enumerate(parts)
+            for number, unit in enumerate(units)
         )
-        found = PageStatements(values, tuple(records))
-    return found
+        current = PageStatements(values, tuple(records))
+    return current
 
 
-class _Earlier:
+class _EarlierStatements:
     """What held before, to be found again; `names` are those of all attributes that are told of now."""
 
-    def __init__(self, before: PageStatements, names: Collection[str]) -> None:
-        self._parts = (before.values, *before.records)
+    def __init__(self, earlier: PageStatements, names: Collection[str]) -> None:
+        self._units = (earlier.values, *earlier.records)
         self._by_name: dict[tuple[str, tuple[StatedValue, ...]], Statement] = {}
         self._renamed: dict[tuple[StatedValue, ...], Statement] = {}
-        for part in self._parts:
-            for name, one in part.items():
-                if one.values:  # that something is absent could have been said of anything
-                    self._by_name.setdefault((name, one.values), one)
+        for unit in self._units:
+            for name, statement in unit.items():
+                if statement.values:  # that something is absent could have been said of anything
+                    self._by_name.setdefault((name, statement.values), statement)
                     if name not in names:
-                        self._renamed.setdefault(one.values, one)
+                        self._renamed.setdefault(statement.values, statement)
 
-    def statement(self, part: int, name: str, said: tuple[StatedValue, ...]) -> Statement | None:
+    def statement(self, unit: int, name: str, values: tuple[StatedValue, ...]) -> Statement | None:
         """The same statement as it was made before: at the same place, of another record, by another name."""
-        same = self._parts[part].get(name) if part < len(self._parts) else None
-        if same is not None and same.values == said:
-            return same
-        return self._by_name.get((name, said)) or self._renamed.get(said)
+        unchanged = self._units[unit].get(name) if unit < len(self._units) else None
+        if unchanged is not None and unchanged.values == values:
+            return unchanged
+        return self._by_name.get((name, values)) or self._renamed.get(values)
 
 
-def _stated(
+def _stated_values(
     values: Mapping[str, Sequence[str]], nodes: Mapping[str, Sequence[str]]
 ) -> dict[str, tuple[StatedValue, ...]]:
     stated = {}
@@ -136,17 +136,17 @@ def as_list(example: Example) -> Example:
     """
     records = [*example.records] or [example.values]
     nodes = [*example.record_nodes] or [example.nodes if not example.records else {} for _ in records]
-    kept = [number for number, record in enumerate(records) if any(record.values())]
+    non_empty = [number for number, record in enumerate(records) if any(record.values())]
     return replace(
         example,
         values={},
         nodes={},
-        records=[records[number] for number in kept],
-        record_nodes=[nodes[number] for number in kept],
+        records=[records[number] for number in non_empty],
+        record_nodes=[nodes[number] for number in non_empty],
     )
 
 
-def amended(example: Example, said: Mapping[str, Sequence[Picked] | None], record: int | None) -> Example:
+def amend(example: Example, changes: Mapping[str, Sequence[Picked] | None], record: int | None) -> Example:
     """An example with what was said of some attributes; None takes back what was said of one.
 
     If it is said of a record, the page is a list from now on: what was said of it before is its first record.
@@ -154,7 +154,7 @@ def amended(example: Example, said: Mapping[str, Sequence[Picked] | None], recor
     if record is None:
         if example.records:
             raise UsageError("This page lists records: say which of them is meant.")
-        values, nodes = _amended(example.values, example.nodes, said)
+        values, nodes = _apply_changes(example.values, example.nodes, changes)
         return replace(example, values=values, nodes=nodes)
     records = [*example.records] or ([example.values] if example.values else [])
     record_nodes = [*example.record_nodes] or ([example.nodes] if example.values else [])
@@ -163,46 +163,46 @@ def amended(example: Example, said: Mapping[str, Sequence[Picked] | None], recor
     if record == len(records):
         records.append({})
     record_nodes += [{} for _ in records[len(record_nodes) :]]
-    records[record], record_nodes[record] = _amended(records[record], record_nodes[record], said)
-    kept = [number for number, values in enumerate(records) if values]
+    records[record], record_nodes[record] = _apply_changes(records[record], record_nodes[record], changes)
+    non_empty = [number for number, values in enumerate(records) if values]
     return replace(
         example,
         values={},
         nodes={},
-        records=[records[number] for number in kept],
-        record_nodes=[record_nodes[number] for number in kept],
+        records=[records[number] for number in non_empty],
+        record_nodes=[record_nodes[number] for number in non_empty],
     )
 
 
-def _amended(
+def _apply_changes(
     values: Mapping[str, Sequence[str]],
     nodes: Mapping[str, Sequence[str]],
-    said: Mapping[str, Sequence[Picked] | None],
+    changes: Mapping[str, Sequence[Picked] | None],
 ) -> tuple[dict[str, Sequence[str]], dict[str, Sequence[str]]]:
     values, nodes = dict(values), dict(nodes)
-    for name, picked in said.items():
+    for name, picked in changes.items():
         values.pop(name, None)
         nodes.pop(name, None)
         if picked is not None:
-            values[name] = [one.text for one in picked]
-            nodes[name] = [one.node for one in picked]
+            values[name] = [value.text for value in picked]
+            nodes[name] = [value.node for value in picked]
     return values, nodes
 
 
-def renamed(example: Example, names: Mapping[str, str | None]) -> Example:
+def rename_attributes(example: Example, names: Mapping[str, str | None]) -> Example:
     """An example with other names for some attributes, or, with None, without them."""
 
     def under_new_names(values: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
-        told = ((names.get(name, name), texts) for name, texts in values.items())
-        return {name: texts for name, texts in told if name is not None}
+        renamed_items = ((names.get(name, name), texts) for name, texts in values.items())
+        return {name: texts for name, texts in renamed_items if name is not None}
 
     records = [under_new_names(record) for record in example.records]
-    kept = [number for number, record in enumerate(records) if record]
+    non_empty = [number for number, record in enumerate(records) if record]
     record_nodes = [under_new_names(record) for record in example.record_nodes]
     return replace(
         example,
         values=under_new_names(example.values),
         nodes=under_new_names(example.nodes),
-        records=[records[number] for number in kept],
-        record_nodes=[record_nodes[number] for number in kept] if record_nodes else [],
+        records=[records[number] for number in non_empty],
+        record_nodes=[record_nodes[number] for number in non_empty] if record_nodes else [],
     )

@@ -105,7 +105,7 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ExternalValues:
     """The values of an attribute on a page that are known from elsewhere, and where from."""
 
     values: list[Value]
@@ -171,16 +171,21 @@ class Sheet:
     problem: str | None
 
 
-def cell(said: Statement | None, values: list[Value], finds: list[Value] | None, known: Known | None) -> Cell:
+def cell(
+    statement: Statement | None,
+    values: list[Value],
+    finds: list[Value] | None,
+    known_values: ExternalValues | None,
+) -> Cell:
     """The cell of an attribute: what was said, with its values as shown; what is found, and what is known."""
-    if said is not None:
+    if statement is not None:
         differs = finds is not None and _texts(finds) != _texts(values)
         state: CellState = "said" if values else "absent"
-        return Cell(state, values, finds, differs, said.author, said.at, said.revision)
+        return Cell(state, values, finds, differs, statement.author, statement.at, statement.revision)
     if finds:
         return Cell("suggested", finds, source="wrapper")
-    if known is not None:
-        return Cell("known", known.values, source=known.source)
+    if known_values is not None:
+        return Cell("known", known_values.values, source=known_values.source)
     return Cell("unknown") if finds is None else Cell("empty", source="wrapper")
 
 
@@ -191,91 +196,97 @@ def _texts(values: Iterable[Value]) -> set[str]:
 def questions(pages: Sequence[SheetPage], attributes: Sequence[str]) -> list[Question]:
     """What to ask, the most worthwhile first: contradictions, gaps, doubts, then all that is suggested."""
     is_list = any(page.records for page in pages)
-    usual = {name for name in attributes if _share(pages, name) >= _USUAL}
-    asked: list[tuple[int, Question]] = []
+    usual = {name for name in attributes if _filled_share(pages, name) >= _USUAL}
+    ranked_questions: list[tuple[int, Question]] = []
     for page in pages:
-        for name, found in page.cells.items():
-            kind = _kind(found)
+        for name, cell in page.cells.items():
+            kind = _question_kind(cell)
             if kind is not None:
                 rank = _RANKS[kind] if kind != "empty" or name in usual else _RANKS["suggested"]
-                asked.append((rank, Question(page.id, name, None, kind, _words(page, name, found, kind))))
+                ranked_questions.append(
+                    (rank, Question(page.id, name, None, kind, _question_text(page, name, cell, kind)))
+                )
         if is_list:
-            asked += _list_questions(page)
+            ranked_questions += _list_questions(page)
             if not (page.records or page.found_records):
                 text = f"Page {page.number}: no records are found."
-                asked.append((_RANKS["empty"], Question(page.id, None, None, "empty", text)))
-    asked.sort(key=lambda ranked: ranked[0])  # stable: pages and attributes keep their order
-    return [question for _, question in asked]
+                ranked_questions.append((_RANKS["empty"], Question(page.id, None, None, "empty", text)))
+    ranked_questions.sort(
+        key=lambda ranked_question: ranked_question[0]
+    )  # stable: pages and attributes keep their order
+    return [question for _, question in ranked_questions]
 
 
 _RANKS: dict[QuestionKind, int] = {"differs": 0, "empty": 1, "doubtful": 2, "known": 3, "suggested": 4}
 
 
-def _kind(found: Cell) -> QuestionKind | None:
-    if found.is_settled:
-        return "differs" if found.differs else None
-    if found.state == "empty":
+def _question_kind(cell: Cell) -> QuestionKind | None:
+    if cell.is_settled:
+        return "differs" if cell.differs else None
+    if cell.state == "empty":
         return "empty"
-    if found.state == "known":
+    if cell.state == "known":
         return "known"
-    if found.state == "suggested":
-        return "doubtful" if _least_confidence(found) < _DOUBTFUL else "suggested"
+    if cell.state == "suggested":
+        return "doubtful" if _min_confidence(cell) < _DOUBTFUL else "suggested"
     return None
 
 
-def _share(pages: Sequence[SheetPage], name: str) -> float:
-    has = [bool(found.values) for page in pages if (found := page.cells.get(name)) is not None]
-    return sum(has) / len(has) if has else 0.0
+def _filled_share(pages: Sequence[SheetPage], name: str) -> float:
+    has_values = [bool(cell.values) for page in pages if (cell := page.cells.get(name)) is not None]
+    return sum(has_values) / len(has_values) if has_values else 0.0
 
 
-def _words(page: SheetPage, name: str, found: Cell, kind: QuestionKind) -> str:
+def _question_text(page: SheetPage, name: str, cell: Cell, kind: QuestionKind) -> str:
     where = f"Page {page.number}, {name}"
-    seen = _quoted(found.values)
+    shown = _quoted(cell.values)
     if kind == "differs":
-        finds = _quoted(found.finds or ()) or "nothing"
-        said = f"{seen} was said" if seen else "it was said to be absent"
-        return f"{where}: {said}, the wrapper finds {finds}."
+        found_texts = _quoted(cell.finds or ()) or "nothing"
+        statement = f"{shown} was said" if shown else "it was said to be absent"
+        return f"{where}: {statement}, the wrapper finds {found_texts}."
     if kind == "empty":
         return f"{where}: no value is found. Is there none?"
     if kind == "known":
-        return f"{where}: {seen}, as known from {found.source}. Is that right?"
+        return f"{where}: {shown}, as known from {cell.source}. Is that right?"
     if kind == "doubtful":
-        return f"{where}: {seen}, only {_percent(_least_confidence(found))} sure. Is that right?"
-    return f"{where}: {seen}. Is that right?"
+        return f"{where}: {shown}, only {_percent(_min_confidence(cell))} sure. Is that right?"
+    return f"{where}: {shown}. Is that right?"
 
 
 def _quoted(values: Sequence[Value]) -> str:
     return ", ".join(f"“{value.text}”" for value in values)
 
 
-def _least_confidence(found: Cell) -> float:
-    return min((1.0 if value.confidence is None else value.confidence for value in found.values), default=1.0)
+def _min_confidence(cell: Cell) -> float:
+    return min((1.0 if value.confidence is None else value.confidence for value in cell.values), default=1.0)
 
 
 def _list_questions(page: SheetPage) -> Iterable[tuple[int, Question]]:
     for number, record in enumerate(page.records):
-        for name, found in record.items():
-            if found.differs:
-                text = _words(page, name, found, "differs")
+        for name, cell in record.items():
+            if cell.differs:
+                text = _question_text(page, name, cell, "differs")
                 yield _RANKS["differs"], Question(page.id, name, number, "differs", text)
     count = len(page.found_records)
     if count and not page.is_settled:
-        seen = "1 record is" if count == 1 else f"{count} records are"
-        text = f"Page {page.number}: {seen} found. Are these all?"
+        counted = "1 record is" if count == 1 else f"{count} records are"
+        text = f"Page {page.number}: {counted} found. Are these all?"
         yield _RANKS["suggested"], Question(page.id, None, None, "suggested", text)
 
 
 def remark(pages: Sequence[SheetPage], name: str) -> str | None:
     """The first thing that is not as it should be with an attribute."""
-    for wanted, word in (("differs", "differs"), ("empty", "empty"), ("doubtful", "doubtful")):
+    for kind, word in (("differs", "differs"), ("empty", "empty"), ("doubtful", "doubtful")):
         numbers = [
             page.number
             for page in pages
-            if any(name in part and _kind(part[name]) == wanted for part in (page.cells, *page.records))
+            if any(
+                name in cells and _question_kind(cells[name]) == kind for cells in (page.cells, *page.records)
+            )
         ]
         if numbers:
-            more = f" and {len(numbers) - 1} more" if len(numbers) > 1 else ""
-            return f"page {numbers[0]} {word}{more}"
+            further = f" and {len(numbers) - 1} more" if len(numbers) > 1 else ""
+            return f"page {numbers[0]} {word}{further}"
     return None
 
 
@@ -286,20 +297,20 @@ def coverage(pages: Sequence[SheetPage], covered: float, gain: float, open_quest
     open questions are contradictions, gaps and doubts.
     """
     settled = sum(page.is_settled for page in pages)
-    words = f"{settled} of {len(pages)} sample pages {'is' if settled == 1 else 'are'} settled"
+    sentence = f"{settled} of {len(pages)} sample pages {'is' if settled == 1 else 'are'} settled"
     hardly_more = settled >= min(_LEAST_SETTLED, len(pages)) and gain < _HARDLY_MORE
     if settled:
-        words += f" and {'shows' if settled == 1 else 'show'} {_percent(covered)} of what varies"
+        sentence += f" and {'shows' if settled == 1 else 'show'} {_percent(covered)} of what varies"
     if hardly_more and open_questions:
-        left = "1 doubt is" if open_questions == 1 else f"{open_questions} doubts are"
-        words += f": another page would hardly teach anything, but {left} left."
+        doubts = "1 doubt is" if open_questions == 1 else f"{open_questions} doubts are"
+        sentence += f": another page would hardly teach anything, but {doubts} left."
     elif settled == len(pages):
-        words += ": there is nothing more to annotate here."
+        sentence += ": there is nothing more to annotate here."
     elif hardly_more:
-        words += ": more would hardly teach anything."
+        sentence += ": more would hardly teach anything."
     else:
-        words += f"; the next would add {_percent(gain)}."
-    return Coverage(settled, len(pages), covered, words, hardly_more and not open_questions)
+        sentence += f"; the next would add {_percent(gain)}."
+    return Coverage(settled, len(pages), covered, sentence, hardly_more and not open_questions)
 
 
 def _percent(share: float) -> str:

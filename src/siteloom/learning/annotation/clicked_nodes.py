@@ -56,8 +56,8 @@ def picked(elements: Sequence[Element], pick: Pick) -> Picked:
     if not 0 <= pick.element < len(elements):
         raise UsageError(f"The page has no element {pick.element}: load the page again.")
     element = elements[pick.element]
-    whole, node = _whole(element, pick)
-    text = normalize(_part(whole, pick))
+    node_text, node = _node_text(element, pick)
+    text = normalize(_selected_part(node_text, pick))
     if not text:
         raise UsageError("Nothing can be read there: choose a place with some text.")
     return Picked(text, node)
@@ -73,12 +73,12 @@ def pick_of_node(elements: Sequence[Element], numbers: Mapping[Element, int], no
     number = None if element is None else numbers.get(element)
     if parsed is None or element is None or number is None:
         return None
-    place = Pick(number, int(parsed["number"] or 1) if parsed["text"] else None, parsed["attribute"])
+    pick = Pick(number, int(parsed["number"] or 1) if parsed["text"] else None, parsed["attribute"])
     try:
-        _whole(element, place)
+        _node_text(element, pick)
     except UsageError:
         return None
-    return place
+    return pick
 
 
 def pick_of(elements: Sequence[Element], numbers: Mapping[Element, int], node: str, text: str) -> Pick | None:
@@ -89,18 +89,24 @@ def pick_of(elements: Sequence[Element], numbers: Mapping[Element, int], node: s
     place = pick_of_node(elements, numbers, node)
     if place is None:
         return None
-    whole, _ = _whole(elements[place.element], place)
-    normal = normalize(whole)
+    node_text, _ = _node_text(elements[place.element], place)
+    normal = normalize(node_text)
     span = span_in(normal, text) if normalize(text) else None
     if span is None:
         return None
     if span == (0, len(normal)):
         return place
-    start, end = _raw_span(whole, *span)
-    return Pick(place.element, place.text, place.attribute, _units(whole[:start]), _units(whole[:end]))
+    start, end = _raw_span(node_text, *span)
+    return Pick(
+        place.element,
+        place.text,
+        place.attribute,
+        _utf16_length(node_text[:start]),
+        _utf16_length(node_text[:end]),
+    )
 
 
-def _whole(element: Element, pick: Pick) -> tuple[str, str]:
+def _node_text(element: Element, pick: Pick) -> tuple[str, str]:
     """All of the text or attribute that a pick is about, as it stands there, and the path of its node."""
     if pick.attribute is not None:
         if pick.text is not None:
@@ -129,10 +135,10 @@ def _texts(element: Element) -> Iterator[str]:
             yield child.tail
 
 
-def _part(whole: str, pick: Pick) -> str:
+def _selected_part(text: str, pick: Pick) -> str:
     if pick.start is None and pick.end is None:
-        return whole
-    encoded = whole.encode("utf-16-le", "surrogatepass")
+        return text
+    encoded = text.encode("utf-16-le", "surrogatepass")
     start = 0 if pick.start is None else pick.start
     end = len(encoded) // 2 if pick.end is None else pick.end
     if not 0 <= start <= end <= len(encoded) // 2:
@@ -159,5 +165,5 @@ def _raw_span(raw: str, start: int, end: int) -> tuple[int, int]:
     return raw_start, raw_end
 
 
-def _units(text: str) -> int:
+def _utf16_length(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -33,7 +33,7 @@ Form = Literal["text", "prose", "attribute"]
 """What a column has: texts, one running text, or an HTML attribute."""
 
 
-class Found(NamedTuple):
+class ColumnCandidate(NamedTuple):
     """A column: what stands at its place, of which form, and how much it tells."""
 
     strand: Strand
@@ -45,25 +45,25 @@ class Found(NamedTuple):
         """How much the column is worth; of long lists, which are rarely values, it is less."""
         units = self.strand.rows
         items = 1.0 if self.form == "prose" else sum(map(len, units.values())) / len(units)
-        told = len(units) * self.informativeness / float(items**0.5)
-        return told * _ATTRIBUTE_WORTH if self.form == "attribute" else told
+        information = len(units) * self.informativeness / float(items**0.5)
+        return information * _ATTRIBUTE_WORTH if self.form == "attribute" else information
 
 
-def find_columns(texts: PageTexts, most: int) -> list[Found]:
+def find_columns(texts: PageTexts, max_columns: int) -> list[ColumnCandidate]:
     """The columns of some units, the most telling first."""
-    found = find_strands(texts)
+    strands_of_units = find_strands(texts)
     strands: Iterable[tuple[Strand, Form]] = chain(
-        _prose_joined(found.texts, texts),
-        ((strand, "attribute") for strand in found.attributes),
+        _prose_joined(strands_of_units.texts, texts),
+        ((strand, "attribute") for strand in strands_of_units.attributes),
     )
     candidates = [
-        Found(strand, form, _informativeness(strand, form, texts))
+        ColumnCandidate(strand, form, _informativeness(strand, form, texts))
         for strand, form in strands
-        if _is_wanted(strand, form, texts)
+        if _is_informative(strand, form, texts)
     ]
     # Of columns that say the same, the first is kept: rather the page's title than the end of a path to it.
     candidates.sort(key=lambda column: (-column.weight, not _is_title(column.strand, texts)))
-    return list(_without_copies(candidates, texts, most))
+    return list(_skip_duplicates(candidates, texts, max_columns))
 
 
 def _is_title(strand: Strand, texts: PageTexts) -> bool:
@@ -85,16 +85,16 @@ def _informativeness(strand: Strand, form: Form, texts: PageTexts) -> float:
     return 1 - contents.total() / (texts.pages * len(contents))
 
 
-def _is_wanted(strand: Strand, form: Form, texts: PageTexts) -> bool:
+def _is_informative(strand: Strand, form: Form, texts: PageTexts) -> bool:
     units = len(strand.rows)
     if units < max(_LEAST_UNITS, _LEAST_FILLED * texts.pages):
         return False
     contents = _contents(strand, form, texts)
-    (_, most), *_ = contents.most_common(1)
+    (_, highest_count), *_ = contents.most_common(1)
     is_list = contents.total() > units
     others_with_item = contents.total() / len(contents) - 1
     is_menu = is_list and others_with_item >= _MENU_SHARE * (units - 1)
-    return most < _CONSTANT * units and not is_menu
+    return highest_count < _CONSTANT * units and not is_menu
 
 
 def _prose_joined(strands: Sequence[Strand], texts: PageTexts) -> Iterator[tuple[Strand, Form]]:
@@ -126,26 +126,28 @@ def _is_long(strand: Strand, texts: PageTexts) -> bool:
     return median(len(texts.texts[number]) for number in texts.text[rows].tolist()) >= _LONG_TEXT
 
 
-def _without_copies(candidates: Iterable[Found], texts: PageTexts, most: int) -> Iterator[Found]:
+def _skip_duplicates(
+    candidates: Iterable[ColumnCandidate], texts: PageTexts, max_columns: int
+) -> Iterator[ColumnCandidate]:
     """The first columns; those that say the same as one before are left out."""
-    kept: list[dict[int, tuple[int, ...]]] = []
-    for found in candidates:
-        if len(kept) == most:
+    distinct_cells: list[dict[int, tuple[int, ...]]] = []
+    for candidate in candidates:
+        if len(distinct_cells) == max_columns:
             return
-        cells = {unit: tuple(texts.text[list(rows)].tolist()) for unit, rows in found.strand.rows.items()}
-        if any(_are_same(cells, others) for others in kept):
+        cells = {unit: tuple(texts.text[list(rows)].tolist()) for unit, rows in candidate.strand.rows.items()}
+        if any(_are_same(cells, earlier_cells) for earlier_cells in distinct_cells):
             continue
-        kept.append(cells)
-        yield found
+        distinct_cells.append(cells)
+        yield candidate
 
 
-def _are_same(cells: dict[int, tuple[int, ...]], others: dict[int, tuple[int, ...]]) -> bool:
-    least = _SAME_SHARE * len(cells)
-    if len(others) < least:
+def _are_same(cells: dict[int, tuple[int, ...]], other_cells: dict[int, tuple[int, ...]]) -> bool:
+    min_equal = _SAME_SHARE * len(cells)
+    if len(other_cells) < min_equal:
         return False
     misses = 0
     for unit, cell in cells.items():
-        misses += others.get(unit) != cell
-        if misses > len(cells) - least:
+        misses += other_cells.get(unit) != cell
+        if misses > len(cells) - min_equal:
             return False
     return True

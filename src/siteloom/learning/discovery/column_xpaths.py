@@ -13,14 +13,14 @@ from lxml import etree
 from siteloom.core.sequences import evenly_spaced
 from siteloom.html.node_paths import is_xpath_name, node_path
 from siteloom.html.visible_text import normalize
-from siteloom.learning.discovery.column_names import Place, column_name
+from siteloom.learning.discovery.column_names import ValueContext, column_name
 from siteloom.wrappers.rule_xpath import quote
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from siteloom.html.parser import Element
-    from siteloom.learning.discovery.column_selection import Found
+    from siteloom.learning.discovery.column_selection import ColumnCandidate
     from siteloom.learning.repeated_structure.table_units import Units
 
 
@@ -33,7 +33,7 @@ _CONTENTS = (  # to XPath, a no-break space is no space
 )
 _TAKEN_FROM = 4  # samples show most ways in which a column is reached
 _RECORDS = 20  # to take paths from
-_LOOKS = 3  # of records, some of which stand out by their class
+_MAX_STYLES = 3  # of records, some of which stand out by their class
 
 
 class Sample(NamedTuple):
@@ -46,23 +46,23 @@ class Sample(NamedTuple):
 
 def column_xpath(
     samples: Sequence[Sample],
-    without: Sequence[tuple[Element, ...]],
+    units_without: Sequence[tuple[Element, ...]],
     leaf: str,
     label: str | None,
     *,
-    is_part: bool,
+    in_record: bool,
 ) -> str:
     """The first of some expressions that is wrong on the fewest units; on those without it finds nothing.
 
     `leaf` is what it ends in: `text()`, or `@src`. In a part of a page it begins at its first element.
     """
     candidates = chain(
-        _by_classes_and_label(samples[:_TAKEN_FROM], leaf, label, is_part=is_part),
-        _by_place(samples, leaf, is_part=is_part),
+        _class_and_label_xpaths(samples[:_TAKEN_FROM], leaf, label, in_record=in_record),
+        _position_xpaths(samples, leaf, in_record=in_record),
     )
     best, fewest = "", inf
     for xpath in dict.fromkeys(candidates):
-        misses = _misses(xpath, samples, without, fewest)
+        misses = _misses(xpath, samples, units_without, fewest)
         if misses < fewest:
             best, fewest = xpath, misses
         if not misses:
@@ -70,41 +70,47 @@ def column_xpath(
     return best
 
 
-def prose_xpath(samples: Sequence[Sample], without: Sequence[tuple[Element, ...]], *, is_part: bool) -> str:
+def prose_xpath(
+    samples: Sequence[Sample], units_without: Sequence[tuple[Element, ...]], *, in_record: bool
+) -> str:
     """The first of some expressions that finds just the element around a running text on the most units."""
     paths = [
         path.removeprefix("./")
         for sample in samples[:_TAKEN_FROM]
-        for path in _class_paths(sample, is_part=is_part)
+        for path in _class_paths(sample, in_record=in_record)
     ]
-    paths += [_place(sample, is_part=is_part) for sample in samples]
-    wanted = [*((one.unit, [one.element]) for one in samples), *((unit, []) for unit in without)]
+    paths += [_exact_path(sample, in_record=in_record) for sample in samples]
+    expected = [
+        *((sample.unit, [sample.element]) for sample in samples),
+        *((unit, []) for unit in units_without),
+    ]
     return min(
-        dict.fromkeys(paths), key=lambda path: sum(unit[0].xpath(path) != found for unit, found in wanted)
+        dict.fromkeys(paths),
+        key=lambda path: sum(unit[0].xpath(path) != elements for unit, elements in expected),
     )
 
 
 def record_xpath(records: Sequence[Element]) -> str:
     """The expression that finds most of these elements, and fewest others on their pages."""
-    first = records[0]
-    parent = first.getparent()
+    first_record = records[0]
+    parent = first_record.getparent()
     own = dict.fromkeys(path for record in records[:_RECORDS] for path in _from_anchors_of_page(record))
     inside = [] if parent is None else [f"{path}/*" for path in _from_anchors_of_page(parent)]
-    looks = dict.fromkeys(map(_element_xpath, records))
-    any_look = [" | ".join(looks)] if 1 < len(looks) <= _LOOKS else []
+    styles = dict.fromkeys(map(_element_xpath, records))
+    any_style = [" | ".join(styles)] if 1 < len(styles) <= _MAX_STYLES else []
     roots = dict.fromkeys(record.getroottree().getroot() for record in records)
-    wanted = set(records)
+    wanted_elements = set(records)
     best, best_count = "", -sys.maxsize
-    for xpath in (*own, *inside, *any_look):
-        found = {element for root in roots for element in cast("list[Element]", root.xpath(xpath))}
-        count = len(found & wanted) - len(found - wanted)
+    for xpath in (*own, *inside, *any_style):
+        elements = {element for root in roots for element in cast("list[Element]", root.xpath(xpath))}
+        count = len(elements & wanted_elements) - len(elements - wanted_elements)
         if count > best_count:
             best, best_count = xpath, count
     return best
 
 
 def _misses(
-    xpath: str, samples: Sequence[Sample], without: Sequence[tuple[Element, ...]], enough: float
+    xpath: str, samples: Sequence[Sample], units_without: Sequence[tuple[Element, ...]], limit: float
 ) -> float:
     """The shares of samples and of units without on which an expression is wrong, added up.
 
@@ -113,12 +119,12 @@ def _misses(
     find = etree.XPath(xpath)
     misses = 0.0
     units = chain(
-        ((one.unit, one.texts, 1 / len(samples)) for one in samples),
-        ((unit, (), 1 / len(without)) for unit in without),
+        ((sample.unit, sample.texts, 1 / len(samples)) for sample in samples),
+        ((unit, (), 1 / len(units_without)) for unit in units_without),
     )
     for unit, texts, weight in units:
-        misses += weight * (_found(find, unit[0]) != texts)
-        if misses >= enough:
+        misses += weight * (_column_texts(find, unit[0]) != texts)
+        if misses >= limit:
             break
     return misses
 
@@ -128,45 +134,45 @@ def _element_xpath(element: Element) -> str:
     return next(_from_anchors_of_page(element))
 
 
-def _by_classes_and_label(
-    samples: Sequence[Sample], leaf: str, label: str | None, *, is_part: bool
+def _class_and_label_xpaths(
+    samples: Sequence[Sample], leaf: str, label: str | None, *, in_record: bool
 ) -> Iterator[str]:
     for sample in samples:
-        for path in _class_paths(sample, is_part=is_part):
+        for path in _class_paths(sample, in_record=in_record):
             yield f"{path}/{leaf}".removeprefix("./")
     if label is not None:
         for sample in samples:
-            yield from _from_label(sample, leaf, label, is_part=is_part)
+            yield from _from_label(sample, leaf, label, in_record=in_record)
 
 
-def _by_place(samples: Sequence[Sample], leaf: str, *, is_part: bool) -> Iterator[str]:
+def _position_xpaths(samples: Sequence[Sample], leaf: str, *, in_record: bool) -> Iterator[str]:
     """By the number among elements of the same classes, or else by the place in the page."""
     for sample in samples[:_TAKEN_FROM]:
-        for path in _class_paths(sample, is_part=is_part):
-            found = cast("list[Element]", sample.unit[0].xpath(path))
-            if sample.element in found:
-                yield f"({path})[{found.index(sample.element) + 1}]/{leaf}"
+        for path in _class_paths(sample, in_record=in_record):
+            elements = cast("list[Element]", sample.unit[0].xpath(path))
+            if sample.element in elements:
+                yield f"({path})[{elements.index(sample.element) + 1}]/{leaf}"
     for sample in samples:
-        yield f"{_place(sample, is_part=is_part)}/{leaf}"
+        yield f"{_exact_path(sample, in_record=in_record)}/{leaf}"
 
 
-def _place(sample: Sample, *, is_part: bool) -> str:
+def _exact_path(sample: Sample, *, in_record: bool) -> str:
     """The path of the very element."""
     top = _top(sample)
     below = node_path(sample.element).removeprefix(node_path(top))
-    return f"{_beside(sample.unit, top) if is_part else node_path(top)}{below}"
+    return f"{_beside(sample.unit, top) if in_record else node_path(top)}{below}"
 
 
-def _class_paths(sample: Sample, *, is_part: bool) -> Iterator[str]:
+def _class_paths(sample: Sample, *, in_record: bool) -> Iterator[str]:
     top = _top(sample)
-    begin = f"{_beside(sample.unit, top)}/descendant-or-self::" if is_part else "//"
+    begin = f"{_beside(sample.unit, top)}/descendant-or-self::" if in_record else "//"
     return _from_anchors(sample.element, top, begin)
 
 
-def _from_label(sample: Sample, leaf: str, label: str, *, is_part: bool) -> Iterator[str]:
+def _from_label(sample: Sample, leaf: str, label: str, *, in_record: bool) -> Iterator[str]:
     """From a label to what stands behind it: the next text, or what is beside one of the elements around."""
     top = _top(sample)
-    begin = _beside(sample.unit, top) if is_part else ""
+    begin = _beside(sample.unit, top) if in_record else ""
     node = "text()[normalize-space()][1]" if leaf == "text()" else f"*[{leaf}][1]/{leaf}"
     for content in _CONTENTS:
         named = f"text()[{content}={quote(label)}]"
@@ -175,12 +181,12 @@ def _from_label(sample: Sample, leaf: str, label: str, *, is_part: bool) -> Iter
             break
     else:
         return
-    way = _way_from_nearest(holders, sample.element)
-    below = f"{begin}/descendant-or-self::" if is_part else "//"
-    scopes = [f"{below}{scope}//{named}" for scope in _scopes(way.common, top)]
-    for start in (labels, f"({labels})[{way.number}]", *scopes):
+    label_path = _path_from_nearest_label(holders, sample.element)
+    below = f"{begin}/descendant-or-self::" if in_record else "//"
+    scopes = [f"{below}{scope}//{named}" for scope in _scopes(label_path.common, top)]
+    for start in (labels, f"({labels})[{label_path.number}]", *scopes):
         yield f"{start}/following::{node}"
-        for end in _ends(way, leaf):
+        for end in _label_path_ends(label_path, leaf):
             yield start + end
     if leaf == "text()":
         yield f"({begin}//*[{content}={quote(label)}])[1]/following-sibling::*[1]//text()"
@@ -188,11 +194,11 @@ def _from_label(sample: Sample, leaf: str, label: str, *, is_part: bool) -> Iter
 
 def _scopes(element: Element, top: Element) -> Iterator[str]:
     """The nearest elements around with an id or a class."""
-    around = takewhile(lambda one: one is not top, (element, *element.iterancestors()))
-    return islice((step for one in around if "[" in (step := _step(one))), _SCOPES)
+    around = takewhile(lambda ancestor: ancestor is not top, (element, *element.iterancestors()))
+    return islice((step for ancestor in around if "[" in (step := _step(ancestor))), _SCOPES)
 
 
-class _Way(NamedTuple):
+class _LabelPath(NamedTuple):
     """How a label and a value meet: in which element, as which of the labels, and how deep each is in it."""
 
     common: Element
@@ -201,26 +207,29 @@ class _Way(NamedTuple):
     value_side: tuple[Element, ...]
 
 
-def _way_from_nearest(holders: Sequence[Element], element: Element) -> _Way:
+def _path_from_nearest_label(holders: Sequence[Element], element: Element) -> _LabelPath:
     """The way from the element of the nearest label; of equals, the last, as labels come first."""
-    ways = []
+    label_paths = []
     around = [element, *element.iterancestors()]
     for number, holder in enumerate(holders, start=1):
         own = [holder, *holder.iterancestors()]
-        up, down = next((up, around.index(one)) for up, one in enumerate(own) if one in around)
-        ways.append(_Way(around[down], number, tuple(own[:up]), tuple(around[:down])))
-    return min(ways, key=lambda way: (len(way.value_side), len(way.label_side), -way.number))
+        up, down = next((up, around.index(ancestor)) for up, ancestor in enumerate(own) if ancestor in around)
+        label_paths.append(_LabelPath(around[down], number, tuple(own[:up]), tuple(around[:down])))
+    return min(
+        label_paths,
+        key=lambda label_path: (len(label_path.value_side), len(label_path.label_side), -label_path.number),
+    )
 
 
-def _ends(way: _Way, leaf: str) -> Iterator[str]:
+def _label_path_ends(label_path: _LabelPath, leaf: str) -> Iterator[str]:
     """Paths from the text of a label to the value."""
-    up = "/.." * len(way.label_side)
-    if not way.value_side:
+    up = "/.." * len(label_path.label_side)
+    if not label_path.value_side:
         yield f"{up}/following-sibling::text()" if leaf == "text()" else f"{up}/../{leaf}"
         return
-    *below, branch = way.value_side
-    step = _sibling_step(way.label_side[-1] if way.label_side else None, branch)
-    inside = "".join(f"/{_step(one)}" for one in reversed(below))
+    *below, branch = label_path.value_side
+    step = _sibling_step(label_path.label_side[-1] if label_path.label_side else None, branch)
+    inside = "".join(f"/{_step(element)}" for element in reversed(below))
     yield f"{up}/following-sibling::{step}{inside}/{leaf}"
     if leaf == "text()":
         yield f"{up}/following-sibling::{step}//text()"
@@ -231,14 +240,14 @@ def _sibling_step(side: Element | None, branch: Element) -> str:
     name = _name(branch)
     if side is None:
         return f"{name}[1]"
-    between = takewhile(lambda one: one is not side, branch.itersiblings(preceding=True))
-    return f"{name}[{1 + sum(one.tag == branch.tag for one in between)}]"
+    between = takewhile(lambda sibling: sibling is not side, branch.itersiblings(preceding=True))
+    return f"{name}[{1 + sum(sibling.tag == branch.tag for sibling in between)}]"
 
 
 def _top(sample: Sample) -> Element:
     """The element of its unit that a sample stands in."""
     around = {sample.element, *sample.element.iterancestors()}
-    return next(one for one in sample.unit if one in around)
+    return next(top for top in sample.unit if top in around)
 
 
 def _beside(unit: Sequence[Element], element: Element) -> str:
@@ -247,7 +256,7 @@ def _beside(unit: Sequence[Element], element: Element) -> str:
     if number == 0:
         return "."
     step = _step(element)
-    place = sum(_step(one) == step for one in unit[1 : number + 1])
+    place = sum(_step(sibling) == step for sibling in unit[1 : number + 1])
     return f"following-sibling::{step}[{place}]"
 
 
@@ -255,10 +264,10 @@ def _from_anchors(element: Element, top: Element, begin: str) -> Iterator[str]:
     """Paths down from the nearest elements with an id or a class, then from the top, whatever its class."""
     below = ""
     anchors = 0
-    for one in (element, *element.iterancestors()):
-        if one is top:
+    for ancestor in (element, *element.iterancestors()):
+        if ancestor is top:
             break
-        step = _step(one)
+        step = _step(ancestor)
         if "[" in step and anchors < _ANCHORS:
             anchors += 1
             yield begin + step + below
@@ -283,7 +292,7 @@ def _step(element: Element) -> str:
     return _name(element)
 
 
-def _found(find: etree.XPath, element: Element) -> tuple[str, ...]:
+def _column_texts(find: etree.XPath, element: Element) -> tuple[str, ...]:
     texts = [normalize(str(text)) for text in cast("list[str]", find(element))]
     return tuple(text for text in texts if _WORD.search(text))
 
@@ -294,72 +303,79 @@ _TRIED_WITHOUT = 4
 _COMMON = 12  # units that are looked at first, so that few pages have to be parsed again
 
 
-class Described(NamedTuple):
+class ColumnDescription(NamedTuple):
     """What a column is called, before names are made unique, and where it is."""
 
     name: str
     xpath: str
 
 
-def described_columns(columns: Sequence[Found], units: Units) -> list[Described]:
+def describe_columns(columns: Sequence[ColumnCandidate], units: Units) -> list[ColumnDescription]:
     """Names and XPaths of columns."""
-    tops = _Tops(units)
-    return [_described(column, units, tops) for column in columns]
+    tops = _UnitElements(units)
+    return [_describe(column, units, tops) for column in columns]
 
 
-class _Tops:
+class _UnitElements:
     """The trees of a few units, kept while names are looked for."""
 
     def __init__(self, units: Units) -> None:
         self._units = units
-        self._kept: dict[int, tuple[Element, ...]] = {}
+        self._cache: dict[int, tuple[Element, ...]] = {}
         for unit in evenly_spaced(range(len(units.page_of)), _COMMON):
             self.of(unit)
 
     def of(self, unit: int) -> tuple[Element, ...]:
         """The elements of a unit."""
-        if unit not in self._kept:
-            self._kept[unit] = self._units.tops(unit)
-        return self._kept[unit]
+        if unit not in self._cache:
+            self._cache[unit] = self._units.tops(unit)
+        return self._cache[unit]
 
-    def some_with(self, column: Collection[int]) -> list[int]:
+    def sample_with(self, column: Collection[int]) -> list[int]:
         """Some of the units of a column."""
-        return self._some(column, _NAMED_BY, _TRIED_WITH)
+        return self._sample_units(column, _NAMED_BY, _TRIED_WITH)
 
-    def some_without(self, column: Collection[int]) -> list[int]:
+    def sample_without(self, column: Collection[int]) -> list[int]:
         """Some of the other units."""
-        others = [unit for unit in range(len(self._units.page_of)) if unit not in column]
-        return self._some(others, _TRIED_WITHOUT, _TRIED_WITHOUT)
+        other_units = [unit for unit in range(len(self._units.page_of)) if unit not in column]
+        return self._sample_units(other_units, _TRIED_WITHOUT, _TRIED_WITHOUT)
 
-    def _some(self, units: Collection[int], least: int, most: int) -> list[int]:
+    def _sample_units(self, units: Collection[int], min_units: int, max_cached: int) -> list[int]:
         """At least so many units if there are, at best such whose trees are there already."""
-        known = [unit for unit in self._kept if unit in units]
-        others = [unit for unit in units if unit not in self._kept]
-        return [*known[:most], *evenly_spaced(others, max(0, least - len(known)))]
+        cached_units = [unit for unit in self._cache if unit in units]
+        uncached_units = [unit for unit in units if unit not in self._cache]
+        return [
+            *cached_units[:max_cached],
+            *evenly_spaced(uncached_units, max(0, min_units - len(cached_units))),
+        ]
 
 
-def _described(column: Found, units: Units, tops: _Tops) -> Described:
+def _describe(column: ColumnCandidate, units: Units, tops: _UnitElements) -> ColumnDescription:
     texts = units.texts
-    places, samples = [], []
+    contexts, samples = [], []
     with_column = column.strand.rows.keys()
-    for unit in tops.some_with(with_column):
+    for unit in tops.sample_with(with_column):
         rows = column.strand.rows[unit]
-        own = tops.of(unit)
+        unit_elements = tops.of(unit)
         shown = tuple(texts.texts[text] for text in texts.text[list(rows)].tolist())
         attribute = texts.leaf(rows[0])[1:] if column.form == "attribute" else None
         paths = [texts.path_text(int(texts.path[row])) for row in rows]
-        element = _element(own, paths[0])
-        places.append(Place(element, shown[0], attribute, own[0] if units.are_parts else None))
+        element = _element(unit_elements, paths[0])
+        contexts.append(
+            ValueContext(element, shown[0], attribute, unit_elements[0] if units.are_parts else None)
+        )
         if column.form == "prose" and (around := common_element(paths)):  # or it stands in several parts
-            element = _element(own, f"{around}/")
-        samples.append(Sample(own, element, shown))
+            element = _element(unit_elements, f"{around}/")
+        samples.append(Sample(unit_elements, element, shown))
     anchor = None if column.strand.anchor is None else texts.texts[column.strand.anchor]
-    name = column_name(places[:_NAMED_BY], anchor)
-    without = [tops.of(unit) for unit in tops.some_without(with_column)]
+    name = column_name(contexts[:_NAMED_BY], anchor)
+    units_without = [tops.of(unit) for unit in tops.sample_without(with_column)]
     if column.form == "prose":
-        return Described(name, prose_xpath(samples, without, is_part=units.are_parts))
-    leaf = f"@{places[0].attribute}" if column.form == "attribute" else "text()"
-    return Described(name, column_xpath(samples, without, leaf, anchor, is_part=units.are_parts))
+        return ColumnDescription(name, prose_xpath(samples, units_without, in_record=units.are_parts))
+    leaf = f"@{contexts[0].attribute}" if column.form == "attribute" else "text()"
+    return ColumnDescription(
+        name, column_xpath(samples, units_without, leaf, anchor, in_record=units.are_parts)
+    )
 
 
 def common_element(nodes: Sequence[str]) -> str:

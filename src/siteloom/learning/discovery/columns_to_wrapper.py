@@ -37,7 +37,7 @@ _LEAST_AGREEMENT = (
 _Values = dict[str, tuple[str, ...]]
 
 
-class Accepted(NamedTuple):
+class AcceptedColumns(NamedTuple):
     """Examples of the accepted columns, and what a wrapper learned from them finds on some pages.
 
     `agreement` is the share of values that it finds just as the column has them, by attribute; `left_out`
@@ -58,33 +58,33 @@ def accept_columns(
     annotated: Sequence[Example] = (),
     *,
     limits: ParseSettings = ParseSettings(),
-) -> Accepted:
+) -> AcceptedColumns:
     """Make attributes of columns: `names` has the label of a column for each attribute.
 
     The pages are those that the table was discovered in. As rows know their page by its address, pages
     of one address teach nothing. What is annotated already is kept: the examples of such pages say the
     same and more.
     """
-    known = {column.label for column in table.columns}
+    labels = {column.label for column in table.columns}
     for label in names.values():
-        if label not in known:
-            raise UsageError(f"There is no column {label!r}: there are {', '.join(sorted(known))}.")
+        if label not in labels:
+            raise UsageError(f"There is no column {label!r}: there are {', '.join(sorted(labels))}.")
     of_url = _by_url(pages)
     if not of_url:
         raise ExampleError("Each of these pages has the address of another: examples know their page by it.")
-    rows = _Rows(table, of_url, names, annotated, limits)
+    rows = _TableRows(table, of_url, names, annotated, limits)
     best = rows.best_trial()
     poor = {name: share for name, share in best.agreement.items() if share < _LEAST_AGREEMENT}
     if not poor:
-        return Accepted(best.examples, best.agreement, {}, rows.tried_pages)
-    rest = {name: label for name, label in names.items() if name not in poor}
-    if not rest:
-        told = ", ".join(f"{name} {share:.0%}" for name, share in poor.items())
+        return AcceptedColumns(best.examples, best.agreement, {}, rows.tried_pages)
+    good_names = {name: label for name, label in names.items() if name not in poor}
+    if not good_names:
+        shares = ", ".join(f"{name} {share:.0%}" for name, share in poor.items())
         raise ExampleError(
             f"None of these columns can be learned: no rule was found that gives what they have, tried on "
-            f"{rows.tried_pages} pages ({told}). Annotate a few pages instead."
+            f"{rows.tried_pages} pages ({shares}). Annotate a few pages instead."
         )
-    accepted = accept_columns(table, of_url.values(), rest, annotated, limits=limits)
+    accepted = accept_columns(table, of_url.values(), good_names, annotated, limits=limits)
     return accepted._replace(left_out=poor | accepted.left_out)
 
 
@@ -101,7 +101,7 @@ class _Trial(NamedTuple):
     wrong: list[str]
 
 
-class _Rows:
+class _TableRows:
     """The rows of a table by page, with the accepted columns under the names of their attributes."""
 
     def __init__(
@@ -124,35 +124,37 @@ class _Rows:
             and example.page.url in pages
             and example.page.html == pages[example.page.url].html
         }
-        self._of_page: dict[str, list[DiscoveredRow]] = defaultdict(list)
+        self._rows_by_url: dict[str, list[DiscoveredRow]] = defaultdict(list)
         for row in table.rows:
             if row.url in pages:
-                self._of_page[row.url].append(row)
-        self._some = [pages[url] for url in evenly_spaced(list(self._of_page), _TRIED)]
+                self._rows_by_url[row.url].append(row)
+        self._trial_pages = [pages[url] for url in evenly_spaced(list(self._rows_by_url), _TRIED)]
 
     @property
     def tried_pages(self) -> int:
         """How many pages wrappers are tried on."""
-        return len(self._some)
+        return len(self._trial_pages)
 
     def best_trial(self) -> _Trial:
         """The best of a few sets of examples, each with more pages that the one before got wrong."""
-        best = self._tried(self._examples(self._chosen()))
+        best = self._run_trial(self._examples(self._choose_pages()))
         for _ in range(0 if self._is_list else _ROUNDS):
-            more = self._examples(best.wrong[:_MORE_EXAMPLES])
-            if not more:
+            more_examples = self._examples(best.wrong[:_MORE_EXAMPLES])
+            if not more_examples:
                 break
-            trial = self._tried([*best.examples, *more])
+            trial = self._run_trial([*best.examples, *more_examples])
             if sum(trial.agreement.values()) <= sum(best.agreement.values()):
                 break
             best = trial
         return best
 
-    def _chosen(self) -> Iterable[str]:
+    def _choose_pages(self) -> Iterable[str]:
         """Pages that are annotated, some that differ, and enough for each attribute."""
-        least = _LEAST_RECORDS if self._is_list else 0
-        urls = [url for url, rows in self._of_page.items() if sum(map(self._is_filled, rows)) >= least]
-        wanted = _LIST_PAGES if self._is_list else _EXAMPLES_OF_ATTRIBUTE
+        min_records = _LEAST_RECORDS if self._is_list else 0
+        urls = [
+            url for url, rows in self._rows_by_url.items() if sum(map(self._is_filled, rows)) >= min_records
+        ]
+        wanted_pages = _LIST_PAGES if self._is_list else _EXAMPLES_OF_ATTRIBUTE
         if self._is_list:
             diverse = evenly_spaced(urls, _LIST_PAGES)
         else:
@@ -160,24 +162,24 @@ class _Rows:
             diverse = [urls[number] for number in numbers]
         chosen = dict.fromkeys([*self._annotated, *diverse])
         for label in self._names.values():
-            filled = [url for url in urls if any(label in row.values for row in self._of_page[url])]
-            missing = wanted - sum(url in filled for url in chosen)
+            filled = [url for url in urls if any(label in row.values for row in self._rows_by_url[url])]
+            missing = wanted_pages - sum(url in filled for url in chosen)
             chosen |= dict.fromkeys(evenly_spaced(filled, max(0, missing)))
         return chosen
 
     def _examples(self, urls: Iterable[str]) -> list[Example]:
         """Examples of pages, without those that cannot be learned from."""
-        made = (self._list_example(url) if self._is_list else self._page_example(url) for url in urls)
-        return [example for example in made if example is not None]
+        candidates = (self._list_example(url) if self._is_list else self._page_example(url) for url in urls)
+        return [example for example in candidates if example is not None]
 
     def _page_example(self, url: str) -> Example | None:
         """What a page shows, tied to nodes if that can be."""
         page = self._pages[url]
-        values, nodes = self._shown(self._of_page[url][0], page)
-        known = self._annotated.get(url, Example(page))
-        values = {**values, **{name: tuple(texts) for name, texts in known.values.items()}}
-        own = {name: paths for name, paths in nodes.items() if name not in known.values}
-        for ties in ({**own, **known.nodes}, known.nodes):
+        values, nodes = self._shown(self._rows_by_url[url][0], page)
+        annotated = self._annotated.get(url, Example(page))
+        values = {**values, **{name: tuple(texts) for name, texts in annotated.values.items()}}
+        own = {name: paths for name, paths in nodes.items() if name not in annotated.values}
+        for ties in ({**own, **annotated.nodes}, annotated.nodes):
             example = Example(page, values, nodes=ties)
             if _can_be_learned(example, self._limits):
                 return example
@@ -185,27 +187,32 @@ class _Rows:
 
     def _list_example(self, url: str) -> Example | None:
         """The fullest records of a page; if some are annotated, these with the accepted attributes."""
-        rows = self._of_page[url]
+        rows = self._rows_by_url[url]
         if url not in self._annotated:
-            fullest = sorted(filter(self._is_filled, rows), key=lambda row: -len(self._given(row)))
+            fullest = sorted(filter(self._is_filled, rows), key=lambda row: -len(self._present_values(row)))
             records = [self._values(row) for row in fullest[:_RECORDS]]
         else:
             records = []
             for record in self._annotated[url].records:
-                texts = {tuple(given) for given in record.values() if given}
+                texts = {
+                    tuple(texts_of_attribute) for texts_of_attribute in record.values() if texts_of_attribute
+                }
                 own = [row for row in rows if texts and texts <= set(row.values.values())]
                 if len(own) != 1:
                     return None
                 records.append(
-                    {**self._values(own[0]), **{name: tuple(given) for name, given in record.items()}}
+                    {
+                        **self._values(own[0]),
+                        **{name: tuple(texts_of_attribute) for name, texts_of_attribute in record.items()},
+                    }
                 )
         example = Example(self._pages[url], records=records)
         return example if records and _can_be_learned(example, self._limits) else None
 
     def _is_filled(self, row: DiscoveredRow) -> bool:
-        return bool(self._given(row))
+        return bool(self._present_values(row))
 
-    def _given(self, row: DiscoveredRow) -> _Values:
+    def _present_values(self, row: DiscoveredRow) -> _Values:
         return {name: texts for name, texts in self._values(row).items() if texts}
 
     def _values(self, row: DiscoveredRow) -> _Values:
@@ -225,27 +232,27 @@ class _Rows:
                 nodes.pop(attribute, None)
         return values, nodes
 
-    def _tried(self, examples: list[Example]) -> _Trial:
+    def _run_trial(self, examples: list[Example]) -> _Trial:
         """What a wrapper that is learned from examples and other annotations finds on some pages."""
         urls = {example.page.url for example in examples}
-        others = [example for url, example in self._annotated.items() if url not in urls]
+        other_examples = [example for url, example in self._annotated.items() if url not in urls]
         if not any(any(map(self._names.__contains__, names)) for names in map(_filled_names, examples)):
             raise ExampleError(self._why_no_example())
-        wrapper = learn_wrapper([*examples, *others], self._some, limits=self._limits).wrapper
-        right, all_values = Counter[str](), Counter[str]()
+        wrapper = learn_wrapper([*examples, *other_examples], self._trial_pages, limits=self._limits).wrapper
+        correct, all_values = Counter[str](), Counter[str]()
         wrong = []
-        for page in self._some:
-            expected, found = self._expected(page), self._found(wrapper, page)
+        for page in self._trial_pages:
+            expected, extracted = self._expected(page), self._extract_records(wrapper, page)
             for name in self._names:
-                wanted, given = (
+                expected_counts, found_counts = (
                     Counter(record[name] for record in records if record.get(name))
-                    for records in (expected, found)
+                    for records in (expected, extracted)
                 )
-                right[name] += (wanted & given).total()
-                all_values[name] += max(wanted.total(), given.total())
-                if wanted != given and page.url not in urls and page.url not in wrong:
+                correct[name] += (expected_counts & found_counts).total()
+                all_values[name] += max(expected_counts.total(), found_counts.total())
+                if expected_counts != found_counts and page.url not in urls and page.url not in wrong:
                     wrong.append(page.url)
-        agreement = {name: right[name] / max(1, all_values[name]) for name in self._names}
+        agreement = {name: correct[name] / max(1, all_values[name]) for name in self._names}
         return _Trial(examples, agreement, wrong)
 
     def _why_no_example(self) -> str:
@@ -257,12 +264,12 @@ class _Rows:
         return "None of these columns can be learned: their values were not found on the pages."
 
     def _expected(self, page: Page) -> list[_Values]:
-        rows = self._of_page[page.url]
+        rows = self._rows_by_url[page.url]
         return [self._values(row) for row in rows] if self._is_list else [self._shown(rows[0], page)[0]]
 
-    def _found(self, wrapper: Wrapper, page: Page) -> list[Mapping[str, tuple[str, ...]]]:
-        found = wrapper.read(page, limits=self._limits)
-        return [] if isinstance(found, Failure) else [record.values for record in found.records]
+    def _extract_records(self, wrapper: Wrapper, page: Page) -> list[Mapping[str, tuple[str, ...]]]:
+        extraction = wrapper.read(page, limits=self._limits)
+        return [] if isinstance(extraction, Failure) else [record.values for record in extraction.records]
 
 
 def _filled_names(example: Example) -> set[str]:

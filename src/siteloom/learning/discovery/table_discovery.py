@@ -15,12 +15,12 @@ from siteloom.core.urls import site_of
 from siteloom.core.values.type_inference import infer_type
 from siteloom.learning.discovery.column_names import unique
 from siteloom.learning.discovery.column_selection import find_columns
-from siteloom.learning.discovery.column_xpaths import common_element, described_columns, record_xpath
+from siteloom.learning.discovery.column_xpaths import common_element, describe_columns, record_xpath
 from siteloom.learning.repeated_structure.table_units import units_of
 
 if TYPE_CHECKING:
     from siteloom.html.page_text_arrays import PageTexts
-    from siteloom.learning.discovery.column_selection import Found
+    from siteloom.learning.discovery.column_selection import ColumnCandidate
     from siteloom.learning.repeated_structure.table_units import Units
 
 _MOST_COLUMNS = 40  # as many as a person can look through
@@ -98,8 +98,8 @@ def discover(pages: Iterable[Page], *, limits: ParseSettings = ParseSettings()) 
     Pages that list things give a row for each of them, others a row a page.
     """
     units, columns = _units_and_columns(pages, limits)
-    described = described_columns(columns, units)
-    _, *labels = unique([_ADDRESS, *(one.name for one in described)])
+    descriptions = describe_columns(columns, units)
+    _, *labels = unique([_ADDRESS, *(description.name for description in descriptions)])
     rows = [
         DiscoveredRow(units.url(unit), *_cells(units, unit, zip(labels, columns, strict=True)))
         for unit in range(len(units.page_of))
@@ -108,15 +108,15 @@ def discover(pages: Iterable[Page], *, limits: ParseSettings = ParseSettings()) 
         tuple(
             DiscoveredColumn(
                 label,
-                one.xpath,
+                description.xpath,
                 column.informativeness,
                 len(column.strand.rows) / len(rows),
                 _type_of(column, units.texts),
             )
-            for label, one, column in zip(labels, described, columns, strict=True)
+            for label, description, column in zip(labels, descriptions, columns, strict=True)
         ),
         tuple(rows),
-        record_xpath([part[0] for part in units.elements]) if units.are_parts else "",
+        record_xpath([elements[0] for elements in units.elements]) if units.are_parts else "",
         units.failures,
         _record_likeness(columns, units),
     )
@@ -128,15 +128,15 @@ def outline(pages: Iterable[Page], *, limits: ParseSettings = ParseSettings()) -
     return TableOutline(_record_likeness(columns, units), len(columns), units.are_parts)
 
 
-def _units_and_columns(pages: Iterable[Page], limits: ParseSettings) -> tuple[Units, list[Found]]:
+def _units_and_columns(pages: Iterable[Page], limits: ParseSettings) -> tuple[Units, list[ColumnCandidate]]:
     units = units_of(list(pages), limits.learned)
     if not units.pages:
         raise UsageError("There is no page to discover a table in: give the pages of a cluster.")
-    found = find_columns(units.texts, _MOST_COLUMNS) if units.page_of else []
-    return units, [column for column in found if not _leads_around(column, units)]
+    candidates = find_columns(units.texts, _MOST_COLUMNS) if units.page_of else []
+    return units, [column for column in candidates if not _is_navigation(column, units)]
 
 
-def _record_likeness(columns: Iterable[Found], units: Units) -> float:
+def _record_likeness(columns: Iterable[ColumnCandidate], units: Units) -> float:
     return sum(
         len(column.strand.rows) / len(units.page_of) * column.informativeness
         for column in columns
@@ -144,17 +144,19 @@ def _record_likeness(columns: Iterable[Found], units: Units) -> float:
     )
 
 
-def _is_field(column: Found, texts: PageTexts) -> bool:
+def _is_field(column: ColumnCandidate, texts: PageTexts) -> bool:
     """Whether most texts of a column are short."""
     lengths = [
         [len(texts.texts[text]) for text in texts.text[list(rows)].tolist()]
         for rows in column.strand.rows.values()
     ]
-    all_lengths = [sum(one) for one in lengths] if column.form == "prose" else list(chain(*lengths))
+    all_lengths = (
+        [sum(item_lengths) for item_lengths in lengths] if column.form == "prose" else list(chain(*lengths))
+    )
     return sum(length <= _SHORT for length in all_lengths) * 2 > len(all_lengths)
 
 
-def _leads_around(column: Found, units: Units) -> bool:
+def _is_navigation(column: ColumnCandidate, units: Units) -> bool:
     """Whether the addresses of a column are mostly those of other pages of the site."""
     if column.form != "attribute":
         return False
@@ -169,20 +171,20 @@ def _leads_around(column: Found, units: Units) -> bool:
 
 
 def _cells(
-    units: Units, unit: int, columns: Iterable[tuple[str, Found]]
+    units: Units, unit: int, columns: Iterable[tuple[str, ColumnCandidate]]
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
     values, nodes = {}, {}
     for label, column in columns:
         if rows := column.strand.rows.get(unit):
             texts = tuple(units.texts.texts[text] for text in units.texts.text[list(rows)].tolist())
-            places = tuple(units.node(unit, row) for row in rows)
+            paths = tuple(units.node(unit, row) for row in rows)
             is_prose = column.form == "prose"
             values[label] = (" ".join(texts),) if is_prose else texts
-            nodes[label] = (common_element(places),) if is_prose else places
+            nodes[label] = (common_element(paths),) if is_prose else paths
     return values, nodes
 
 
-def _type_of(column: Found, texts: PageTexts) -> ValueType:
-    some = evenly_spaced(list(column.strand.rows.values()), _TYPED)
-    values = [texts.texts[texts.text[row]] for rows in some for row in rows]
-    return infer_type(values, [texts.leaf(some[0][0])] if column.form == "attribute" else ())
+def _type_of(column: ColumnCandidate, texts: PageTexts) -> ValueType:
+    sampled_rows = evenly_spaced(list(column.strand.rows.values()), _TYPED)
+    values = [texts.texts[texts.text[row]] for rows in sampled_rows for row in rows]
+    return infer_type(values, [texts.leaf(sampled_rows[0][0])] if column.form == "attribute" else ())

@@ -94,10 +94,10 @@ def find_strands(texts: PageTexts) -> Strands:
     rows = _rows(texts, styles)
     template = _Template(texts, rows)
     for _ in range(_ROUNDS):
-        found = _grouped(rows, template)
-        if not template.learn(found.places, rows):
+        grouped = _group_by_place(rows, template)
+        if not template.learn(grouped.places, rows):
             break
-    return Strands(_exclusive_joined(found, styles), _attribute_strands(texts, styles, found.template))
+    return Strands(_join_exclusive(grouped, styles), _attribute_strands(texts, styles, grouped.template))
 
 
 def _attribute_strands(texts: PageTexts, styles: _Styles, template: Sequence[_Row]) -> list[Strand]:
@@ -106,18 +106,22 @@ def _attribute_strands(texts: PageTexts, styles: _Styles, template: Sequence[_Ro
     of_style: _OfStyle = defaultdict(lambda: defaultdict(list))
     for number in np.flatnonzero(texts.form == ATTRIBUTE).tolist():
         unit = int(texts.page[number])
-        before = bisect(numbers, number) - 1
-        anchor = template[before].text if before >= 0 and template[before].unit == unit else None
+        template_index = bisect(numbers, number) - 1
+        anchor = (
+            template[template_index].text
+            if template_index >= 0 and template[template_index].unit == unit
+            else None
+        )
         style = styles.below(styles.of(int(texts.styled_path[number])), texts.leaf(number))
         of_style[style][unit].append(_Placed(number, anchor, is_direct=False))
     places, _ = _by_place(of_style)
-    places = _joined(places, lambda place: (styles.ending(place[0], 2), place[1]))
-    return [strand for strand in _strands(places) if _is_alone(strand.rows.values())]
+    places = _join_similar(places, lambda place: (styles.ending(place[0], 2), place[1]))
+    return [strand for strand in _strands(places) if _is_single(strand.rows.values())]
 
 
-def _is_alone(placed: Collection[Sequence[object]]) -> bool:
+def _is_single(placed: Collection[Sequence[object]]) -> bool:
     """Whether there is one thing in almost every unit that has any."""
-    return sum(len(things) == 1 for things in placed) >= _ALONE_SHARE * len(placed)
+    return sum(len(items) == 1 for items in placed) >= _ALONE_SHARE * len(placed)
 
 
 class _Styles:
@@ -157,11 +161,11 @@ class _Styles:
 
     def ending(self, style: int, steps: int) -> tuple[str, ...]:
         """The steps next to the text, from the text on."""
-        found: list[str] = []
-        while style != _NO_STYLE and len(found) < steps:
-            found.append(self._steps[style])
+        last_steps: list[str] = []
+        while style != _NO_STYLE and len(last_steps) < steps:
+            last_steps.append(self._steps[style])
             style = self._above[style]
-        return tuple(found)
+        return tuple(last_steps)
 
 
 def _rows(texts: PageTexts, styles: _Styles) -> list[_Row]:
@@ -217,30 +221,30 @@ class _Template:
 
     def __init__(self, texts: PageTexts, rows: Sequence[_Row]) -> None:
         self._units = texts.pages
-        self._least = max(_LEAST_UNITS, _LEAST_LABEL_SHARE * texts.pages)
+        self._min_label_units = max(_LEAST_UNITS, _LEAST_LABEL_SHARE * texts.pages)
         self._behind: set[tuple[int, int, Anchor]] = set()
         styles = Counter(style for style, _ in {(row.style, row.unit) for row in rows})
         units = Counter((style, text) for style, text, _ in {(row.style, row.text, row.unit) for row in rows})
-        least = max(2, _LEAST_TEMPLATE_SHARE * texts.pages)
+        min_units = max(2, _LEAST_TEMPLATE_SHARE * texts.pages)
         label_styles = _label_styles(rows)
-        paired = _paired(rows)
+        paired = _paired_labels(rows)
         # With a colon they are labels whatever their style: people who write by hand change it.
         units_of_text = Counter(text for text, _ in {(row.text, row.unit) for row in rows})
         has_colon = [
-            text.endswith(tuple(COLONS)) and units_of_text[number] >= self._least
+            text.endswith(tuple(COLONS)) and units_of_text[number] >= self._min_label_units
             for number, text in enumerate(texts.texts)
         ]
-        self.may_part = [bool(LETTER.search(text)) for text in texts.texts]
+        self.can_separate = [bool(LETTER.search(text)) for text in texts.texts]
         self._everywhere = {
             (style, text)
             for (style, text), count in units.items()
-            if (count >= least and count >= TEMPLATE_SHARE * styles[style])
+            if (count >= min_units and count >= TEMPLATE_SHARE * styles[style])
             or (
                 len(texts.texts[text]) <= _LONGEST_LABEL
-                and self.may_part[text]
+                and self.can_separate[text]
                 and (
                     has_colon[text]
-                    or (count >= self._least and (style in label_styles or (style, text) in paired))
+                    or (count >= self._min_label_units and (style in label_styles or (style, text) in paired))
                 )
             )
         }
@@ -249,18 +253,18 @@ class _Template:
         """Whether a text is template text that stands behind this anchor."""
         return (row.style, row.text) in self._everywhere or (row.style, row.text, anchor) in self._behind
 
-    def learn(self, found: Mapping[_Place, _Units], rows: Sequence[_Row]) -> bool:
+    def learn(self, places: Mapping[_Place, _Units], rows: Sequence[_Row]) -> bool:
         """Take what is constant in its strand for template text; False if there was nothing new."""
         text_of = {row.number: row.text for row in rows}
-        before = len(self._behind)
-        for (style, anchor), units in found.items():
-            if len(units) < self._least or anchor is None:
+        count_before = len(self._behind)
+        for (style, anchor), units in places.items():
+            if len(units) < self._min_label_units or anchor is None:
                 continue
             contents = Counter(text_of[number] for numbers in units.values() for number in set(numbers))
             text, count = contents.most_common(1)[0]
             if count >= TEMPLATE_SHARE * len(units) and count >= TEMPLATE_SHARE * contents.total():
                 self._behind.add((style, text, anchor))
-        return len(self._behind) > before
+        return len(self._behind) > count_before
 
 
 def _label_styles(rows: Sequence[_Row]) -> set[int]:
@@ -274,7 +278,7 @@ def _label_styles(rows: Sequence[_Row]) -> set[int]:
             followers[row.style].add((row.text, next_row.text))
     for row in rows:
         of_style[row.style].append(row)
-    found = set()
+    label_styles = set()
     for style, own in of_style.items():
         units, contents = {row.unit for row in own}, {row.text for row in own}
         if (
@@ -284,11 +288,11 @@ def _label_styles(rows: Sequence[_Row]) -> set[int]:
             and followed[style] >= _FOLLOWED_SHARE * len(own)
             and len(followers[style]) >= _FOLLOWERS_OF_LABEL * len(contents)
         ):
-            found.add(style)
-    return found
+            label_styles.add(style)
+    return label_styles
 
 
-def _paired(rows: Sequence[_Row]) -> set[tuple[int, int]]:
+def _paired_labels(rows: Sequence[_Row]) -> set[tuple[int, int]]:
     """Texts, with their style, that stand right before texts of another style and hardly ever without.
 
     So do labels of an optional part, whatever else has their style.
@@ -307,9 +311,9 @@ def _paired(rows: Sequence[_Row]) -> set[tuple[int, int]]:
             followers[pair].add(next_row.text)
     return {
         (style, text)
-        for (style, text, next_style), both in together.items()
-        if len(both) >= TEMPLATE_SHARE * len(units[style, text])
-        and len(both) >= TEMPLATE_SHARE * len(units_of_style[next_style])
+        for (style, text, next_style), common_units in together.items()
+        if len(common_units) >= TEMPLATE_SHARE * len(units[style, text])
+        and len(common_units) >= TEMPLATE_SHARE * len(units_of_style[next_style])
         and len(followers[style, text, next_style]) >= _FOLLOWERS_OF_LABEL
     }
 
@@ -326,7 +330,7 @@ _OfStyle = dict[int, dict[int, list[_Placed]]]
 """By style and unit."""
 
 
-class _Grouped(NamedTuple):
+class _GroupedRows(NamedTuple):
     """Rows by place and unit, and the places whose texts mostly stand directly behind their anchor.
 
     `template` has the rows that are template text, in document order.
@@ -337,7 +341,7 @@ class _Grouped(NamedTuple):
     template: list[_Row]
 
 
-def _grouped(rows: Sequence[_Row], template: _Template) -> _Grouped:
+def _group_by_place(rows: Sequence[_Row], template: _Template) -> _GroupedRows:
     """The rows that are not template text by style, and by anchor where a unit has several of a style."""
     of_style: _OfStyle = defaultdict(lambda: defaultdict(list))
     template_rows = []
@@ -348,13 +352,13 @@ def _grouped(rows: Sequence[_Row], template: _Template) -> _Grouped:
         if row.unit != unit:
             anchor, unit = None, row.unit
         if template.has(row, anchor):
-            if template.may_part[row.text]:
+            if template.can_separate[row.text]:
                 anchor, is_direct = row.text, True
                 template_rows.append(row)
         else:
             of_style[row.style][row.unit].append(_Placed(row.number, anchor, is_direct))
             is_direct = False
-    return _Grouped(*_by_place(of_style), template_rows)
+    return _GroupedRows(*_by_place(of_style), template_rows)
 
 
 def _by_place(of_style: _OfStyle) -> tuple[dict[_Place, _Units], set[_Place]]:
@@ -362,12 +366,12 @@ def _by_place(of_style: _OfStyle) -> tuple[dict[_Place, _Units], set[_Place]]:
     places: dict[_Place, _Units] = {}
     direct: Counter[_Place] = Counter()
     for style, units in of_style.items():
-        is_alone = _is_alone(units.values())
+        is_alone = _is_single(units.values())
         usual = _usual_anchor(units.values())
-        for one, placed in units.items():
-            for number, before, stands_next in placed:
-                place = (style, usual if is_alone else before)
-                places.setdefault(place, {}).setdefault(one, []).append(number)
+        for unit, placed in units.items():
+            for number, anchor, stands_next in placed:
+                place = (style, usual if is_alone else anchor)
+                places.setdefault(place, {}).setdefault(unit, []).append(number)
                 direct[place] += stands_next
     labelled = {place for place, units in places.items() if direct[place] >= _LABELLED_SHARE * len(units)}
     return places, labelled
@@ -377,15 +381,15 @@ def _usual_anchor(placed: Iterable[Sequence[_Placed]]) -> Anchor:
     return Counter(row.anchor for rows in placed for row in rows).most_common(1)[0][0]
 
 
-def _exclusive_joined(found: _Grouped, styles: _Styles) -> list[Strand]:
+def _join_exclusive(grouped: _GroupedRows, styles: _Styles) -> list[Strand]:
     """One strand of those that are never in the same unit, but stand in elements alike.
 
     Pages with and without an optional part have the same texts on different paths. So texts belong together
     that have the same anchor and element, or the same label, or two steps alike of which one has a class.
     """
-    places = _joined(found.places, lambda place: (styles.ending(place[0], 1), place[1]))
-    places = _joined(places, lambda place: place[1] if place in found.labelled else place)
-    places = _joined(
+    places = _join_similar(grouped.places, lambda place: (styles.ending(place[0], 1), place[1]))
+    places = _join_similar(places, lambda place: place[1] if place in grouped.labelled else place)
+    places = _join_similar(
         places, lambda place: styles.ending(place[0], 2) if _is_telling(styles, place) else place
     )
     return _strands(places)
@@ -402,7 +406,7 @@ def _is_telling(styles: _Styles, place: _Place) -> bool:
     return any("." in step for step in styles.ending(place[0], 2))
 
 
-def _joined(places: Mapping[_Place, _Units], alike: Callable[[_Place], object]) -> dict[_Place, _Units]:
+def _join_similar(places: Mapping[_Place, _Units], alike: Callable[[_Place], object]) -> dict[_Place, _Units]:
     groups: dict[object, list[_Place]] = defaultdict(list)
     for place in places:
         groups[alike(place)].append(place)

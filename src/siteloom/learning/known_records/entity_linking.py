@@ -54,7 +54,7 @@ _SELDOM_TWO = "phone"
 _WRITTEN_IN_PART = "date"
 
 
-class StatedValue(NamedTuple):
+class SourcedValue(NamedTuple):
     """A value, the sources that state it, and the confidence in the most reliable of these."""
 
     text: str
@@ -68,8 +68,8 @@ class MergedValues(NamedTuple):
     The value is the one that most sources state. Multi-valued attributes have no conflicts.
     """
 
-    values: tuple[StatedValue, ...]
-    conflicts: tuple[StatedValue, ...] = ()
+    values: tuple[SourcedValue, ...]
+    conflicts: tuple[SourcedValue, ...] = ()
 
 
 class Entity(NamedTuple):
@@ -437,14 +437,14 @@ def _are_similar(column: _Column, number: int | None, other_number: int | None) 
     return column.similarity(number, other_number) >= _AGREEING
 
 
-def _merge_spellings(texts: Mapping[str, Sequence[Seed]]) -> StatedValue:
+def _merge_spellings(texts: Mapping[str, Sequence[Seed]]) -> SourcedValue:
     """Return a value in its most frequent spelling, with the sources of all spellings."""
-    variants = [StatedValue(text, _sources(seeds), _confidence(seeds)) for text, seeds in texts.items()]
+    variants = [SourcedValue(text, _sources(seeds), _confidence(seeds)) for text, seeds in texts.items()]
     all_seeds = [seed for seeds in texts.values() for seed in seeds]
-    return StatedValue(max(variants, key=_weight).text, _sources(all_seeds), _confidence(all_seeds))
+    return SourcedValue(max(variants, key=_weight).text, _sources(all_seeds), _confidence(all_seeds))
 
 
-def _weight(stated: StatedValue) -> tuple[int, float]:
+def _weight(stated: SourcedValue) -> tuple[int, float]:
     return len(stated.sources), stated.confidence
 
 
@@ -519,7 +519,7 @@ def _distinct(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(texts))
 
 
-def _value_rows(values: Iterable[StatedValue]) -> list[dict[str, object]]:
+def _value_rows(values: Iterable[SourcedValue]) -> list[dict[str, object]]:
     return [
         {"value": value.text, "sources": list(value.sources), "confidence": value.confidence}
         for value in values

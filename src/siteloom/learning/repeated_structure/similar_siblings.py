@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from siteloom.learning.repeated_structure.tree_arrays import WITHOUT_SHAPE, Part
+from siteloom.learning.repeated_structure.tree_arrays import WITHOUT_SHAPE, SiblingGroup
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,41 +40,41 @@ _Variant: TypeAlias = "tuple[str, int]"
 """What a sibling looks like: its style and its shape."""
 
 
-def similarity(one: AbstractSet[object], other: AbstractSet[object]) -> float:
+def similarity(items: AbstractSet[object], other_items: AbstractSet[object]) -> float:
     """How much two sets share of what either has."""
-    return len(one & other) / len(one | other) if one or other else 1.0
+    return len(items & other_items) / len(items | other_items) if items or other_items else 1.0
 
 
-def are_records(pages: ClusterPages, parts: Sequence[Part]) -> bool:
+def are_records(pages: ClusterPages, groups: Sequence[SiblingGroup]) -> bool:
     """Whether most parts have several fields, which tells records from cells, tags and paragraphs."""
-    return sum(pages.fields(part) >= SEVERAL for part in parts) >= _RECORDS * len(parts)
+    return sum(pages.fields(group) >= SEVERAL for group in groups) >= _RECORDS * len(groups)
 
 
-def repeats_among_siblings(parts: Sequence[Part], parents: int) -> bool:
+def repeats_among_siblings(groups: Sequence[SiblingGroup], parents: int) -> bool:
     """Whether parts are several of a parent, and not one here and there."""
-    return len(parts) > _ONCE * parents
+    return len(groups) > _ONCE * parents
 
 
-def record_parts(pages: ClusterPages, families: Sequence[_Family]) -> list[Part]:
+def sibling_records(pages: ClusterPages, families: Sequence[_Family]) -> list[SiblingGroup]:
     """The records among siblings: the cut that leaves out least text and whose parts are most alike."""
     sorted_families = _sorted_by_kind(pages, families)
     runs: defaultdict[int, list[_Run]] = defaultdict(list)
     for family in sorted_families:
         starts: defaultdict[int, list[int]] = defaultdict(list)
-        for place, kind in enumerate(family.kinds):
-            starts[kind].append(place)
-        for kind, places in starts.items():
-            runs[kind] += [(family, *ends) for ends in pairwise([*places, len(family.kinds)])]
+        for index, kind in enumerate(family.kinds):
+            starts[kind].append(index)
+        for kind, indices in starts.items():
+            runs[kind] += [(family, *ends) for ends in pairwise([*indices, len(family.kinds)])]
     runs.pop(_NO_KIND, None)
-    chances = sorted(runs.values(), key=len, reverse=True)[:_MOST_STARTS]
-    cuts = [_cut(pages, chance) for chance in chances if len(chance) >= SEVERAL]
+    run_candidates = sorted(runs.values(), key=len, reverse=True)[:_MOST_STARTS]
+    cuts = [_cut(pages, kind_runs) for kind_runs in run_candidates if len(kind_runs) >= SEVERAL]
     if not cuts:
         return []
     best = max(cuts, key=lambda cut: cut.score)
-    ruled = _cut(pages, _runs_between_rules(pages, sorted_families), between_rules=True)
-    if len(ruled.parts) >= len(best.parts) and ruled.score >= _RULED * best.score:
-        return ruled.parts
-    return _repeated_inside(pages, best) or best.parts
+    ruled_cut = _cut(pages, _runs_between_rules(pages, sorted_families), between_rules=True)
+    if len(ruled_cut.records) >= len(best.records) and ruled_cut.score >= _RULED * best.score:
+        return ruled_cut.records
+    return _repeated_in_records(pages, best) or best.records
 
 
 class _SortedFamily(NamedTuple):
@@ -91,18 +91,18 @@ def _sorted_by_kind(pages: ClusterPages, families: Sequence[_Family]) -> list[_S
         tree = pages.trees[page]
         variants.update((tree.styles[child], tree.shapes[child]) for child in children)
     kinds = _kinds(pages.looks, variants)
-    _part_those_that_take_turns(pages, families, kinds)
-    found = []
+    _split_alternating_kinds(pages, families, kinds)
+    sorted_families = []
     fields: Counter[int] = Counter()
     for page, children in families:
         tree = pages.trees[page]
         numbers = [kinds[tree.styles[child], tree.shapes[child]] for child in children]
-        found.append(_SortedFamily(page, children, numbers))
+        sorted_families.append(_SortedFamily(page, children, numbers))
         for child, number in zip(children, numbers, strict=True):
-            fields[number] += pages.fields(Part(page, (child,)))
+            fields[number] += pages.fields(SiblingGroup(page, (child,)))
     return [
         family._replace(kinds=[kind if fields[kind] else _NO_KIND for kind in family.kinds])
-        for family in found
+        for family in sorted_families
     ]
 
 
@@ -113,7 +113,7 @@ def _kinds(looks: Looks, variants: Counter[_Variant]) -> dict[_Variant, int]:
     for (style, shape), count in variants.most_common():
         if style in WITHOUT_SHAPE or unlike[style] == _MOST_UNLIKE:
             continue
-        kind = next((kind for kind in of_style[style] if kind.has_alike(looks, shape)), None)
+        kind = next((kind for kind in of_style[style] if kind.matches_shape(looks, shape)), None)
         if kind is None and len(of_style[style]) < _MOST_KINDS:
             kind = _Kind(style, shape)
             of_style[style].append(kind)
@@ -124,19 +124,19 @@ def _kinds(looks: Looks, variants: Counter[_Variant]) -> dict[_Variant, int]:
     merged: list[list[_Kind]] = []
     kinds_of_a_class = (kind for kinds in of_style.values() for kind in kinds)
     for kind in sorted(kinds_of_a_class, key=lambda kind: -kind.count):
-        home = next((kinds for kinds in merged if kinds[0].is_like(looks, kind)), None)
-        if home is not None:
-            home.append(kind)
+        similar_kinds = next((kinds for kinds in merged if kinds[0].matches_kind(looks, kind)), None)
+        if similar_kinds is not None:
+            similar_kinds.append(kind)
         elif len(merged) < _MOST_KINDS:
             merged.append([kind])
-    found = dict.fromkeys(variants, _NO_KIND)
-    found.update(
+    kind_of_variant = dict.fromkeys(variants, _NO_KIND)
+    kind_of_variant.update(
         ((kind.style, shape), number)
         for number, kinds in enumerate(merged)
         for kind in kinds
         for shape in kind.shapes
     )
-    return found
+    return kind_of_variant
 
 
 class _Kind:
@@ -162,26 +162,26 @@ class _Kind:
         """What many have inside."""
         return {path for path, count in self._paths.items() if count >= _OPTIONAL * self.count}
 
-    def has_alike(self, looks: Looks, shape: int) -> bool:
+    def matches_shape(self, looks: Looks, shape: int) -> bool:
         """Whether siblings of the same class with this shape are of this kind."""
-        least = _ALIKE_OF_A_CLASS if self.words else _ALIKE
-        return similarity(looks.paths(self.leader), looks.paths(shape)) >= least or (
+        min_similarity = _ALIKE_OF_A_CLASS if self.words else _ALIKE
+        return similarity(looks.paths(self.leader), looks.paths(shape)) >= min_similarity or (
             looks.lead(self.leader) == looks.lead(shape)
         )
 
-    def is_like(self, looks: Looks, other: _Kind) -> bool:
+    def matches_kind(self, looks: Looks, other_kind: _Kind) -> bool:
         """Whether siblings of another class are the same, such as odd ones and promoted ones."""
-        if self.tag != other.tag or self.style == other.style:
+        if self.tag != other_kind.tag or self.style == other_kind.style:
             return False
-        paths, other_paths = self.common_paths, other.common_paths
+        paths, other_paths = self.common_paths, other_kind.common_paths
         if similarity(paths, other_paths) < _ALIKE:
             return False
-        if not self.words or not other.words or set(self.words) & set(other.words):
-            return self.tag == "li" or not (looks.is_plain(self.leader) or looks.is_plain(other.leader))
+        if not self.words or not other_kind.words or set(self.words) & set(other_kind.words):
+            return self.tag == "li" or not (looks.is_plain(self.leader) or looks.is_plain(other_kind.leader))
         return len(paths & other_paths) >= _TELLING_PATHS
 
 
-def _part_those_that_take_turns(
+def _split_alternating_kinds(
     pages: ClusterPages, families: Sequence[_Family], kinds: dict[_Variant, int]
 ) -> None:
     """Siblings of two classes that take turns, and differ inside, are two kinds, as title and detail rows."""
@@ -198,15 +198,17 @@ def _part_those_that_take_turns(
             ]
             for page, children in families
         )
-        insides = [
-            frozenset().union(*(pages.looks.paths(shape) for style, shape in variants if style == own))
-            for own in styles
+        inner_paths = [
+            frozenset().union(*(pages.looks.paths(shape) for style, shape in variants if style == own_style))
+            for own_style in styles
         ]
-        if similarity(*insides) < _TAKE_TURNS and all(
-            one != other for sequence in sequences for one, other in pairwise(sequence)
+        if similarity(*inner_paths) < _TAKE_TURNS and all(
+            style_before != style_after
+            for sequence in sequences
+            for style_before, style_after in pairwise(sequence)
         ):
-            new = max(kinds.values()) + 1
-            kinds.update((variant, new) for variant in variants if variant[0] == styles[1])
+            new_kind = max(kinds.values()) + 1
+            kinds.update((variant, new_kind) for variant in variants if variant[0] == styles[1])
 
 
 _Run: TypeAlias = "tuple[_SortedFamily, int, int]"
@@ -217,49 +219,51 @@ def _runs_between_rules(pages: ClusterPages, families: Sequence[_SortedFamily]) 
     runs: list[_Run] = []
     for family in families:
         elements = pages.trees[family.page].elements
-        rules = [place for place, number in enumerate(family.numbers) if elements[number].tag == "hr"]
+        rules = [index for index, number in enumerate(family.numbers) if elements[number].tag == "hr"]
         if rules:
             ends = pairwise([-1, *rules, len(family.numbers)])
-            runs += [(family, before + 1, behind) for before, behind in ends]
+            runs += [(family, previous + 1, next_end) for previous, next_end in ends]
     return runs
 
 
 class _Cut(NamedTuple):
     """One way to cut siblings into records."""
 
-    parts: list[Part]
+    records: list[SiblingGroup]
     kinds: list[list[int]]  # of the siblings in each part
     score: float
 
 
 def _cut(pages: ClusterPages, runs: Sequence[_Run], *, between_rules: bool = False) -> _Cut:
     """Runs of siblings as records, without what but few have at their ends; all that is between two rules."""
-    counts = Counter(kind for family, first, behind in runs for kind in set(family.kinds[first:behind]))
+    counts = Counter(kind for family, start, end in runs for kind in set(family.kinds[start:end]))
     del counts[_NO_KIND]
     usual = {kind for kind, count in counts.items() if count >= USUAL * len(runs)}
-    known = {kind for kind, count in counts.items() if count >= max(SEVERAL, _OPTIONAL * len(runs))} | usual
-    parts, kinds = [], []
-    for family, first, behind in runs:
-        is_bounded = between_rules and first > 0 and behind < len(family.kinds)
-        kept = counts.keys() if is_bounded else known
-        places = [place for place in range(first, behind) if family.kinds[place] in kept]
-        while places and _begins_what_follows(pages, family, places[-1], usual):
-            places.pop()
-        if usual & {family.kinds[place] for place in places}:
-            inside = slice(places[0], places[-1] + 1)
-            parts.append(Part(family.page, tuple(family.numbers[inside])))
+    frequent = {
+        kind for kind, count in counts.items() if count >= max(SEVERAL, _OPTIONAL * len(runs))
+    } | usual
+    records, kinds = [], []
+    for family, start, end in runs:
+        is_bounded = between_rules and start > 0 and end < len(family.kinds)
+        allowed = counts.keys() if is_bounded else frequent
+        indices = [index for index in range(start, end) if family.kinds[index] in allowed]
+        while indices and _is_trailing_heading(pages, family, indices[-1], usual):
+            indices.pop()
+        if usual & {family.kinds[index] for index in indices}:
+            inside = slice(indices[0], indices[-1] + 1)
+            records.append(SiblingGroup(family.page, tuple(family.numbers[inside])))
             kinds.append(family.kinds[inside])
-    return _Cut(parts, kinds, sum(map(pages.chars, parts)) * _evenness(kinds, usual))
+    return _Cut(records, kinds, sum(map(pages.chars, records)) * _run_similarity(kinds, usual))
 
 
-def _begins_what_follows(
+def _is_trailing_heading(
     pages: ClusterPages, family: _SortedFamily, place: int, usual: AbstractSet[int]
 ) -> bool:
     is_heading = pages.trees[family.page].elements[family.numbers[place]].tag in _HEADINGS
     return is_heading and family.kinds[place] not in usual
 
 
-def _evenness(runs: Sequence[list[int]], usual: AbstractSet[int]) -> float:
+def _run_similarity(runs: Sequence[list[int]], usual: AbstractSet[int]) -> float:
     """How much runs are alike in their kinds; two of a kind that others have once are two records in one."""
     counts = Counter(map(tuple, runs))
     of_runs = {run: Counter(kind for kind in run if kind != _NO_KIND) for run in counts}
@@ -279,18 +283,20 @@ def _evenness(runs: Sequence[list[int]], usual: AbstractSet[int]) -> float:
     return sum(alike) / max(1, len(runs))
 
 
-def _repeated_inside(pages: ClusterPages, cut: _Cut) -> list[Part]:
+def _repeated_in_records(pages: ClusterPages, cut: _Cut) -> list[SiblingGroup]:
     """The siblings of one kind that come again and again in the parts, if they are records themselves."""
-    if all(len(part.elements) == 1 for part in cut.parts):
+    if all(len(record.elements) == 1 for record in cut.records):
         return []
-    found: defaultdict[int, list[Part]] = defaultdict(list)
-    for part, own in zip(cut.parts, cut.kinds, strict=True):
-        for one, kind in zip(part.elements, own, strict=True):
+    groups_by_kind: defaultdict[int, list[SiblingGroup]] = defaultdict(list)
+    for record, sibling_kinds in zip(cut.records, cut.kinds, strict=True):
+        for element, kind in zip(record.elements, sibling_kinds, strict=True):
             if kind != _NO_KIND:
-                found[kind].append(Part(part.page, (one,)))
-    chars = sum(map(pages.chars, cut.parts))
-    for parts in found.values():
-        is_repeated = len(parts) > _ONCE * len(cut.parts) and sum(map(pages.chars, parts)) >= USUAL * chars
-        if is_repeated and are_records(pages, parts):
-            return parts
+                groups_by_kind[kind].append(SiblingGroup(record.page, (element,)))
+    chars = sum(map(pages.chars, cut.records))
+    for groups in groups_by_kind.values():
+        is_repeated = (
+            len(groups) > _ONCE * len(cut.records) and sum(map(pages.chars, groups)) >= USUAL * chars
+        )
+        if is_repeated and are_records(pages, groups):
+            return groups
     return []

@@ -10,7 +10,7 @@ from siteloom.core.sequences import evenly_spaced
 from siteloom.html.node_paths import NodePaths, find
 from siteloom.html.page_text_arrays import TextCollector
 from siteloom.html.parser import parse
-from siteloom.learning.repeated_structure.repeated_records import main_listing, parts_inside
+from siteloom.learning.repeated_structure.repeated_records import find_listed_records, main_listing
 from siteloom.learning.repeated_structure.similar_siblings import USUAL
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from siteloom.learning.repeated_structure.repeated_records import Listing
 
 _LONGEST_TEXT = 20_000  # characters of a text node: articles and descriptions are values here
-_LOOKED_AT = 60
+_BATCH_PAGES = 60
 """Pages tell whether a cluster has lists; and of so many at a time the trees are kept."""
 
 
@@ -81,17 +81,19 @@ def units_of(pages: Sequence[Page], limits: ParseSettings) -> Units:
     """The units of pages that were made from one template."""
     trees = {
         number: parse(pages[number], limits, collect_ids=False)
-        for number in evenly_spaced(range(len(pages)), _LOOKED_AT)
+        for number in evenly_spaced(range(len(pages)), _BATCH_PAGES)
     }
     listing = main_listing([root for root in trees.values() if not isinstance(root, Failure)])
-    parts = None if listing is None else _parts(pages, trees, listing, limits)
-    return _whole_pages(pages, trees, limits) if parts is None else parts
+    record_units = None if listing is None else _record_units(pages, trees, listing, limits)
+    return _whole_pages(pages, trees, limits) if record_units is None else record_units
 
 
 _Trees = dict[int, "Element | Failure"]
 
 
-def _tree(pages: Sequence[Page], number: int, trees: _Trees, limits: ParseSettings) -> Element | Failure:
+def _cached_tree(
+    pages: Sequence[Page], number: int, trees: _Trees, limits: ParseSettings
+) -> Element | Failure:
     return trees[number] if number in trees else parse(pages[number], limits, collect_ids=False)
 
 
@@ -100,7 +102,7 @@ def _whole_pages(pages: Sequence[Page], trees: _Trees, limits: ParseSettings) ->
     collector = TextCollector(_LONGEST_TEXT)
     failures, page_of = [], []
     for number in range(len(pages)):
-        root = _tree(pages, number, trees, limits)
+        root = _cached_tree(pages, number, trees, limits)
         trees.pop(number, None)
         if isinstance(root, Failure):
             failures.append(root)
@@ -118,7 +120,9 @@ def _whole_pages(pages: Sequence[Page], trees: _Trees, limits: ParseSettings) ->
     )
 
 
-def _parts(pages: Sequence[Page], trees: _Trees, listing: Listing, limits: ParseSettings) -> Units | None:
+def _record_units(
+    pages: Sequence[Page], trees: _Trees, listing: Listing, limits: ParseSettings
+) -> Units | None:
     """The records of all pages; None if of all pages fewer have lists than of those looked at."""
     collector = TextCollector(_LONGEST_TEXT)
     failures: list[Failure] = []
@@ -126,18 +130,20 @@ def _parts(pages: Sequence[Page], trees: _Trees, listing: Listing, limits: Parse
     nodes: list[tuple[str, ...]] = []
     some_elements: dict[int, tuple[Element, ...]] = {}
     for numbers in _batches(len(pages)):
-        batch = {number: _tree(pages, number, trees, limits) for number in numbers}
+        batch = {number: _cached_tree(pages, number, trees, limits) for number in numbers}
         failures += [root for root in batch.values() if isinstance(root, Failure)]
         roots = {number: root for number, root in batch.items() if not isinstance(root, Failure)}
         readable = list(roots)
         paths = NodePaths()
-        is_known = len(trees) == len(pages)
-        for part in listing.parts if is_known else parts_inside(list(roots.values()), listing.parents):
-            if (page := readable[part.page]) in trees:
-                some_elements[len(page_of)] = part.elements
+        has_all_trees = len(trees) == len(pages)
+        for record in (
+            listing.records if has_all_trees else find_listed_records(list(roots.values()), listing.parents)
+        ):
+            if (page := readable[record.page]) in trees:
+                some_elements[len(page_of)] = record.elements
             page_of.append(page)
-            nodes.append(tuple(map(paths, part.elements)))
-            collector.add(*part.elements)
+            nodes.append(tuple(map(paths, record.elements)))
+            collector.add(*record.elements)
     if len(set(page_of)) < USUAL * (len(pages) - len(failures)):
         return None
     return Units(
@@ -153,6 +159,6 @@ def _parts(pages: Sequence[Page], trees: _Trees, listing: Listing, limits: Parse
 
 def _batches(pages: int) -> Iterator[range]:
     """Pages that are looked at together: some dozens at a time, so that they tell what varies."""
-    count = -(-pages // _LOOKED_AT)
+    count = -(-pages // _BATCH_PAGES)
     for number in range(count):
         yield range(number * pages // count, (number + 1) * pages // count)
