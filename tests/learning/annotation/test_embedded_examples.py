@@ -74,7 +74,7 @@ def test_what_is_shown_by_chance_is_left_out() -> None:
     found = self_annotated(map(chance, range(24)))
     assert found.attributes["name"].is_used
     assert found.attributes["position"].shown == 24
-    assert found.attributes["position"].why_left_out == "what rules find is something else"
+    assert found.attributes["position"].why_left_out == "rules find other values"
 
 
 def test_no_rule_leans_on_markup() -> None:

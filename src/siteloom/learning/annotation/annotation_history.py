@@ -1,4 +1,4 @@
-"""What people said of a page, attribute by attribute, out of all annotations that it ever had."""
+"""The current statements about a page, attribute by attribute, derived from all its annotations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Version(NamedTuple):
-    """What was said of a page at one time as a whole; the revision is greater than that of any before."""
+    """One version of a page's annotation; its revision is greater than that of all earlier versions."""
 
     revision: int
     author: str
@@ -25,7 +25,7 @@ class Version(NamedTuple):
 
 
 class StatedValue(NamedTuple):
-    """A value, and the node that it was taken from, if that is known."""
+    """A value, and the path of its node if that is known."""
 
     text: str
     node: str | None
@@ -33,7 +33,7 @@ class StatedValue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What was last said of an attribute, by whom, and when: its values, or none if it is absent."""
+    """The last statement about an attribute: its values, or none if it is absent, with author and time."""
 
     values: tuple[StatedValue, ...]
     author: str
@@ -45,7 +45,7 @@ Statements = dict[str, Statement]
 
 
 class PageStatements(NamedTuple):
-    """What holds of a page: of the whole page, or of each of its records that were told of."""
+    """The current statements about a page as a whole, or about each of its annotated records."""
 
     values: Statements
     records: tuple[Statements, ...]
@@ -57,21 +57,20 @@ class PageStatements(NamedTuple):
 
     @property
     def as_list(self) -> PageStatements:
-        """The same of a page that is a list: what was said of it as a whole is said of its first record."""
+        """The statements of a list page: those about the whole page become those about its first record."""
         return self if self.records or not self.values else PageStatements({}, (self.values,))
 
     def of(self, record: int | None) -> Statements:
-        """What holds of the whole page or of one record; nothing yet of a record that no one told of."""
+        """Return the statements about the whole page or one record, none for a record without annotation."""
         if record is None:
             return self.values
         return self.records[record] if record < len(self.records) else {}
 
 
 def statements(versions: Iterable[Version]) -> PageStatements:
-    """What holds after all versions, the oldest first.
+    """Return the statements after all versions, given from the oldest on.
 
-    Who repeats a statement did not make it, nor who gave its attribute another name, or counted its record
-    otherwise.
+    Repeating a statement, renaming its attribute or renumbering its record does not change its author.
     """
     current = PageStatements({}, ())
     for version in versions:
@@ -85,7 +84,7 @@ def statements(versions: Iterable[Version]) -> PageStatements:
         values, *records = (
             {
                 name: earlier.statement(number, name, stated)
-                or Statement(stated, version.author, version.at, version.revision)
+                or Statement(values=stated, author=version.author, at=version.at, revision=version.revision)
                 for name, stated in unit.items()
             }
             for number, unit in enumerate(units)
@@ -95,7 +94,7 @@ def statements(versions: Iterable[Version]) -> PageStatements:
 
 
 class _EarlierStatements:
-    """What held before, to be found again; `names` are those of all attributes that are told of now."""
+    """Earlier statements, to be matched with new values; `names` are all current attributes."""
 
     def __init__(self, earlier: PageStatements, names: Collection[str]) -> None:
         self._units = (earlier.values, *earlier.records)
@@ -109,7 +108,7 @@ class _EarlierStatements:
                         self._renamed.setdefault(statement.values, statement)
 
     def statement(self, unit: int, name: str, values: tuple[StatedValue, ...]) -> Statement | None:
-        """The same statement as it was made before: at the same place, of another record, by another name."""
+        """Find the earlier statement with these values: in the same unit, another record, or another name."""
         unchanged = self._units[unit].get(name) if unit < len(self._units) else None
         if unchanged is not None and unchanged.values == values:
             return unchanged
@@ -130,9 +129,9 @@ def _stated_values(
 
 
 def as_list(example: Example) -> Example:
-    """An example of a page that is a list: what was said of the page as a whole is its first record.
+    """Return the example of a list page: values of the page as a whole become its first record.
 
-    A record of which nothing is known but what it lacks tells nothing.
+    Records without any value are dropped.
     """
     records = [*example.records] or [example.values]
     nodes = [*example.record_nodes] or [example.nodes if not example.records else {} for _ in records]
@@ -147,9 +146,9 @@ def as_list(example: Example) -> Example:
 
 
 def amend(example: Example, changes: Mapping[str, Sequence[Picked] | None], record: int | None) -> Example:
-    """An example with what was said of some attributes; None takes back what was said of one.
+    """Return an example with changed values of some attributes; None removes the statement about one.
 
-    If it is said of a record, the page is a list from now on: what was said of it before is its first record.
+    A change to a record turns the page into a list: earlier values of the page become its first record.
     """
     if record is None:
         if example.records:
@@ -190,7 +189,7 @@ def _apply_changes(
 
 
 def rename_attributes(example: Example, names: Mapping[str, str | None]) -> Example:
-    """An example with other names for some attributes, or, with None, without them."""
+    """Return an example with some attributes renamed, or removed where the new name is None."""
 
     def under_new_names(values: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
         renamed_items = ((names.get(name, name), texts) for name, texts in values.items())

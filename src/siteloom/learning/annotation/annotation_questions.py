@@ -1,6 +1,6 @@
-"""The sheet of a cluster: for each sample page and attribute what was said, what is found, and what to ask.
+"""The sheet of a cluster: the annotated and found values of each sample page, and the questions to ask.
 
-Its classes are what the browser is sent, as JSON; with lists and dictionaries, as these are written fastest.
+Its classes are sent to the browser as JSON; they use lists and dictionaries, which serialise fastest.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 CellState = Literal["said", "absent", "suggested", "known", "empty", "unknown"]
 QuestionKind = Literal["differs", "empty", "doubtful", "known", "suggested"]
 
-# Of values that are found with at least this confidence hardly any is wrong, so they are asked for last.
+# Values with at least this confidence are hardly ever wrong, so they are asked for last.
 _DOUBTFUL = 0.9
-# An attribute that fewer of the pages have is rightly missing on the others, more often than not.
+# An attribute that fewer of the pages have is usually absent on the others.
 _USUAL = 0.5
-# Another page that adds less than this to what was seen of the pages hardly teaches anything.
+# Another page that adds a smaller share to the coverage hardly teaches anything.
 _HARDLY_MORE = 0.02
-# Rules that were learned from fewer pages rest on too little, however alike the pages are.
+# Rules learned from fewer pages are unreliable, however similar the pages are.
 _LEAST_SETTLED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value as it is seen, what of the page it is, and how likely it is right, if it was found by rules."""
+    """A visible value, its selection on the page, and its confidence if rules found it."""
 
     text: str
     pick: Pick | None
@@ -42,11 +42,11 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What there is of an attribute on a page or in a record.
+    """The state and values of an attribute on a page or in a record.
 
-    `said` and `absent` are a person's words, and the wrapper may find something else there; `suggested` is
-    what the wrapper finds where no one said anything, `known` what is known from elsewhere; where the wrapper
-    finds nothing it is `empty`, and `unknown` as long as nothing was learned.
+    `said` and `absent` are statements of a person, which the wrapper may contradict; `suggested` are values
+    that the wrapper finds where there is no statement; `known` are values known from elsewhere. A cell is
+    `empty` if the wrapper finds nothing, and `unknown` as long as nothing was learned.
     """
 
     state: CellState
@@ -65,7 +65,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class SheetPage:
-    """A sample page: its cells, or those of its records, and the records that are found there."""
+    """A sample page: its cells, or those of its records, and the records that the wrapper finds."""
 
     id: int
     number: int
@@ -84,7 +84,7 @@ class SheetPage:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Something a person could settle by a yes or a no."""
+    """A question that a person can answer with yes or no."""
 
     page: int
     attribute: str | None
@@ -95,7 +95,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How far the work has come: how many pages are settled, how much of what varies they show."""
+    """The progress of annotation: the number of settled pages, and the share of variation that they cover."""
 
     settled: int
     pages: int
@@ -106,7 +106,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class ExternalValues:
-    """The values of an attribute on a page that are known from elsewhere, and where from."""
+    """The values of an attribute on a page that are known from elsewhere, and their source."""
 
     values: list[Value]
     source: str
@@ -114,7 +114,7 @@ class ExternalValues:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """An attribute that is known from elsewhere, but not asked for: on how many pages, and one value."""
+    """An attribute known from elsewhere but not annotated: the number of pages with it, and one value."""
 
     name: str
     source: str
@@ -124,7 +124,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Inferred:
-    """What was learned of an attribute."""
+    """The inferred properties of an attribute."""
 
     multi: bool | None
     mandatory: bool | None
@@ -134,10 +134,10 @@ class Inferred:
 
 @dataclass(frozen=True, slots=True)
 class SheetAttribute:
-    """An attribute: what was said of it, what was learned, the rule that finds it, and how it fares.
+    """An attribute: its declared and inferred properties, its rule, and its progress.
 
-    It was settled by a person on `settled` of the pages, and `found` have a value; the remark names the
-    first page on which something is not as it should be.
+    A person settled it on `settled` of the pages, and `found` pages have a value; the remark names the first
+    page with a problem.
     """
 
     name: str
@@ -155,7 +155,7 @@ class SheetAttribute:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """All that an annotator sees of a cluster; the revision changes whenever anyone changes anything."""
+    """Everything an annotator sees of a cluster; every change by anyone changes the revision."""
 
     cluster: str
     site: str
@@ -177,11 +177,19 @@ def cell(
     finds: list[Value] | None,
     known_values: ExternalValues | None,
 ) -> Cell:
-    """The cell of an attribute: what was said, with its values as shown; what is found, and what is known."""
+    """Build a cell from the statement with its visible values, the found values, and the known values."""
     if statement is not None:
         differs = finds is not None and _texts(finds) != _texts(values)
         state: CellState = "said" if values else "absent"
-        return Cell(state, values, finds, differs, statement.author, statement.at, statement.revision)
+        return Cell(
+            state=state,
+            values=values,
+            finds=finds,
+            differs=differs,
+            source=statement.author,
+            at=statement.at,
+            revision=statement.revision,
+        )
     if finds:
         return Cell("suggested", finds, source="wrapper")
     if known_values is not None:
@@ -194,7 +202,7 @@ def _texts(values: Iterable[Value]) -> set[str]:
 
 
 def questions(pages: Sequence[SheetPage], attributes: Sequence[str]) -> list[Question]:
-    """What to ask, the most worthwhile first: contradictions, gaps, doubts, then all that is suggested."""
+    """Return the questions to ask, the most useful first: contradictions, gaps, doubts, then suggestions."""
     is_list = any(page.records for page in pages)
     usual = {name for name in attributes if _filled_share(pages, name) >= _USUAL}
     ranked_questions: list[tuple[int, Question]] = []
@@ -204,13 +212,27 @@ def questions(pages: Sequence[SheetPage], attributes: Sequence[str]) -> list[Que
             if kind is not None:
                 rank = _RANKS[kind] if kind != "empty" or name in usual else _RANKS["suggested"]
                 ranked_questions.append(
-                    (rank, Question(page.id, name, None, kind, _question_text(page, name, cell, kind)))
+                    (
+                        rank,
+                        Question(
+                            page=page.id,
+                            attribute=name,
+                            record=None,
+                            kind=kind,
+                            text=_question_text(page=page, name=name, cell=cell, kind=kind),
+                        ),
+                    )
                 )
         if is_list:
             ranked_questions += _list_questions(page)
             if not (page.records or page.found_records):
                 text = f"Page {page.number}: no records are found."
-                ranked_questions.append((_RANKS["empty"], Question(page.id, None, None, "empty", text)))
+                ranked_questions.append(
+                    (
+                        _RANKS["empty"],
+                        Question(page=page.id, attribute=None, record=None, kind="empty", text=text),
+                    )
+                )
     ranked_questions.sort(
         key=lambda ranked_question: ranked_question[0]
     )  # stable: pages and attributes keep their order
@@ -265,17 +287,23 @@ def _list_questions(page: SheetPage) -> Iterable[tuple[int, Question]]:
     for number, record in enumerate(page.records):
         for name, cell in record.items():
             if cell.differs:
-                text = _question_text(page, name, cell, "differs")
-                yield _RANKS["differs"], Question(page.id, name, number, "differs", text)
+                text = _question_text(page=page, name=name, cell=cell, kind="differs")
+                yield (
+                    _RANKS["differs"],
+                    Question(page=page.id, attribute=name, record=number, kind="differs", text=text),
+                )
     count = len(page.found_records)
     if count and not page.is_settled:
         counted = "1 record is" if count == 1 else f"{count} records are"
         text = f"Page {page.number}: {counted} found. Are these all?"
-        yield _RANKS["suggested"], Question(page.id, None, None, "suggested", text)
+        yield (
+            _RANKS["suggested"],
+            Question(page=page.id, attribute=None, record=None, kind="suggested", text=text),
+        )
 
 
 def remark(pages: Sequence[SheetPage], name: str) -> str | None:
-    """The first thing that is not as it should be with an attribute."""
+    """Return the most important problem with an attribute, if there is one."""
     for kind, word in (("differs", "differs"), ("empty", "empty"), ("doubtful", "doubtful")):
         numbers = [
             page.number
@@ -291,9 +319,9 @@ def remark(pages: Sequence[SheetPage], name: str) -> str | None:
 
 
 def coverage(pages: Sequence[SheetPage], covered: float, gain: float, open_questions: int) -> Coverage:
-    """How far the work has come.
+    """Return the progress of annotation.
 
-    `covered` is the share of what varies that the settled pages show, `gain` what the next would add;
+    `covered` is the share of variation that the settled pages cover, `gain` what the next page would add;
     open questions are contradictions, gaps and doubts.
     """
     settled = sum(page.is_settled for page in pages)
@@ -310,7 +338,13 @@ def coverage(pages: Sequence[SheetPage], covered: float, gain: float, open_quest
         sentence += ": more would hardly teach anything."
     else:
         sentence += f"; the next would add {_percent(gain)}."
-    return Coverage(settled, len(pages), covered, sentence, hardly_more and not open_questions)
+    return Coverage(
+        settled=settled,
+        pages=len(pages),
+        covered=covered,
+        sentence=sentence,
+        is_enough=hardly_more and not open_questions,
+    )
 
 
 def _percent(share: float) -> str:

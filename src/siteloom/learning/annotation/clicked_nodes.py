@@ -1,10 +1,10 @@
-"""What a person points at on a page that is shown, and the nodes that learning means by it.
+"""Convert between a person's selection on a displayed page and the nodes used in learning.
 
     elements = numbered(root)
     picked(elements, Pick(element=17, text=2))      # Picked(text="Blue Fern", node="/html[1]/.../text()[2]")
 
-The elements of a page have their numbers in the order of the document, those
-that are not shown as well; a browser is told them, and sends them back.
+The elements of a page, including hidden ones, are numbered in document order; the browser receives the
+numbers and sends them back.
 """
 
 from __future__ import annotations
@@ -29,12 +29,11 @@ _WORD = re.compile(r"\S+")
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """What was pointed at: the number of an element, and which of its texts or attributes.
+    """A selection: the number of an element, and one of its texts or attributes.
 
-    `text` counts the text children from 1, as XPath does; without it and without `attribute`, all
-    the text that is seen inside the element is meant. `start` and `end` are there if only part of
-    it is: offsets in the text or attribute as it stands in the page, or in the normal form of all
-    the text inside. They count UTF-16 code units, as browsers do.
+    `text` counts the text children from 1, as XPath does; without `text` and `attribute`, all visible text
+    inside the element is selected. `start` and `end` select a part of it: they are offsets in the raw text or
+    attribute, or in the normal form of the whole visible text. They count UTF-16 code units, as browsers do.
     """
 
     element: int
@@ -52,7 +51,7 @@ class Picked(NamedTuple):
 
 
 def picked(elements: Sequence[Element], pick: Pick) -> Picked:
-    """The value that a pick means; an error if there is none."""
+    """Return the value of a pick; raise UsageError if there is none."""
     if not 0 <= pick.element < len(elements):
         raise UsageError(f"The page has no element {pick.element}: load the page again.")
     element = elements[pick.element]
@@ -64,9 +63,9 @@ def picked(elements: Sequence[Element], pick: Pick) -> Picked:
 
 
 def pick_of_node(elements: Sequence[Element], numbers: Mapping[Element, int], node: str) -> Pick | None:
-    """The pick that means all of the node of a path; None if it is not there.
+    """Return the pick of a whole node by its path, or None if there is no such node.
 
-    `numbers` are those of `elements`.
+    `numbers` has the numbers of `elements`.
     """
     parsed = NODE.fullmatch(node)
     element = find(elements[0], parsed["path"]) if parsed is not None and elements else None
@@ -82,10 +81,7 @@ def pick_of_node(elements: Sequence[Element], numbers: Mapping[Element, int], no
 
 
 def pick_of(elements: Sequence[Element], numbers: Mapping[Element, int], node: str, text: str) -> Pick | None:
-    """The pick that means a value in the node of a path; None if it is not there.
-
-    Of several places in one node it is the first.
-    """
+    """Return the pick of the first occurrence of a value in the node of a path, or None if there is none."""
     place = pick_of_node(elements, numbers, node)
     if place is None:
         return None
@@ -98,22 +94,22 @@ def pick_of(elements: Sequence[Element], numbers: Mapping[Element, int], node: s
         return place
     start, end = _raw_span(node_text, *span)
     return Pick(
-        place.element,
-        place.text,
-        place.attribute,
-        _utf16_length(node_text[:start]),
-        _utf16_length(node_text[:end]),
+        element=place.element,
+        text=place.text,
+        attribute=place.attribute,
+        start=_utf16_length(node_text[:start]),
+        end=_utf16_length(node_text[:end]),
     )
 
 
 def _node_text(element: Element, pick: Pick) -> tuple[str, str]:
-    """All of the text or attribute that a pick is about, as it stands there, and the path of its node."""
+    """Return the whole raw text or attribute of a pick, and the path of its node."""
     if pick.attribute is not None:
         if pick.text is not None:
             raise UsageError("A value is taken from a text or from an attribute, not from both: send one.")
         try:
             value = element.get(pick.attribute)
-        except ValueError:  # nothing can be called so, like {
+        except ValueError:  # an invalid attribute name such as {
             value = None
         if value is None:
             raise UsageError(f"The element {pick.element} has no {pick.attribute}: load the page again.")
@@ -127,7 +123,7 @@ def _node_text(element: Element, pick: Pick) -> tuple[str, str]:
 
 
 def _texts(element: Element) -> Iterator[str]:
-    """The text children of an element."""
+    """Yield the text children of an element."""
     if element.text:
         yield element.text
     for child in element:
@@ -154,7 +150,7 @@ def _selected_part(text: str, pick: Pick) -> str:
 
 
 def _raw_span(raw: str, start: int, end: int) -> tuple[int, int]:
-    """Offsets in the normal form of a text to those in the text itself."""
+    """Convert offsets in the normal form of a text to offsets in the raw text."""
     raw_start = raw_end = at = 0
     for word in _WORD.finditer(raw):
         if at <= start:

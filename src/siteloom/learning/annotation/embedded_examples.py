@@ -44,10 +44,10 @@ _META, _LINK = name_hash("meta"), name_hash("link")
 
 
 def without_markup(page: Page) -> Page:
-    """A page less the HTML attributes that say what its values are.
+    """Return a page without the HTML attributes that annotate its values.
 
-    No element goes, so that all stand where they stood; those that are only there for machines are empty.
-    Scripts stay, for nothing is read from them anyway.
+    All elements stay, so that paths do not change; elements only for machines become empty. Scripts stay,
+    since nothing is extracted from them.
     """
     html = in_utf8(page.html, page.charset)
     tags = scan_tags(html)
@@ -82,7 +82,7 @@ def _without_attributes(tag: bytes, *, is_unseen: bool) -> bytes:
                 return not (is_marked or is_for_machines)
             case b"href":
                 return not is_for_machines
-            case b"rel" | b"rev":  # v:directedBy is RDFa, nofollow is not
+            case b"rel" | b"rev":  # v:directedBy is RDFa, nofollow is not RDFa
                 return b":" not in (attribute[2] or b"")
             case name:
                 return name not in _NAMES
@@ -90,7 +90,7 @@ def _without_attributes(tag: bytes, *, is_unseen: bool) -> bytes:
     kept_attributes = [attribute for attribute in attributes if is_kept(attribute)]
     if len(kept_attributes) == len(attributes):
         return tag
-    # One that stood right behind another's quotes must not grow together with what is before it now.
+    # An attribute without white space before it must not merge with the attribute that precedes it now.
     pieces = (
         attribute[0] if attribute[0][:1].isspace() else b" " + attribute[0] for attribute in kept_attributes
     )
@@ -98,31 +98,29 @@ def _without_attributes(tag: bytes, *, is_unseen: bool) -> bytes:
 
 
 MOST_EXAMPLES = 20
-"""More hardly make better rules, and learning takes as long as there are many."""
+"""More examples hardly improve the rules, and learning time grows with their number."""
 
 _MOST_READ = 60  # pages, or up to twice as many: RDFa takes 0.2 seconds a page
 _LEAST_PAGES = 3
-_MIN_SHOWN_SHARE = (
-    0.6  # of the pages that carry an attribute; below, it is told in other words than it is shown
-)
-_MIN_CORRECT_SHARE = 0.6  # of the pages that were held back; below, what was seen was there by chance
+_MIN_SHOWN_SHARE = 0.6  # of the pages that carry an attribute; with less, pages show it in another form
+_MIN_CORRECT_SHARE = 0.6  # of the held-back pages; with less, the visible text matched by chance
 _TRIAL_EXAMPLES = 10
 
 
 class MarkedPage(NamedTuple):
-    """A page and the record that it carries of what it is about."""
+    """A page and the record of its main entity in its markup."""
 
     page: Page
     record: EmbeddedRecord
 
     @property
     def type(self) -> str:
-        """What kind of thing it is."""
+        """The type of the main entity."""
         return self.record["_type"][0]
 
     @property
     def values(self) -> dict[str, tuple[str, ...]]:
-        """What its record says, but for its type and that its page is this one."""
+        """The values of the record, without its type and references to its own page."""
         own_url = plain_address(self.page.url)
         return {
             name: texts
@@ -134,10 +132,10 @@ class MarkedPage(NamedTuple):
 
 
 class AttributeFinding(NamedTuple):
-    """What came of an attribute of the markup.
+    """The result for an attribute of the markup.
 
-    `carried` pages have it in their markup, `seen` of them show it as well. On `checked` of these, which
-    were held back, rules that were learned from others were tried, and were right on `right` of them.
+    `carried` pages have it in their markup, and `shown` of them show it as well. Rules learned from other
+    pages were tried on `checked` held-back pages, and were correct on `correct` of them.
     """
 
     carried: int
@@ -148,14 +146,14 @@ class AttributeFinding(NamedTuple):
 
     @property
     def is_used(self) -> bool:
-        """Whether the examples have it."""
+        """Whether the examples have the attribute."""
         return not self.why_left_out
 
 
 class SelfAnnotated(NamedTuple):
-    """Examples that pages give by themselves: all of one type, with what came of each attribute.
+    """Examples from the markup of pages, all of one type, with the result for each attribute.
 
-    `pages` is how many carry a record of this type, `other_types` how many carry one of another.
+    `pages` is the number of pages with a record of this type, `other_types` the numbers with other types.
     """
 
     type: str
@@ -166,7 +164,7 @@ class SelfAnnotated(NamedTuple):
 
 
 class _ShownPage(NamedTuple):
-    """A page without its markup, and what it carried: as it is seen, or None where it is not."""
+    """A page without its markup, and the visible texts of its values, or None for invisible values."""
 
     page: Page
     values: Mapping[str, list[str] | None]
@@ -177,7 +175,7 @@ def marked_pages(
     on_page: Callable[[Page], object] = lambda _: None,
     limits: ParseSettings = ParseSettings(),
 ) -> list[MarkedPage]:
-    """Pages with their records; of many, some from all over. Open Graph counts only if there is no more."""
+    """Return a sample of pages with records; Open Graph counts only if no page has richer markup."""
     rich, poor = _ThinnedPages(), _ThinnedPages()
     for page in pages:
         on_page(page)
@@ -201,7 +199,7 @@ def self_annotated(
     on_page: Callable[[Page], object] = lambda _: None,
     limits: ParseSettings = ParseSettings(),
 ) -> SelfAnnotated:
-    """Examples from the markup of pages, of the type that most of them carry."""
+    """Return examples from the markup of pages, of the most frequent type."""
     marked = marked_pages(pages, on_page, limits)
     annotated = examples_of(most_frequent(marked), limits)
     count = Counter(marked_page.type for marked_page in marked if marked_page.type != annotated.type)
@@ -209,17 +207,17 @@ def self_annotated(
 
 
 def most_frequent(marked: Sequence[MarkedPage]) -> list[MarkedPage]:
-    """The pages of the type that most have."""
+    """Return the pages of the most frequent type."""
     count = Counter(marked_page.type for marked_page in marked)
     return [marked_page for marked_page in marked if marked_page.type == count.most_common(1)[0][0]]
 
 
 def examples_of(marked: Sequence[MarkedPage], limits: ParseSettings = ParseSettings()) -> SelfAnnotated:
-    """Examples from pages that carry records of one type.
+    """Return examples from pages that carry records of one type.
 
-    An attribute counts if its values differ and are seen on most pages that carry them, and if rules that are
-    learned from some of the pages find it on others. The pages of the examples are without their markup,
-    so that no rule can lean on it. What a record does not have its page is taken not to have.
+    An attribute is used if its values differ, are visible on most pages that carry them, and if rules learned
+    from some of the pages find it on others. The example pages have no markup, so that no rule can depend on
+    it. Attributes missing in a record count as absent on its page.
     """
     if len(marked) < _LEAST_PAGES:
         subject = f"{len(marked) or 'No'} {'page carries' if len(marked) < 2 else 'pages carry'}"
@@ -234,12 +232,17 @@ def examples_of(marked: Sequence[MarkedPage], limits: ParseSettings = ParseSetti
         if (shown_page := _show_values(marked_page, carried, limits)) is not None
     ]
     shown_counts = Counter(name for shown_page in shown for name, texts in shown_page.values.items() if texts)
-    reasons = {name: _why_not_taught(name, carried[name], shown_counts[name], shown) for name in carried}
+    reasons = {
+        name: _why_not_taught(
+            name=name, carried_count=carried[name], shown_count=shown_counts[name], shown_pages=shown
+        )
+        for name in carried
+    }
     names = [name for name in carried if not reasons[name]]
     trial_results = _trial(shown, names, limits)
     for name, (checked, correct) in trial_results.items():
         if correct < _MIN_CORRECT_SHARE * checked or not checked:
-            reasons[name] = "what rules find is something else"
+            reasons[name] = "rules find other values"
     findings = {
         name: AttributeFinding(
             carried[name], shown_counts[name], *trial_results.get(name, (0, 0)), reasons[name]
@@ -250,15 +253,13 @@ def examples_of(marked: Sequence[MarkedPage], limits: ParseSettings = ParseSetti
     usable = [shown_page for shown_page in shown if any(shown_page.values.get(name) for name in names)]
     if not usable:
         reason_texts = "; ".join(f"{name}: {why}" for name, why in list(reasons.items())[:5])
-        raise ExampleError(
-            f"Nothing of what pages carry as {marked[0].type} can be learned ({reason_texts})."
-        )
+        raise ExampleError(f"No attribute of {marked[0].type} in the markup can be learned ({reason_texts}).")
     examples = [_example(shown_page, names) for shown_page in _sample_diverse(usable, MOST_EXAMPLES)]
-    return SelfAnnotated(marked[0].type, len(marked), examples, findings)
+    return SelfAnnotated(type=marked[0].type, pages=len(marked), examples=examples, attributes=findings)
 
 
 class _ThinnedPages:
-    """Some of many pages, from all over, while they come one by one."""
+    """An evenly spaced sample of a stream of pages."""
 
     def __init__(self) -> None:
         self.pages: list[Page] = []
@@ -266,7 +267,7 @@ class _ThinnedPages:
         self._count = 0
 
     def add(self, page: Page) -> None:
-        """Keep a page, or not."""
+        """Add a page, which may or may not become part of the sample."""
         if self._count % self._step == 0:
             self.pages.append(page)
         self._count += 1
@@ -304,7 +305,7 @@ def _why_not_taught(
 def _trial(
     shown_pages: Sequence[_ShownPage], names: Sequence[str], limits: ParseSettings
 ) -> dict[str, tuple[int, int]]:
-    """On how many of the pages that are held back each attribute is known, and on how many it is found."""
+    """Return for each attribute the number of held-back pages that have it, and on which rules find it."""
     usable = [shown_page for shown_page in shown_pages if any(shown_page.values[name] for name in names)]
     teaching, held_back = usable[::2], usable[1::2]
     if not teaching:
@@ -326,7 +327,7 @@ def _trial(
 
 
 def _sample_diverse(shown_pages: Sequence[_ShownPage], max_pages: int) -> list[_ShownPage]:
-    """The pages that together show most of what differs."""
+    """Return the pages that together cover most of the variation."""
     candidates = evenly_spaced(shown_pages, _MOST_READ)
     return [
         candidates[number]

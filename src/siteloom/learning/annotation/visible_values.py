@@ -1,4 +1,4 @@
-"""From a value as machines are told it to the text that a person sees on the page for it."""
+"""Find the visible text of a value that is given in machine-readable form."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ _MONTHS = (
 
 
 class ShownTexts:
-    """What a page shows, for the root of its tree."""
+    """The visible texts of a page, for the root of its tree."""
 
     def __init__(self, root: Element) -> None:
         self._root = root
         self._index = ValueIndex(root)
 
     def as_shown(self, value: str) -> str | None:
-        """The text that stands on the page for a value; None if there is none.
+        """Return the text that shows a value on the page; None if there is none.
 
-        It is the value itself if that is there, or the same number, date, telephone number or address
-        of this site as the page writes it.
+        It is the value itself if the page has it, or the same number, date, telephone number or URL of this
+        site in the page's spelling.
         """
         return next(filter(self._is_shown, (value, *self._other_forms(value))), None)
 
@@ -72,7 +72,7 @@ class ShownTexts:
                 yield address.path + (f"?{address.query}" if address.query else "")
 
     def _dates_in_words(self, day: dt.date) -> Iterator[str]:
-        """The texts that say this day in whatever language."""
+        """Yield the texts that denote this day, in any language."""
         year = str(day.year)
         for node in text_nodes(self._root):
             text = normalize(node.text)
@@ -98,7 +98,7 @@ class ShownTexts:
 
 
 def _date_spellings(day: dt.date) -> Iterator[str]:
-    """How pages write a day, the unmistakable forms first."""
+    """Yield spellings of a day, the unambiguous ones first."""
     month = _MONTHS[day.month - 1]
     names = dict.fromkeys((month, month[:3], f"{month[:3]}.", *(("Sept", "Sept.") if day.month == 9 else ())))
     for name in names:
@@ -122,7 +122,7 @@ def _ordinal(day: int) -> str:
 
 
 def _is_same_phone(phone: str, other_phone: str) -> bool:
-    """Whether two numbers are the same but for a country code."""
+    """Return whether two phone numbers are equal except for a country code."""
     short, long = sorted((_NO_DIGIT.sub("", phone), _NO_DIGIT.sub("", other_phone)), key=len)
     short = short.removeprefix("0") if len(short) < len(long) else short
     return len(short) >= _LEAST_PHONE_DIGITS and long.endswith(short) and len(long) - len(short) <= 4

@@ -1,4 +1,4 @@
-"""What to call a column: by the template text beside its values, or by what its markup says they are."""
+"""Name a column by the template text beside its values, or by their markup."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 _LONGEST = 40  # characters of a name; longer texts are sentences
 _MOST_WORDS = 6
-_MIN_AGREEMENT = 0.6  # of the places looked at, on a name
-_MIN_LABEL_AGREEMENT = 0.8  # a value may stand before another, and in a menu as well
-_TEXTS_UNDER_HEADING = 50  # above a value; what is further up names something else
-_LEVELS = 3  # up from a value; what holds it and its label is small
+_MIN_AGREEMENT = 0.6  # share of sampled values with the same name
+_MIN_LABEL_AGREEMENT = 0.8  # higher, since another value or a menu item may precede a value
+_TEXTS_UNDER_HEADING = 50  # texts between a heading and a value; headings farther up name something else
+_LEVELS = 3  # up from a value; the common element of a value and its label is small
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SIGNS = f" {COLONS}*•|-–—>»·.,"  # noqa: RUF001
 _OPEN_BRACKET = re.compile(r"[(\[][^)\]]*$")
@@ -32,7 +32,7 @@ _LABEL_TAGS = frozenset({"b", "dt", "em", "label", "legend", "strong", "th"})
 _HEADINGS = frozenset({"caption", "h2", "h3", "h4", "h5", "h6", "legend"})
 _RECORD_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _OF_ATTRIBUTE = {"src": "image", "href": "link", "alt": "image text", "datetime": "time"}
-# Words in classes that tell of looks and of building blocks, not of what is shown.
+# Words in classes that describe style and layout, not content.
 _LOOKS = frozenset(
     "align alt area base big block blue body bold border bottom box btn button card cell center "
     "clear clearfix col color column cont container content contents copy data default detail "
@@ -45,19 +45,19 @@ _LOOKS = frozenset(
 
 
 class ValueContext(NamedTuple):
-    """Where a value stands: its element, the text in it or the name of its HTML attribute."""
+    """The context of a value: its element, its text, and the name of its HTML attribute if it is in one."""
 
     element: Element
     text: str
     attribute: str | None
     boundary: Element | None
-    """The first element of the record; what stands before it names none of its values."""
+    """The first element of the record; texts before it do not name its values."""
 
 
 def column_name(contexts: Sequence[ValueContext], anchor: str | None) -> str:
-    """The best name that most places agree on.
+    """Return the best name on which most contexts agree.
 
-    A label must be the template text before the column, its anchor; else it is a value, too.
+    A label must be the template text before the column, its anchor; otherwise it is a value itself.
     """
     for source in _SOURCES:
         names = Counter(name for context in contexts if (name := source(context)))
@@ -70,7 +70,7 @@ def column_name(contexts: Sequence[ValueContext], anchor: str | None) -> str:
 
 
 def tidy(text: str) -> str:
-    """A text as a name: without the colon and other signs around it, nor half of a pair of brackets."""
+    """Return a text as a name: without colons and other signs around it, or an unclosed bracket."""
     normalized = normalize(text)
     name = _OPEN_BRACKET.sub("", normalized).strip(_SIGNS)
     if in_brackets := _IN_BRACKETS.fullmatch(name):
@@ -79,7 +79,7 @@ def tidy(text: str) -> str:
 
 
 def is_short(text: str) -> bool:
-    """Whether a text may be a name, and is no sentence, number or date."""
+    """Return whether a text may be a name rather than a sentence, a number or a date."""
     digits = sum(character.isdigit() for character in text)
     return (
         len(text) <= _LONGEST
@@ -90,7 +90,7 @@ def is_short(text: str) -> bool:
 
 
 def unique(names: Sequence[str]) -> list[str]:
-    """The names, those that come again with a number; case tells nothing apart, as in databases."""
+    """Make names unique by appending numbers to repeated ones; case is ignored, as in databases."""
     counts: Counter[str] = Counter()
     used_names: set[str] = set()
     unique_names = []
@@ -105,7 +105,7 @@ def unique(names: Sequence[str]) -> list[str]:
 
 
 def _markup_name(context: ValueContext) -> str | None:
-    """What the markup itself calls the value."""
+    """Return the name of the value in the markup."""
     for element in _around(context):
         for name in _NAME_ATTRIBUTES:
             if words := attribute_words(element.get(name) or ""):
@@ -121,33 +121,33 @@ def _own_prefix(context: ValueContext) -> str | None:
 
 
 def _title(context: ValueContext) -> str | None:
-    """Nothing before a main heading names it; a record may have any heading as its own."""
+    """Name the main heading of a page, or any heading of a record, `title`."""
     tags = {"h1"} if context.boundary is None else _RECORD_HEADINGS
     return "title" if any(element.tag in tags for element in _around(context)) else None
 
 
 def _label_beside(context: ValueContext) -> str | None:
-    """The text right before the value, if it stands close by and looks like a label."""
+    """Return the text right before the value, if it is close and looks like a label."""
     if context.attribute not in (None, "href"):
         return None
     spot = _preceding_text(context)
     if spot is None or (context.attribute is not None and spot.parent.tag == "a"):  # that is another link
         return None
     label = normalize(spot.text)
-    if not is_short(label) or OWN_LABEL.match(label):  # with a value of its own it names no other
+    if not is_short(label) or OWN_LABEL.match(label):  # a label with its own value names no other
         return None
     is_marked = label.endswith(tuple(COLONS)) or any(
         element.tag in _LABEL_TAGS
         for element in (spot.parent, spot.parent.getparent())
         if element is not None
     )
-    # The last link of a menu names nothing, although a value may come right after it.
+    # The last link of a menu is no label, although a value may follow it.
     is_link = any(element.tag == "a" for element in (spot.parent, *_ancestors(spot.parent)))
     return label if is_marked or (not is_link and _is_near(spot.parent, context.element)) else None
 
 
 def _preceding_text(context: ValueContext) -> Spot | None:
-    """The text before the first text of the element that the value is in."""
+    """Return the text before the first text of the value's element."""
     own_spot = Spot(context.element, None)
     for child in (None, *context.element):
         if normalize(Spot(context.element, child).text) == context.text:
@@ -158,7 +158,7 @@ def _preceding_text(context: ValueContext) -> Spot | None:
 
 
 def _is_near(label: Element, element: Element) -> bool:
-    """Whether a small element holds both, such as a row or an item of a list."""
+    """Return whether a small element contains both, such as a row or a list item."""
     label_ancestors = {label, *_ancestors(label)}
     return element in label_ancestors or any(ancestor in label_ancestors for ancestor in _ancestors(element))
 
@@ -171,7 +171,7 @@ def _ancestors(element: Element) -> Iterator[Element]:
 
 
 def _around(context: ValueContext) -> Iterator[Element]:
-    """The element of a value and those around it, none around the whole record."""
+    """Yield the element of a value and its nearest ancestors inside the record."""
     yield context.element
     outside = None if context.boundary is None else context.boundary.getparent()
     yield from takewhile(lambda above: above is not outside, _ancestors(context.element))
@@ -182,7 +182,7 @@ def _cell(context: ValueContext) -> Element | None:
 
 
 def _table_header(context: ValueContext) -> str | None:
-    """What stands at the head of the value's column of a table, which is in a row of heads alone."""
+    """Return the header of the value's table column, from a row that has only header cells."""
     cell = _cell(context)
     row = cell.getparent() if cell is not None else None
     table = next(row.iterancestors("table"), None) if row is not None else None
@@ -199,9 +199,9 @@ def _are_heads(cells: Sequence[Element]) -> bool:
 
 
 def _cell_above(context: ValueContext) -> str | None:
-    """What the cell above says, if it is made otherwise: heads are often cells as others.
+    """Return the text of the cell above if its style differs, since headers are often ordinary cells.
 
-    In a cell that begins with something else, that may be the label.
+    If the value's cell begins with another text, that text may be the label instead.
     """
     cell = _cell(context)
     row = cell.getparent() if cell is not None else None
@@ -231,7 +231,7 @@ def _cell_style(cell: Element) -> tuple[object, ...]:
 
 
 def _heading(context: ValueContext) -> str | None:
-    """The heading that the value stands under, if it is the nearest text that is not a value."""
+    """Return the heading above the value, if it is the nearest text that is not a value."""
     spot = _preceding_text(context)
     for _ in range(_TEXTS_UNDER_HEADING):
         if spot is None:
@@ -247,7 +247,7 @@ def _heading(context: ValueContext) -> str | None:
 
 
 def _class_name(context: ValueContext) -> str | None:
-    """The last word of a class or id close by that tells what is shown."""
+    """Return the last class or id near the value that describes content."""
     for element in _around(context):
         for name in (*reversed(attribute_words(element.get("class") or "")), element.get("id") or ""):
             words = [word.lower() for word in _WORDS.findall(name)]

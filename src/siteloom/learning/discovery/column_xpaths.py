@@ -1,4 +1,4 @@
-"""The shortest XPath of a column."""
+"""Find the shortest XPath of a column."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 
 _WORD = re.compile(r"\w")
-_SCOPES = 3  # in which a label may come once
+_SCOPES = 3  # enclosing elements in which a label may be unique
 _ANCHORS = 2  # elements with a class or id to begin at
-_CONTENTS = (  # to XPath, a no-break space is no space
+_CONTENTS = (  # XPath does not treat a no-break space as white space
     "normalize-space()",
     "normalize-space(translate(., '\N{NO-BREAK SPACE}', ' '))",
 )
-_TAKEN_FROM = 4  # samples show most ways in which a column is reached
-_RECORDS = 20  # to take paths from
+_TAKEN_FROM = 4  # samples that suggest XPaths
+_RECORDS = 20  # records that suggest XPaths
 _MAX_STYLES = 3  # of records, some of which stand out by their class
 
 
 class Sample(NamedTuple):
-    """What a column has in one unit, whose elements are the root of a page or parts of one."""
+    """The texts of a column in one unit, whose elements are the root of a page or parts of it."""
 
     unit: tuple[Element, ...]
     element: Element
@@ -52,9 +52,9 @@ def column_xpath(
     *,
     in_record: bool,
 ) -> str:
-    """The first of some expressions that is wrong on the fewest units; on those without it finds nothing.
+    """Return the first candidate XPath that is wrong on the fewest units, with and without the column.
 
-    `leaf` is what it ends in: `text()`, or `@src`. In a part of a page it begins at its first element.
+    `leaf` is its last step: `text()`, or `@src`. In a record it begins at the record's first element.
     """
     candidates = chain(
         _class_and_label_xpaths(samples[:_TAKEN_FROM], leaf, label, in_record=in_record),
@@ -62,7 +62,7 @@ def column_xpath(
     )
     best, fewest = "", inf
     for xpath in dict.fromkeys(candidates):
-        misses = _misses(xpath, samples, units_without, fewest)
+        misses = _misses(xpath=xpath, samples=samples, units_without=units_without, limit=fewest)
         if misses < fewest:
             best, fewest = xpath, misses
         if not misses:
@@ -73,7 +73,7 @@ def column_xpath(
 def prose_xpath(
     samples: Sequence[Sample], units_without: Sequence[tuple[Element, ...]], *, in_record: bool
 ) -> str:
-    """The first of some expressions that finds just the element around a running text on the most units."""
+    """Return the first candidate XPath that finds exactly the element of a running text on the most units."""
     paths = [
         path.removeprefix("./")
         for sample in samples[:_TAKEN_FROM]
@@ -91,7 +91,7 @@ def prose_xpath(
 
 
 def record_xpath(records: Sequence[Element]) -> str:
-    """The expression that finds most of these elements, and fewest others on their pages."""
+    """Return the XPath that finds most of these elements, and fewest others on their pages."""
     first_record = records[0]
     parent = first_record.getparent()
     own = dict.fromkeys(path for record in records[:_RECORDS] for path in _from_anchors_of_page(record))
@@ -112,9 +112,9 @@ def record_xpath(records: Sequence[Element]) -> str:
 def _misses(
     xpath: str, samples: Sequence[Sample], units_without: Sequence[tuple[Element, ...]], limit: float
 ) -> float:
-    """The shares of samples and of units without on which an expression is wrong, added up.
+    """Sum up the shares of samples and of units without the column on which an XPath is wrong.
 
-    Of a bad one no more are counted than are enough to refuse it.
+    Counting stops once the sum reaches the limit.
     """
     find = etree.XPath(xpath)
     misses = 0.0
@@ -130,7 +130,7 @@ def _misses(
 
 
 def _element_xpath(element: Element) -> str:
-    """A short expression for elements like this one: by id or class, and the tags from there."""
+    """Return a short XPath for elements like this one: an id or a class, and the tags from there."""
     return next(_from_anchors_of_page(element))
 
 
@@ -146,7 +146,7 @@ def _class_and_label_xpaths(
 
 
 def _position_xpaths(samples: Sequence[Sample], leaf: str, *, in_record: bool) -> Iterator[str]:
-    """By the number among elements of the same classes, or else by the place in the page."""
+    """Yield XPaths by the number among elements of the same classes, then by exact paths."""
     for sample in samples[:_TAKEN_FROM]:
         for path in _class_paths(sample, in_record=in_record):
             elements = cast("list[Element]", sample.unit[0].xpath(path))
@@ -157,7 +157,7 @@ def _position_xpaths(samples: Sequence[Sample], leaf: str, *, in_record: bool) -
 
 
 def _exact_path(sample: Sample, *, in_record: bool) -> str:
-    """The path of the very element."""
+    """Return the path of exactly this element."""
     top = _top(sample)
     below = node_path(sample.element).removeprefix(node_path(top))
     return f"{_beside(sample.unit, top) if in_record else node_path(top)}{below}"
@@ -170,7 +170,7 @@ def _class_paths(sample: Sample, *, in_record: bool) -> Iterator[str]:
 
 
 def _from_label(sample: Sample, leaf: str, label: str, *, in_record: bool) -> Iterator[str]:
-    """From a label to what stands behind it: the next text, or what is beside one of the elements around."""
+    """Yield XPaths from a label to the next text, or to a sibling of one of its ancestors."""
     top = _top(sample)
     begin = _beside(sample.unit, top) if in_record else ""
     node = "text()[normalize-space()][1]" if leaf == "text()" else f"*[{leaf}][1]/{leaf}"
@@ -193,13 +193,13 @@ def _from_label(sample: Sample, leaf: str, label: str, *, in_record: bool) -> It
 
 
 def _scopes(element: Element, top: Element) -> Iterator[str]:
-    """The nearest elements around with an id or a class."""
+    """Yield the steps of the nearest enclosing elements with an id or a class."""
     around = takewhile(lambda ancestor: ancestor is not top, (element, *element.iterancestors()))
     return islice((step for ancestor in around if "[" in (step := _step(ancestor))), _SCOPES)
 
 
 class _LabelPath(NamedTuple):
-    """How a label and a value meet: in which element, as which of the labels, and how deep each is in it."""
+    """The path between a label and a value: their common element, the label's number, and both branches."""
 
     common: Element
     number: int
@@ -208,13 +208,20 @@ class _LabelPath(NamedTuple):
 
 
 def _path_from_nearest_label(holders: Sequence[Element], element: Element) -> _LabelPath:
-    """The way from the element of the nearest label; of equals, the last, as labels come first."""
+    """Return the path from the nearest label; of equally near labels, the last, as labels precede values."""
     label_paths = []
     around = [element, *element.iterancestors()]
     for number, holder in enumerate(holders, start=1):
         own = [holder, *holder.iterancestors()]
         up, down = next((up, around.index(ancestor)) for up, ancestor in enumerate(own) if ancestor in around)
-        label_paths.append(_LabelPath(around[down], number, tuple(own[:up]), tuple(around[:down])))
+        label_paths.append(
+            _LabelPath(
+                common=around[down],
+                number=number,
+                label_side=tuple(own[:up]),
+                value_side=tuple(around[:down]),
+            )
+        )
     return min(
         label_paths,
         key=lambda label_path: (len(label_path.value_side), len(label_path.label_side), -label_path.number),
@@ -222,7 +229,7 @@ def _path_from_nearest_label(holders: Sequence[Element], element: Element) -> _L
 
 
 def _label_path_ends(label_path: _LabelPath, leaf: str) -> Iterator[str]:
-    """Paths from the text of a label to the value."""
+    """Yield relative XPaths from the text of a label to the value."""
     up = "/.." * len(label_path.label_side)
     if not label_path.value_side:
         yield f"{up}/following-sibling::text()" if leaf == "text()" else f"{up}/../{leaf}"
@@ -236,7 +243,7 @@ def _label_path_ends(label_path: _LabelPath, leaf: str) -> Iterator[str]:
 
 
 def _sibling_step(side: Element | None, branch: Element) -> str:
-    """How the branch of a value is reached from that of its label; from a text, the next of its name."""
+    """Return the step from the label's branch to the value's; from a text, it is the next of that name."""
     name = _name(branch)
     if side is None:
         return f"{name}[1]"
@@ -245,13 +252,13 @@ def _sibling_step(side: Element | None, branch: Element) -> str:
 
 
 def _top(sample: Sample) -> Element:
-    """The element of its unit that a sample stands in."""
+    """Return the element of the unit that contains the sample."""
     around = {sample.element, *sample.element.iterancestors()}
     return next(top for top in sample.unit if top in around)
 
 
 def _beside(unit: Sequence[Element], element: Element) -> str:
-    """How an element of a unit is reached from the first."""
+    """Return the XPath from the first element of a unit to another."""
     number = unit.index(element)
     if number == 0:
         return "."
@@ -261,7 +268,7 @@ def _beside(unit: Sequence[Element], element: Element) -> str:
 
 
 def _from_anchors(element: Element, top: Element, begin: str) -> Iterator[str]:
-    """Paths down from the nearest elements with an id or a class, then from the top, whatever its class."""
+    """Yield paths down from the nearest elements with an id or a class, then from the top by its tag."""
     below = ""
     anchors = 0
     for ancestor in (element, *element.iterancestors()):
@@ -297,27 +304,27 @@ def _column_texts(find: etree.XPath, element: Element) -> tuple[str, ...]:
     return tuple(text for text in texts if _WORD.search(text))
 
 
-_NAMED_BY = 5  # units with a column
-_TRIED_WITH = 10  # units with a column: an XPath that is right on nine in ten of all is found so
+_NAMED_BY = 5  # units that name a column
+_TRIED_WITH = 10  # units with a column: enough to find an XPath that is right on nine in ten of all units
 _TRIED_WITHOUT = 4
-_COMMON = 12  # units that are looked at first, so that few pages have to be parsed again
+_COMMON = 12  # units used first for all columns, so that few pages are parsed again
 
 
 class ColumnDescription(NamedTuple):
-    """What a column is called, before names are made unique, and where it is."""
+    """The name of a column, before names are made unique, and its XPath."""
 
     name: str
     xpath: str
 
 
 def describe_columns(columns: Sequence[ColumnCandidate], units: Units) -> list[ColumnDescription]:
-    """Names and XPaths of columns."""
+    """Return the names and XPaths of columns."""
     tops = _UnitElements(units)
     return [_describe(column, units, tops) for column in columns]
 
 
 class _UnitElements:
-    """The trees of a few units, kept while names are looked for."""
+    """A cache of the elements of a few units."""
 
     def __init__(self, units: Units) -> None:
         self._units = units
@@ -326,22 +333,22 @@ class _UnitElements:
             self.of(unit)
 
     def of(self, unit: int) -> tuple[Element, ...]:
-        """The elements of a unit."""
+        """Return the elements of a unit."""
         if unit not in self._cache:
             self._cache[unit] = self._units.tops(unit)
         return self._cache[unit]
 
     def sample_with(self, column: Collection[int]) -> list[int]:
-        """Some of the units of a column."""
+        """Return some of the units of a column."""
         return self._sample_units(column, _NAMED_BY, _TRIED_WITH)
 
     def sample_without(self, column: Collection[int]) -> list[int]:
-        """Some of the other units."""
+        """Return some of the units without a column."""
         other_units = [unit for unit in range(len(self._units.page_of)) if unit not in column]
         return self._sample_units(other_units, _TRIED_WITHOUT, _TRIED_WITHOUT)
 
     def _sample_units(self, units: Collection[int], min_units: int, max_cached: int) -> list[int]:
-        """At least so many units if there are, at best such whose trees are there already."""
+        """Return at least `min_units` units if there are so many, preferably cached ones."""
         cached_units = [unit for unit in self._cache if unit in units]
         uncached_units = [unit for unit in units if unit not in self._cache]
         return [
@@ -362,7 +369,12 @@ def _describe(column: ColumnCandidate, units: Units, tops: _UnitElements) -> Col
         paths = [texts.path_text(int(texts.path[row])) for row in rows]
         element = _element(unit_elements, paths[0])
         contexts.append(
-            ValueContext(element, shown[0], attribute, unit_elements[0] if units.are_parts else None)
+            ValueContext(
+                element=element,
+                text=shown[0],
+                attribute=attribute,
+                boundary=unit_elements[0] if units.are_parts else None,
+            )
         )
         if column.form == "prose" and (around := common_element(paths)):  # or it stands in several parts
             element = _element(unit_elements, f"{around}/")
@@ -374,19 +386,22 @@ def _describe(column: ColumnCandidate, units: Units, tops: _UnitElements) -> Col
         return ColumnDescription(name, prose_xpath(samples, units_without, in_record=units.are_parts))
     leaf = f"@{contexts[0].attribute}" if column.form == "attribute" else "text()"
     return ColumnDescription(
-        name, column_xpath(samples, units_without, leaf, anchor, in_record=units.are_parts)
+        name,
+        column_xpath(
+            samples=samples, units_without=units_without, leaf=leaf, label=anchor, in_record=units.are_parts
+        ),
     )
 
 
 def common_element(nodes: Sequence[str]) -> str:
-    """The path of the smallest element that all nodes are in."""
+    """Return the path of the smallest element that contains all nodes."""
     split = [node.split("/")[:-1] for node in nodes]
     common = [steps[0] for steps in takewhile(lambda steps: len(set(steps)) == 1, zip(*split, strict=False))]
     return "/".join(common)
 
 
 def _element(tops: Sequence[Element], path: str) -> Element:
-    """The element that a path of the texts leads to, from the elements of its unit."""
+    """Return the element of a text's path, starting at the elements of its unit."""
     top, *steps = path[1:].split("/")[:-1]
     start = tops[int(top[top.rindex("[") + 1 : -1]) - 1]
     if not steps:

@@ -1,4 +1,4 @@
-"""Columns that a person accepts as attributes: examples of them, from which a wrapper is learned."""
+"""Turn columns that a person accepts as attributes into examples for learning a wrapper."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 _DIVERSE_EXAMPLES = 10  # as `siteloom sample` offers
 _EXAMPLES_OF_ATTRIBUTE = 5
 _LIST_PAGES = 4
-_RECORDS = 3  # of a list page, which teach the list
-_LEAST_RECORDS = 2  # of a list page, which tell where a record ends
-_TRIED = 100  # pages are enough to tell the share that is right to some percent
+_RECORDS = 3  # example records of a list page
+_LEAST_RECORDS = 2  # of a list page, to show where a record ends
+_TRIED = 100  # pages suffice to measure the correct share to a few percent
 _ROUNDS = 2
-_MORE_EXAMPLES = 5  # a round, of pages that the wrapper got wrong
+_MORE_EXAMPLES = 5  # per round, of pages that the wrapper got wrong
 _LEAST_AGREEMENT = (
-    0.8  # one value in five wrong or missing is more than a person who accepts a column expects
+    0.8  # a person who accepts a column does not expect more than one in five values to be wrong
 )
 
 _Values = dict[str, tuple[str, ...]]
 
 
 class AcceptedColumns(NamedTuple):
-    """Examples of the accepted columns, and what a wrapper learned from them finds on some pages.
+    """Examples of the accepted columns, and the results of a wrapper learned from them.
 
-    `agreement` is the share of values that it finds just as the column has them, by attribute; `left_out`
-    has that of the attributes for which it is too low, and which the examples are without. `tried` is the
-    number of pages.
+    `agreement` is the share of values that the wrapper finds exactly as in the column, by attribute;
+    `left_out` has the share of the attributes for which it is too low and which the examples leave out.
+    `tried` is the number of pages that the wrapper was tried on.
     """
 
     examples: list[Example]
@@ -61,9 +61,8 @@ def accept_columns(
 ) -> AcceptedColumns:
     """Make attributes of columns: `names` has the label of a column for each attribute.
 
-    The pages are those that the table was discovered in. As rows know their page by its address, pages
-    of one address teach nothing. What is annotated already is kept: the examples of such pages say the
-    same and more.
+    The pages are those of the discovered table. Rows refer to pages by URL, so pages with the same URL are
+    ignored. Existing annotations are kept: the examples of annotated pages extend them.
     """
     labels = {column.label for column in table.columns}
     for label in names.values():
@@ -71,20 +70,24 @@ def accept_columns(
             raise UsageError(f"There is no column {label!r}: there are {', '.join(sorted(labels))}.")
     of_url = _by_url(pages)
     if not of_url:
-        raise ExampleError("Each of these pages has the address of another: examples know their page by it.")
-    rows = _TableRows(table, of_url, names, annotated, limits)
+        raise ExampleError("Each of these pages has the URL of another page: examples need distinct URLs.")
+    rows = _TableRows(table=table, pages=of_url, names=names, annotated=annotated, limits=limits)
     best = rows.best_trial()
     poor = {name: share for name, share in best.agreement.items() if share < _LEAST_AGREEMENT}
     if not poor:
-        return AcceptedColumns(best.examples, best.agreement, {}, rows.tried_pages)
+        return AcceptedColumns(
+            examples=best.examples, agreement=best.agreement, left_out={}, tried=rows.tried_pages
+        )
     good_names = {name: label for name, label in names.items() if name not in poor}
     if not good_names:
         shares = ", ".join(f"{name} {share:.0%}" for name, share in poor.items())
         raise ExampleError(
-            f"None of these columns can be learned: no rule was found that gives what they have, tried on "
-            f"{rows.tried_pages} pages ({shares}). Annotate a few pages instead."
+            f"None of these columns can be learned: on {rows.tried_pages} pages, no rule finds their values "
+            f"({shares}). Annotate a few pages instead."
         )
-    accepted = accept_columns(table, of_url.values(), good_names, annotated, limits=limits)
+    accepted = accept_columns(
+        table=table, pages=of_url.values(), names=good_names, annotated=annotated, limits=limits
+    )
     return accepted._replace(left_out=poor | accepted.left_out)
 
 
@@ -116,7 +119,7 @@ class _TableRows:
         self._limits = limits
         self._names = names
         self._is_list = bool(table.record_xpath)
-        # An example of another version of its page says nothing of the rows.
+        # An example of another version of its page does not match the rows.
         self._annotated = {
             example.page.url: example
             for example in annotated
@@ -132,11 +135,11 @@ class _TableRows:
 
     @property
     def tried_pages(self) -> int:
-        """How many pages wrappers are tried on."""
+        """The number of pages that wrappers are tried on."""
         return len(self._trial_pages)
 
     def best_trial(self) -> _Trial:
-        """The best of a few sets of examples, each with more pages that the one before got wrong."""
+        """Return the best of a few trials, each with more examples of pages that were wrong before."""
         best = self._run_trial(self._examples(self._choose_pages()))
         for _ in range(0 if self._is_list else _ROUNDS):
             more_examples = self._examples(best.wrong[:_MORE_EXAMPLES])
@@ -149,7 +152,7 @@ class _TableRows:
         return best
 
     def _choose_pages(self) -> Iterable[str]:
-        """Pages that are annotated, some that differ, and enough for each attribute."""
+        """Choose annotated pages, diverse pages, and enough pages for each attribute."""
         min_records = _LEAST_RECORDS if self._is_list else 0
         urls = [
             url for url, rows in self._rows_by_url.items() if sum(map(self._is_filled, rows)) >= min_records
@@ -168,12 +171,12 @@ class _TableRows:
         return chosen
 
     def _examples(self, urls: Iterable[str]) -> list[Example]:
-        """Examples of pages, without those that cannot be learned from."""
+        """Return the examples of pages that can be learned from."""
         candidates = (self._list_example(url) if self._is_list else self._page_example(url) for url in urls)
         return [example for example in candidates if example is not None]
 
     def _page_example(self, url: str) -> Example | None:
-        """What a page shows, tied to nodes if that can be."""
+        """Return the example of a page, tied to nodes if possible."""
         page = self._pages[url]
         values, nodes = self._shown(self._rows_by_url[url][0], page)
         annotated = self._annotated.get(url, Example(page))
@@ -186,7 +189,7 @@ class _TableRows:
         return None
 
     def _list_example(self, url: str) -> Example | None:
-        """The fullest records of a page; if some are annotated, these with the accepted attributes."""
+        """Return the fullest records of a page, or its annotated records with the accepted attributes."""
         rows = self._rows_by_url[url]
         if url not in self._annotated:
             fullest = sorted(filter(self._is_filled, rows), key=lambda row: -len(self._present_values(row)))
@@ -219,7 +222,7 @@ class _TableRows:
         return {attribute: row[label] for attribute, label in self._names.items()}
 
     def _shown(self, row: DiscoveredRow, page: Page) -> tuple[_Values, _Values]:
-        """Values with their nodes; of running text, all that its element shows."""
+        """Return values with their nodes; for running text, the whole visible text of its element."""
         values, nodes = self._values(row), {}
         for attribute, label in self._names.items():
             own = row.nodes.get(label, ())
@@ -233,7 +236,7 @@ class _TableRows:
         return values, nodes
 
     def _run_trial(self, examples: list[Example]) -> _Trial:
-        """What a wrapper that is learned from examples and other annotations finds on some pages."""
+        """Learn a wrapper from examples and other annotations, and try it on some pages."""
         urls = {example.page.url for example in examples}
         other_examples = [example for url, example in self._annotated.items() if url not in urls]
         if not any(any(map(self._names.__contains__, names)) for names in map(_filled_names, examples)):
@@ -258,8 +261,8 @@ class _TableRows:
     def _why_no_example(self) -> str:
         if self._is_list:
             return (
-                "None of these columns can be learned: no page has two records with one of them, which would "
-                "tell where a record ends. Accept them with a column that more records have."
+                "None of these columns can be learned: no page has two records with one of them, which are "
+                "needed to find where a record ends. Accept them with a column that more records have."
             )
         return "None of these columns can be learned: their values were not found on the pages."
 
@@ -273,7 +276,7 @@ class _TableRows:
 
 
 def _filled_names(example: Example) -> set[str]:
-    """The attributes that an example has a value of."""
+    """Return the attributes for which an example has values."""
     return {name for record in (example.values, *example.records) for name, texts in record.items() if texts}
 
 

@@ -113,7 +113,13 @@ def _labelled_records(
     """Learn the rule for records of list pages, and label the records of the examples."""
     indices = [trees.value_index(root) for root in roots]
     example_records = [
-        find_records(example.page.url, root, example.records, index, example.record_nodes)
+        find_records(
+            url=example.page.url,
+            root=root,
+            records=example.records,
+            index=index,
+            nodes=example.record_nodes,
+        )
         for example, root, index in zip(examples, roots, indices, strict=True)
     ]
     runs_on = any(records_of_page.runs_on for records_of_page in example_records)

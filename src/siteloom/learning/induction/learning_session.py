@@ -190,10 +190,10 @@ class LearningSession:
             for value in values
         }
         units = Units(
-            table.table,
-            [table.placed(key, unit.labelled) for key, unit in zip(keys, labelled, strict=True)],
-            _flag_labels(table.table, example_values | _texts_with_values(labelled)),
-            targets.tags,
+            table=table.table,
+            placed=[table.placed(key, unit.labelled) for key, unit in zip(keys, labelled, strict=True)],
+            labels=_flag_labels(table.table, example_values | _texts_with_values(labelled)),
+            tags=targets.tags,
         )
         learned = {
             name: self._cached_rules(
@@ -298,7 +298,7 @@ class LearningSession:
             try:
                 return find_record(root, url, scope)
             except TooMuchFound:  # one oversized page must not stop learning from the others
-                return Record(url, {}, {}, {})
+                return Record(url, values={}, typed={}, provenance={})
 
         return record_of
 

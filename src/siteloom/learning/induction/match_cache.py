@@ -150,7 +150,10 @@ def _match_key(rules: AttributeRules, *, is_of_records: bool) -> _MatchKey:
 
 def _merge_record(url: str, attribute_values: Sequence[tuple[str, _AttributeValues]]) -> Record:
     """Combine the values of all attributes into a record."""
-    record = Record(url, record_values := {}, typed := {}, provenance := {}, withheld := {})
+    record_values: dict[str, tuple[str, ...]] = {}
+    typed: dict[str, tuple[object, ...]] = {}
+    provenance: dict[str, tuple[Provenance, ...]] = {}
+    withheld: dict[str, tuple[Withheld, ...]] = {}
     for name, values in attribute_values:
         if values.values is not None:
             record_values[name] = values.values
@@ -160,7 +163,7 @@ def _merge_record(url: str, attribute_values: Sequence[tuple[str, _AttributeValu
             provenance[name] = values.provenance
         if values.withheld is not None:
             withheld[name] = values.withheld
-    return record
+    return Record(url, values=record_values, typed=typed, provenance=provenance, withheld=withheld)
 
 
 _TEXT_FEATURES = frozenset({"shape", "first-text"})

@@ -1,10 +1,8 @@
-"""The records that are repeated inside list pages, found without examples.
+"""Find the repeated records of list pages without examples.
 
-Records are siblings that look alike, or runs of siblings that come in the same
-order again and again. The parents of the siblings are known by their path of
-tags, classes and ids, so that rows of a grid, sections of a page and the lists
-of all pages come together. Of several such lists the one that holds most of the
-text that varies is what the pages are about.
+Records are similar siblings, or runs of siblings that repeat in the same order. The parents of the siblings
+are grouped by their path of tags, classes and ids, so that rows of a grid, sections of a page and the lists
+of all pages come together. Of several such lists, the one with most of the varying text is the main listing.
 """
 
 from __future__ import annotations
@@ -31,18 +29,18 @@ if TYPE_CHECKING:
 
     from siteloom.html.parser import Element
 
-_LEAST_SHARE = 0.02  # of the varying text; a list that holds less is not worth a look
-_SAME_TEXT = 0.8  # records inside of parts must hold so much of their text to be the records
+_LEAST_SHARE = 0.02  # of the varying text; lists with less are ignored
+_SAME_TEXT = 0.8  # share of the outer group's text from which an inner group has the records
 _TWO_FIELDS = 1.5  # on average; with fewer, records have a single one
 _LINKS = 0.9  # a list is a menu if so much of its text is links
-_DOUBTFUL = 0.3  # paragraphs and parts with a single field are seldom records: they weigh less
-_SLOTS = 1.5  # names for each part of a page; records have new ones on every page
+_DOUBTFUL = 0.3  # weight of paragraphs and records with a single field, which are seldom records
+_SLOTS = 1.5  # names per record of a page; true records have new ones on every page
 _NEARLY_ALL = 0.9
 
-# Lists of reviews and of other things hold up to three quarters of the text of detail pages. Such SWDE
-# sites have eight and more varying fields outside of lists, the built-in detail pages five and more; the
-# built-in list pages and real search results have one or two. On a single page all that stands once
-# seems to vary: there list pages have eight fields and more inside the list for each outside.
+# Lists such as reviews have up to three quarters of the text of detail pages. Such SWDE sites have eight and
+# more varying fields outside of lists, the built-in detail pages five and more; the built-in list pages and
+# real search results have one or two. On a single page, all unique texts seem to vary: there, list pages have
+# eight and more fields inside the list for each field outside.
 _MAIN_SHARE = 0.5
 _MAIN_SHARE_OF_LINKS = 0.7
 _MOST_FIELDS_OUTSIDE = 4
@@ -57,9 +55,9 @@ class ListedRecord(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """Records of one sort, page by page in document order.
+    """Records of one kind, page by page in document order.
 
-    `parents` is the path of the elements that they stand in: tags with classes and ids, from the root on.
+    `parents` is the path of their parent elements: tags with classes and ids, from the root.
     """
 
     records: tuple[ListedRecord, ...]
@@ -67,7 +65,7 @@ class Listing(NamedTuple):
 
 
 def main_listing(roots: Sequence[Element]) -> Listing | None:
-    """The records, if these are what the pages are about; None for detail pages."""
+    """Return the records that are the main content of the pages; None for detail pages."""
     pages = ClusterPages(roots)
     groups = _record_groups(pages)
     best = next(iter(_rank(pages, groups)), None)
@@ -77,7 +75,7 @@ def main_listing(roots: Sequence[Element]) -> Listing | None:
 
 
 def find_listed_records(roots: Sequence[Element], parents: tuple[str, ...]) -> tuple[ListedRecord, ...]:
-    """The records on other pages of a cluster whose main listing is known."""
+    """Return the records on further pages of a cluster whose main listing is known."""
     pages = ClusterPages(roots)
     for path, elements in _parents(pages).items():
         if pages.steps(path) == parents:
@@ -100,24 +98,24 @@ class _Group:
 
     @property
     def weight(self) -> float:
-        """What speaks for these to be what the pages are about."""
+        """The evidence that these records are the main content of the pages."""
         doubt = _DOUBTFUL if self.is_prose or self.fields < _TWO_FIELDS else 1
         return self.chars * min(1, 2 * self.regularity) * doubt
 
     @property
     def is_menu(self) -> bool:
-        """Whether the records are but a link each."""
+        """Whether each record is only a link."""
         return self.fields < _TWO_FIELDS and self.linked >= _LINKS * self.chars
 
 
 def _record_groups(pages: ClusterPages) -> list[_Group]:
-    """The records of each path of parents, where there are any."""
+    """Return the records of each path of parents that has any."""
     groups = (_record_group(pages, path, elements) for path, elements in _parents(pages).items())
     return [group for group in groups if group is not None and not _are_facts(pages, group)]
 
 
 def _parents(pages: ClusterPages) -> defaultdict[int, list[SiblingGroup]]:
-    """Elements that others stand in, by path."""
+    """Return the elements with children, by path."""
     parents: defaultdict[int, list[SiblingGroup]] = defaultdict(list)
     for page, tree in enumerate(pages.trees):
         for number, children in tree.children.items():
@@ -139,30 +137,30 @@ def _record_group(pages: ClusterPages, path: int, parents: Sequence[SiblingGroup
     if not _repeats(records) or not repeats_among_siblings(records, len(own_parents)):
         return None
     return _Group(
-        path,
-        tuple(records),
-        sum(map(pages.chars, records)),
-        sum(map(pages.linked, records)),
-        sum(map(pages.fields, records)) / len(records),
-        _regularity(pages, records),
-        all(len(record.elements) == 1 and pages.tag(record) == "p" for record in records),
+        path=path,
+        records=tuple(records),
+        chars=sum(map(pages.chars, records)),
+        linked=sum(map(pages.linked, records)),
+        fields=sum(map(pages.fields, records)) / len(records),
+        regularity=_regularity(pages, records),
+        is_prose=all(len(record.elements) == 1 and pages.tag(record) == "p" for record in records),
     )
 
 
 def _is_template_row(pages: ClusterPages, siblings: SiblingGroup) -> bool:
-    """Whether a part is a header row or such: it says the same on all pages."""
+    """Return whether siblings are a header row or the like, with the same text on all pages."""
     start, end = pages.span(siblings)
     return not pages.fields(siblings) and (end - start < SEVERAL or pages.tag(siblings) == "tr")
 
 
 def _repeats(records: Iterable[SiblingGroup]) -> bool:
-    """Whether there are three on a page, or two on several."""
+    """Return whether there are three records on a page, or two on several pages."""
     counts = Counter(record.page for record in records).values()
     return any(count > SEVERAL for count in counts) or sum(count >= SEVERAL for count in counts) >= SEVERAL
 
 
 def _regularity(pages: ClusterPages, records: Sequence[SiblingGroup]) -> float:
-    """How alike the records are inside: 1 if all have the same paths of tags."""
+    """Return the structural similarity of the records: 1 if all have the same tag paths."""
     shapes = Counter(
         tuple(pages.trees[page].shapes[element] for element in elements) for page, elements in records
     )
@@ -180,7 +178,7 @@ def _regularity(pages: ClusterPages, records: Sequence[SiblingGroup]) -> float:
 
 
 def _rank(pages: ClusterPages, groups: Sequence[_Group]) -> list[_Group]:
-    """The groups, the heaviest first; of those that stand inside each other one."""
+    """Return the groups by descending weight; of nested groups only one."""
     ranked = []
     remaining = sorted(groups, key=lambda group: -group.weight)
     while remaining:
@@ -198,9 +196,9 @@ def _listed_records(pages: ClusterPages, group: _Group) -> tuple[ListedRecord, .
 
 
 def _share(pages: ClusterPages, group: _Group, groups: Sequence[_Group]) -> float:
-    """How much of the varying text is in a group; links of menus are not counted.
+    """Return the share of the varying text in a group, not counting links of menus.
 
-    On a single page nothing tells menus from other links: no link outside is counted.
+    On a single page, menus cannot be distinguished from other links, so no link outside counts.
     """
     if len(pages.trees) == 1:
         links = pages.all_linked - group.linked
@@ -215,7 +213,7 @@ def _share(pages: ClusterPages, group: _Group, groups: Sequence[_Group]) -> floa
 
 
 def _union_chars(pages: ClusterPages, groups: Iterable[_Group]) -> int:
-    """The varying text in any of the groups, some of which may stand inside others."""
+    """Return the number of varying characters in the union of the groups, which may be nested."""
     total = 0
     last_page, last_end = -1, 0
     for page, start, end in sorted(
@@ -229,9 +227,9 @@ def _union_chars(pages: ClusterPages, groups: Iterable[_Group]) -> int:
 
 
 def _are_labelled(pages: ClusterPages, page: int, siblings: Sequence[int]) -> bool:
-    """Whether most of some siblings begin with a text of the template, each with another.
+    """Return whether most siblings begin with a template text of their own.
 
-    So do the facts about one thing, or their labels. On a single page nothing tells the template.
+    Such siblings are facts about one thing, or their labels. A single page does not show its template.
     """
     if len(pages.trees) == 1:
         return False
@@ -243,9 +241,9 @@ def _are_labelled(pages: ClusterPages, page: int, siblings: Sequence[int]) -> bo
 
 
 def _are_facts(pages: ClusterPages, group: _Group) -> bool:
-    """Whether each part has an id or a label of its own that is the same on other pages.
+    """Return whether each record has its own id or label that is the same on other pages.
 
-    So have the facts about one thing, and the columns that a page is laid out in.
+    Such groups are facts about one thing, or the layout columns of a page.
     """
     if len(pages.trees) == 1:
         return False
@@ -261,13 +259,13 @@ def _are_facts(pages: ClusterPages, group: _Group) -> bool:
 
 
 def _own_label(text: str) -> str:
-    """What a text that names itself begins with."""
+    """Return the label that a text begins with, if it has one."""
     label = OWN_LABEL.match(text)
     return label[1] if label and LETTER.search(label[1]) else ""
 
 
 def _name_slots(names: Sequence[tuple[int, str]], group: _Group) -> bool:
-    """Whether most parts are named, seldom two of a page alike, and with few names over all pages."""
+    """Return whether most records have names, mostly unique on a page and few across all pages."""
     per_page = len(group.records) / len({record.page for record in group.records})
     return (
         len(names) >= USUAL * len(group.records)
@@ -277,7 +275,7 @@ def _name_slots(names: Sequence[tuple[int, str]], group: _Group) -> bool:
 
 
 def _innermost(pages: ClusterPages, group: _Group, groups: Sequence[_Group]) -> _Group:
-    """The records inside the parts of a group, where these hold several each: rows of a grid, sections."""
+    """Return the group of records nested inside a group whose rows or sections have several records each."""
     for inner_group in groups:
         if inner_group is not group and _are_inside(pages, inner_group, group):
             return _innermost(pages, inner_group, groups)
@@ -296,7 +294,7 @@ def _are_inside(pages: ClusterPages, inner: _Group, outer: _Group) -> bool:
 
 
 def _overlap(pages: ClusterPages, group: _Group, other_group: _Group) -> bool:
-    """Whether some part of one group stands inside a part of the other."""
+    """Return whether some record of one group is inside a record of the other."""
     return any(
         _covers(spans[record.page], pages.span(record))
         for outer, inner in ((group, other_group), (other_group, group))
@@ -318,10 +316,10 @@ def _covers(spans: Sequence[tuple[int, int]], inside: tuple[int, int]) -> bool:
 
 
 def _is_main(pages: ClusterPages, group: _Group, groups: Sequence[_Group]) -> bool:
-    """Whether the pages are about these records.
+    """Return whether these records are the main content of the pages.
 
-    Pages about one thing may have a long list of reviews or of other things, but they tell more outside
-    of any list than list pages, which have a heading, a count and the like.
+    Detail pages may have a long list, such as reviews, but have more fields outside of lists than list pages,
+    which have a heading, a count and the like.
     """
     pages_with = {record.page for record in group.records}
     if (
@@ -345,16 +343,16 @@ def _is_main(pages: ClusterPages, group: _Group, groups: Sequence[_Group]) -> bo
 
 
 def _lead_on(pages: ClusterPages, group: _Group) -> bool:
-    """Whether the records lead to pages about each, or are rows of a table; reviews do not and are not."""
+    """Return whether the records link to detail pages or are rows of a table; reviews are neither."""
     linked = sum(pages.linked(record) > 0 for record in group.records)
     return linked >= USUAL * len(group.records) or pages.tag(group.records[0]) == "tr"
 
 
 def _fields_outside(pages: ClusterPages, groups: Sequence[_Group]) -> int:
-    """How many texts stand outside of any group that vary on most of the pages.
+    """Count the varying texts outside of all groups that most of the pages have.
 
-    They are told apart by their path, the template text before and a label of their own. Of texts that
-    stand there twice one counts; of a single page no links, which may be those of a menu.
+    They are identified by their path, the preceding template text and their own label. Repeated texts count
+    once; on a single page, links do not count, since they may belong to a menu.
     """
     inside: list[set[int]] = [set() for _ in pages.trees]
     for group in groups:

@@ -1,4 +1,4 @@
-"""Which siblings are records: those that look alike, or runs that come again and again."""
+"""Find the records among siblings: similar siblings, or repeated runs of siblings."""
 
 from __future__ import annotations
 
@@ -16,47 +16,47 @@ if TYPE_CHECKING:
 
 SEVERAL = 2
 
-# Shares that were chosen on made-up lists with missing fields, and leave alone what repeats on SWDE pages.
-USUAL = 0.5  # what more than half have, all should have
-_OPTIONAL = 0.3  # a kind in fewer of the runs is no part of the record
-_ALIKE = 0.5  # of the paths inside two records so many must be shared, as in learning.records
-_ALIKE_OF_A_CLASS = 0.2  # a class says that they are alike
-_TELLING_PATHS = 4  # siblings of classes that have nothing in common must share so many
-_TAKE_TURNS = 0.75  # siblings that take turns and share fewer paths are two parts of a record
-_ONCE = 1.3  # a kind that comes more often in a run than this is repeated in it
-_RECORDS = 0.6  # so many of the records have two fields
-_RULED = 0.7  # rules are put there to part things, even if others would part them more evenly
-_MOST_KINDS = 60  # where more siblings have nothing in common, the rest are no records either
-_MOST_UNLIKE = 200  # looks of a class that are like no kind; then the rest are not compared any more
+# Shares chosen on synthetic lists with missing fields; they do not match other repetitions on SWDE pages.
+USUAL = 0.5  # what more than half have counts as common to all
+_OPTIONAL = 0.3  # a kind in fewer of the runs is not part of the record
+_ALIKE = 0.5  # share of common paths inside two records, as in `record_rules`
+_ALIKE_OF_A_CLASS = 0.2  # a lower share suffices for siblings of the same class
+_TELLING_PATHS = 4  # common paths required of siblings whose classes have nothing in common
+_TAKE_TURNS = 0.75  # alternating siblings with a lower share of common paths are two parts of a record
+_ONCE = 1.3  # a kind with more siblings per run is repeated in it
+_RECORDS = 0.6  # share of records with two fields
+_RULED = 0.7  # horizontal rules win over cuts with a somewhat better score, since they mark separations
+_MOST_KINDS = 60  # siblings beyond so many dissimilar kinds are not records
+_MOST_UNLIKE = 200  # variants of a class without a kind, after which no more are compared
 _MOST_STARTS = 12  # kinds tried; a list has few
 
 _NO_KIND = -1
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 
 _Family: TypeAlias = "tuple[int, list[int]]"
-"""The children of an element: the number of its page, and theirs."""
+"""The children of an element: the number of the page, and the numbers of the children."""
 
 _Variant: TypeAlias = "tuple[str, int]"
-"""What a sibling looks like: its style and its shape."""
+"""A variant of siblings: its style and its shape."""
 
 
 def similarity(items: AbstractSet[object], other_items: AbstractSet[object]) -> float:
-    """How much two sets share of what either has."""
+    """Return the Jaccard similarity of two sets."""
     return len(items & other_items) / len(items | other_items) if items or other_items else 1.0
 
 
 def are_records(pages: ClusterPages, groups: Sequence[SiblingGroup]) -> bool:
-    """Whether most parts have several fields, which tells records from cells, tags and paragraphs."""
+    """Return whether most groups have several fields, as records do, unlike cells, tags and paragraphs."""
     return sum(pages.fields(group) >= SEVERAL for group in groups) >= _RECORDS * len(groups)
 
 
 def repeats_among_siblings(groups: Sequence[SiblingGroup], parents: int) -> bool:
-    """Whether parts are several of a parent, and not one here and there."""
+    """Return whether there are several groups per parent, not only one here and there."""
     return len(groups) > _ONCE * parents
 
 
 def sibling_records(pages: ClusterPages, families: Sequence[_Family]) -> list[SiblingGroup]:
-    """The records among siblings: the cut that leaves out least text and whose parts are most alike."""
+    """Return the records among siblings: the cut with the most text and the most similar records."""
     sorted_families = _sorted_by_kind(pages, families)
     runs: defaultdict[int, list[_Run]] = defaultdict(list)
     for family in sorted_families:
@@ -78,7 +78,7 @@ def sibling_records(pages: ClusterPages, families: Sequence[_Family]) -> list[Si
 
 
 class _SortedFamily(NamedTuple):
-    """The children of one element, with their kinds; a child that tells nothing is of no kind."""
+    """The children of one element, with their kinds; a child without fields has no kind."""
 
     page: int
     numbers: list[int]
@@ -107,7 +107,7 @@ def _sorted_by_kind(pages: ClusterPages, families: Sequence[_Family]) -> list[_S
 
 
 def _kinds(looks: Looks, variants: Counter[_Variant]) -> dict[_Variant, int]:
-    """Looks of siblings come together by class first, then by what those of a class have inside."""
+    """Group variants of siblings into kinds: first by class, then by the common paths of each class."""
     of_style: defaultdict[str, list[_Kind]] = defaultdict(list)
     unlike: Counter[str] = Counter()
     for (style, shape), count in variants.most_common():
@@ -140,7 +140,7 @@ def _kinds(looks: Looks, variants: Counter[_Variant]) -> dict[_Variant, int]:
 
 
 class _Kind:
-    """Siblings of one class that are alike inside."""
+    """Siblings of one class with similar structure."""
 
     def __init__(self, style: str, leader: int) -> None:
         self.style = style
@@ -151,7 +151,7 @@ class _Kind:
         self._paths: Counter[str] = Counter()
 
     def add(self, looks: Looks, shape: int, count: int) -> None:
-        """Take in siblings of a shape."""
+        """Add siblings of a shape."""
         self.count += count
         self.shapes.append(shape)
         for path in looks.paths(shape):
@@ -159,18 +159,18 @@ class _Kind:
 
     @property
     def common_paths(self) -> set[str]:
-        """What many have inside."""
+        """The paths that many of the siblings have inside."""
         return {path for path, count in self._paths.items() if count >= _OPTIONAL * self.count}
 
     def matches_shape(self, looks: Looks, shape: int) -> bool:
-        """Whether siblings of the same class with this shape are of this kind."""
+        """Return whether siblings of the same class with this shape belong to this kind."""
         min_similarity = _ALIKE_OF_A_CLASS if self.words else _ALIKE
         return similarity(looks.paths(self.leader), looks.paths(shape)) >= min_similarity or (
             looks.lead(self.leader) == looks.lead(shape)
         )
 
     def matches_kind(self, looks: Looks, other_kind: _Kind) -> bool:
-        """Whether siblings of another class are the same, such as odd ones and promoted ones."""
+        """Return whether siblings of another class are of the same kind, such as odd or promoted ones."""
         if self.tag != other_kind.tag or self.style == other_kind.style:
             return False
         paths, other_paths = self.common_paths, other_kind.common_paths
@@ -184,7 +184,7 @@ class _Kind:
 def _split_alternating_kinds(
     pages: ClusterPages, families: Sequence[_Family], kinds: dict[_Variant, int]
 ) -> None:
-    """Siblings of two classes that take turns, and differ inside, are two kinds, as title and detail rows."""
+    """Split kinds with siblings of two classes that alternate and differ inside, as title and detail rows."""
     for kind in set(kinds.values()):
         variants = [variant for variant, number in kinds.items() if number == kind]
         styles = sorted({style for style, _ in variants})
@@ -212,7 +212,7 @@ def _split_alternating_kinds(
 
 
 _Run: TypeAlias = "tuple[_SortedFamily, int, int]"
-"""Siblings from one place up to another."""
+"""Siblings of a family from a start index to an end index."""
 
 
 def _runs_between_rules(pages: ClusterPages, families: Sequence[_SortedFamily]) -> list[_Run]:
@@ -235,7 +235,7 @@ class _Cut(NamedTuple):
 
 
 def _cut(pages: ClusterPages, runs: Sequence[_Run], *, between_rules: bool = False) -> _Cut:
-    """Runs of siblings as records, without what but few have at their ends; all that is between two rules."""
+    """Turn runs of siblings into records, without rare kinds at their ends; between two rules, keep all."""
     counts = Counter(kind for family, start, end in runs for kind in set(family.kinds[start:end]))
     del counts[_NO_KIND]
     usual = {kind for kind, count in counts.items() if count >= USUAL * len(runs)}
@@ -247,7 +247,7 @@ def _cut(pages: ClusterPages, runs: Sequence[_Run], *, between_rules: bool = Fal
         is_bounded = between_rules and start > 0 and end < len(family.kinds)
         allowed = counts.keys() if is_bounded else frequent
         indices = [index for index in range(start, end) if family.kinds[index] in allowed]
-        while indices and _is_trailing_heading(pages, family, indices[-1], usual):
+        while indices and _is_trailing_heading(pages=pages, family=family, place=indices[-1], usual=usual):
             indices.pop()
         if usual & {family.kinds[index] for index in indices}:
             inside = slice(indices[0], indices[-1] + 1)
@@ -264,7 +264,7 @@ def _is_trailing_heading(
 
 
 def _run_similarity(runs: Sequence[list[int]], usual: AbstractSet[int]) -> float:
-    """How much runs are alike in their kinds; two of a kind that others have once are two records in one."""
+    """Return the similarity of runs by kinds; a run with two of a kind that others have once scores less."""
     counts = Counter(map(tuple, runs))
     of_runs = {run: Counter(kind for kind in run if kind != _NO_KIND) for run in counts}
     once: Counter[int] = Counter()
@@ -284,7 +284,7 @@ def _run_similarity(runs: Sequence[list[int]], usual: AbstractSet[int]) -> float
 
 
 def _repeated_in_records(pages: ClusterPages, cut: _Cut) -> list[SiblingGroup]:
-    """The siblings of one kind that come again and again in the parts, if they are records themselves."""
+    """Return the siblings of one kind that repeat inside the records, if they are records themselves."""
     if all(len(record.elements) == 1 for record in cut.records):
         return []
     groups_by_kind: defaultdict[int, list[SiblingGroup]] = defaultdict(list)

@@ -94,7 +94,13 @@ def resolve(
             if number < len(node_paths):
                 location = index.at(node_paths[number], text)
                 if location is None:
-                    raise ExampleNotFound(url, attribute, text, index.nearest(text), node_paths[number])
+                    raise ExampleNotFound(
+                        url=url,
+                        attribute=attribute,
+                        value=text,
+                        nearest=index.nearest(text),
+                        node=node_paths[number],
+                    )
                 locations = [location]
             else:
                 locations = index.find(text)
@@ -104,7 +110,7 @@ def resolve(
                 if len(location.text) <= LONGEST_TEXT and is_inside(location.element)
             ]
             if not locations:
-                raise ExampleNotFound(url, attribute, text, index.nearest(text))
+                raise ExampleNotFound(url=url, attribute=attribute, value=text, nearest=index.nearest(text))
             located_values.append(LocatedValue(text, tuple(locations)))
         labelled_values[attribute] = tuple(located_values)
     return LabelledValues(url, labelled_values)
