@@ -59,13 +59,13 @@ def run(
     are looked at.
     """
     from siteloom.operations.cluster import cluster_pages, cluster_store
-    from siteloom.templates.clustering.methods import checked_method
+    from siteloom.templates.clustering.methods import check_method
 
     with stored_pages(shell, sources) as store:
         if paths and tags:
             raise UsageError("Ask for --paths or for --tags, not for both at once.")
         if sources:
-            clustering, _ = cluster_store(store, checked_method(method), limits=shell.settings.parse)
+            clustering, _ = cluster_store(store, check_method(method), limits=shell.settings.parse)
             if not clustering.clusters:
                 raise UsageError("No two of these pages were made alike: there is no template to show.")
         chosen, pages = stored_clusters(store, cluster)
