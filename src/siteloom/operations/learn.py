@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from siteloom.core.model import Cluster, Example
     from siteloom.learning.induction.learning_session import Method as LearningMethod
     from siteloom.learning.induction.learning_session import Schema
-    from siteloom.learning.induction.wrapper_assembly import Learned
+    from siteloom.learning.induction.wrapper_assembly import LearningResult
     from siteloom.store.store import Store
     from siteloom.wrappers.rule_features import AttributeRules
 
@@ -44,7 +44,7 @@ class NewWrapper(NamedTuple):
     name: str
     site: str
     version: int
-    learned: Learned | None
+    learned: LearningResult | None
     lost: tuple[str, ...] = ()
 
 
@@ -55,7 +55,7 @@ def learn_together(
     method: LearningMethod = "united",
     *,
     limits: ParseSettings = ParseSettings(),
-) -> Learned:
+) -> LearningResult:
     """One wrapper from examples of stored pages, helped by the pages that were made alike."""
     cluster_store(store, "vertex", limits=limits)
     clusters, addresses = store.clusters()
@@ -186,11 +186,11 @@ def _rules(layout: Wrapper) -> tuple[object, ...]:
 
 
 def _with_footprint(
-    learned: Learned,
+    learned: LearningResult,
     examples: Iterable[Example],
     clusters: Sequence[Cluster],
     addresses: Sequence[PageAddress],
-) -> Learned:
+) -> LearningResult:
     """What was learned, for all pages of its clusters and the examples that are in none of them.
 
     Two templates with much in common may be in one cluster: of its URL patterns only those count that

@@ -19,13 +19,15 @@ from siteloom.learning.annotation.annotation_history import (
     rename_attributes,
     statements,
 )
-from siteloom.learning.annotation.clicked_nodes import Picked
+from siteloom.learning.annotation.clicked_nodes import PickedValue
 
 PAGE = Page("http://a.example/1", b"<p>x</p>")
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
 NAMES = st.sampled_from(["name", "phone", "price"])
-PICKED = st.lists(st.builds(Picked, st.sampled_from("ab"), st.sampled_from(["/p[1]", "/p[2]"])), max_size=2)
+PICKED = st.lists(
+    st.builds(PickedValue, st.sampled_from("ab"), st.sampled_from(["/p[1]", "/p[2]"])), max_size=2
+)
 CHANGES = st.dictionaries(NAMES, PICKED | st.none(), min_size=1, max_size=2)
 
 
@@ -36,19 +38,19 @@ def history(*examples: Example) -> list[Version]:
     ]
 
 
-def said(example: Example, record: int | None = None) -> dict[str, list[Picked]]:
+def said(example: Example, record: int | None = None) -> dict[str, list[PickedValue]]:
     values = example.values if record is None else example.records[record]
     nodes = example.nodes if record is None else example.record_nodes[record]
     return {
-        name: [Picked(text, node) for text, node in zip(texts, nodes[name], strict=True)]
+        name: [PickedValue(text, node) for text, node in zip(texts, nodes[name], strict=True)]
         for name, texts in values.items()
     }
 
 
 def test_a_statement_is_the_one_who_made_it_not_the_ones_who_left_it() -> None:
-    first = amend(Example(PAGE), {"name": [Picked("a", "/p[1]")]}, None)
+    first = amend(Example(PAGE), {"name": [PickedValue("a", "/p[1]")]}, None)
     second = amend(first, {"phone": []}, None)
-    third = amend(second, {"name": [Picked("a", "/p[2]")]}, None)
+    third = amend(second, {"name": [PickedValue("a", "/p[2]")]}, None)
     found = statements(history(first, second, third)).values
     assert found["name"].values == (StatedValue("a", "/p[2]"),)
     assert (found["name"].author, found["name"].revision) == ("person 3", 3)
@@ -68,9 +70,11 @@ def test_what_was_taken_back_and_said_again_was_said_again() -> None:
 
 
 @given(st.lists(CHANGES, max_size=8))
-def test_amendments_add_up_like_assignments(changes: list[Mapping[str, Sequence[Picked] | None]]) -> None:
+def test_amendments_add_up_like_assignments(
+    changes: list[Mapping[str, Sequence[PickedValue] | None]],
+) -> None:
     example = Example(PAGE)
-    expected: dict[str, Sequence[Picked]] = {}
+    expected: dict[str, Sequence[PickedValue]] = {}
     versions = []
     for change in changes:
         example = amend(example, change, None)
@@ -91,7 +95,7 @@ def test_amendments_add_up_like_assignments(changes: list[Mapping[str, Sequence[
 
 @given(st.lists(st.tuples(st.integers(0, 3), CHANGES), max_size=8))
 def test_records_stay_aligned_with_their_nodes_and_none_is_empty(
-    changes: list[tuple[int, Mapping[str, Sequence[Picked] | None]]],
+    changes: list[tuple[int, Mapping[str, Sequence[PickedValue] | None]]],
 ) -> None:
     example = Example(PAGE)
     for record, change in changes:
@@ -103,8 +107,8 @@ def test_records_stay_aligned_with_their_nodes_and_none_is_empty(
 
 
 def test_what_was_said_of_a_page_is_its_first_record_once_it_is_a_list() -> None:
-    single = amend(Example(PAGE), {"name": [Picked("a", "/p[1]")]}, None)
-    listed = amend(single, {"name": [Picked("b", "/p[2]")]}, 1)
+    single = amend(Example(PAGE), {"name": [PickedValue("a", "/p[1]")]}, None)
+    listed = amend(single, {"name": [PickedValue("b", "/p[2]")]}, 1)
     assert (listed.values, listed.nodes) == ({}, {})
     assert list(listed.records) == [{"name": ["a"]}, {"name": ["b"]}]
     assert list(listed.record_nodes) == [{"name": ["/p[1]"]}, {"name": ["/p[2]"]}]
@@ -112,7 +116,7 @@ def test_what_was_said_of_a_page_is_its_first_record_once_it_is_a_list() -> None
 
 
 def test_a_page_of_records_asks_which_one_and_has_no_gaps() -> None:
-    listed = amend(Example(PAGE), {"name": [Picked("a", "/p[1]")]}, 0)
+    listed = amend(Example(PAGE), {"name": [PickedValue("a", "/p[1]")]}, 0)
     with pytest.raises(UsageError, match="lists records"):
         amend(listed, {"name": []}, None)
     with pytest.raises(UsageError, match="no record 3 on this page: it has 1"):
@@ -120,30 +124,30 @@ def test_a_page_of_records_asks_which_one_and_has_no_gaps() -> None:
 
 
 def test_attributes_are_renamed_and_removed_everywhere() -> None:
-    single = amend(Example(PAGE), {"a": [Picked("x", "/p[1]")], "b": []}, None)
-    assert said(rename_attributes(single, {"a": "c"})) == {"c": [Picked("x", "/p[1]")], "b": []}
+    single = amend(Example(PAGE), {"a": [PickedValue("x", "/p[1]")], "b": []}, None)
+    assert said(rename_attributes(single, {"a": "c"})) == {"c": [PickedValue("x", "/p[1]")], "b": []}
     assert said(rename_attributes(single, {"a": None})) == {"b": []}
-    listed = amend(amend(Example(PAGE), {"a": []}, 0), {"b": [Picked("x", "/p[1]")]}, 1)
+    listed = amend(amend(Example(PAGE), {"a": []}, 0), {"b": [PickedValue("x", "/p[1]")]}, 1)
     without = rename_attributes(listed, {"a": None})
     assert (list(without.records), list(without.record_nodes)) == ([{"b": ["x"]}], [{"b": ["/p[1]"]}])
 
 
 def test_who_renames_or_counts_otherwise_did_not_say_it() -> None:
-    values = {"a": [Picked("x", "/p[1]")], "b": [Picked("y", "/p[2]")]}
+    values = {"a": [PickedValue("x", "/p[1]")], "b": [PickedValue("y", "/p[2]")]}
     first = amend(Example(PAGE), values, None)
     later = rename_attributes(first, {"a": "c"})
     found = statements(history(first, later)).values
     assert {name: one.author for name, one in found.items()} == {"c": "person 1", "b": "person 1"}
 
-    one = amend(Example(PAGE), {"a": [Picked("x", "/p[1]")]}, 0)
-    two = amend(one, {"a": [Picked("y", "/p[2]")]}, 1)
+    one = amend(Example(PAGE), {"a": [PickedValue("x", "/p[1]")]}, 0)
+    two = amend(one, {"a": [PickedValue("y", "/p[2]")]}, 1)
     without = amend(two, {"a": None}, 0)
     (left,) = statements(history(one, two, without)).records
     assert left["a"].author == "person 2"
 
 
 def test_a_page_as_a_list_has_what_was_said_of_it_as_its_first_record() -> None:
-    single = amend(Example(PAGE), {"a": [Picked("x", "/p[1]")], "b": []}, None)
+    single = amend(Example(PAGE), {"a": [PickedValue("x", "/p[1]")], "b": []}, None)
     listed = as_list(single)
     assert (list(listed.records), list(listed.record_nodes)) == (
         [{"a": ["x"], "b": []}],

@@ -10,7 +10,7 @@ from siteloom.core.errors import UsageError
 from siteloom.html.node_paths import find, node_path, numbered
 from siteloom.html.parser import Element
 from siteloom.html.visible_text import normalize, text_nodes, visible_text
-from siteloom.learning.annotation.clicked_nodes import Pick, Picked, pick_of, picked
+from siteloom.learning.annotation.clicked_nodes import Pick, PickedValue, pick_of, picked
 from siteloom.learning.value_search.text_equality import fold
 from siteloom.learning.value_search.value_locations import ValueIndex
 from tests.html.archived_view.broken_pages import BROKEN_PAGES
@@ -32,11 +32,13 @@ def test_texts_elements_and_attributes() -> None:
     page = elements()
     h1, a = number_of("h1", page), number_of("a", page)
     body = "/html[1]/body[1]"
-    assert picked(page, Pick(h1, text=1)) == Picked("Blue", f"{body}/h1[1]/text()[1]")
-    assert picked(page, Pick(h1, text=2)) == Picked("Fern in \U0001f33f town", f"{body}/h1[1]/text()[2]")
-    assert picked(page, Pick(h1)) == Picked("Blue Fern in \U0001f33f town", f"{body}/h1[1]")
-    assert picked(page, Pick(a)) == Picked("Write to us", f"{body}/a[1]")
-    assert picked(page, Pick(a, attribute="href")) == Picked("mailto:fern@blue.example", f"{body}/a[1]/@href")
+    assert picked(page, Pick(h1, text=1)) == PickedValue("Blue", f"{body}/h1[1]/text()[1]")
+    assert picked(page, Pick(h1, text=2)) == PickedValue("Fern in \U0001f33f town", f"{body}/h1[1]/text()[2]")
+    assert picked(page, Pick(h1)) == PickedValue("Blue Fern in \U0001f33f town", f"{body}/h1[1]")
+    assert picked(page, Pick(a)) == PickedValue("Write to us", f"{body}/a[1]")
+    assert picked(page, Pick(a, attribute="href")) == PickedValue(
+        "mailto:fern@blue.example", f"{body}/a[1]/@href"
+    )
     assert picked(page, Pick(a, attribute="href", start=7)).text == "fern@blue.example"
     assert picked(page, Pick(h1, attribute="class")).text == "a b"
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from siteloom.core.model import Example
-    from siteloom.learning.annotation.clicked_nodes import Picked
+    from siteloom.learning.annotation.clicked_nodes import PickedValue
 
 
 class Version(NamedTuple):
@@ -145,7 +145,9 @@ def as_list(example: Example) -> Example:
     )
 
 
-def amend(example: Example, changes: Mapping[str, Sequence[Picked] | None], record: int | None) -> Example:
+def amend(
+    example: Example, changes: Mapping[str, Sequence[PickedValue] | None], record: int | None
+) -> Example:
     """Return an example with changed values of some attributes; None removes the statement about one.
 
     A change to a record turns the page into a list: earlier values of the page become its first record.
@@ -176,7 +178,7 @@ def amend(example: Example, changes: Mapping[str, Sequence[Picked] | None], reco
 def _apply_changes(
     values: Mapping[str, Sequence[str]],
     nodes: Mapping[str, Sequence[str]],
-    changes: Mapping[str, Sequence[Picked] | None],
+    changes: Mapping[str, Sequence[PickedValue] | None],
 ) -> tuple[dict[str, Sequence[str]], dict[str, Sequence[str]]]:
     values, nodes = dict(values), dict(nodes)
     for name, picked in changes.items():

@@ -43,14 +43,14 @@ class Pick:
     end: int | None = None
 
 
-class Picked(NamedTuple):
+class PickedValue(NamedTuple):
     """A value in normal form, and the path of its node as `Example.nodes` has it."""
 
     text: str
     node: str
 
 
-def picked(elements: Sequence[Element], pick: Pick) -> Picked:
+def picked(elements: Sequence[Element], pick: Pick) -> PickedValue:
     """Return the value of a pick; raise UsageError if there is none."""
     if not 0 <= pick.element < len(elements):
         raise UsageError(f"The page has no element {pick.element}: load the page again.")
@@ -59,7 +59,7 @@ def picked(elements: Sequence[Element], pick: Pick) -> Picked:
     text = normalize(_selected_part(node_text, pick))
     if not text:
         raise UsageError("Nothing can be read there: choose a place with some text.")
-    return Picked(text, node)
+    return PickedValue(text, node)
 
 
 def pick_of_node(elements: Sequence[Element], numbers: Mapping[Element, int], node: str) -> Pick | None:

@@ -112,7 +112,7 @@ def _attribute_strands(texts: PageTexts, styles: _Styles, template: Sequence[_Ro
             else None
         )
         style = styles.below(styles.of(int(texts.styled_path[number])), texts.leaf(number))
-        of_style[style][unit].append(_Placed(number, anchor, is_direct=False))
+        of_style[style][unit].append(_AnchoredRow(number, anchor, is_direct=False))
     places, _ = _by_place(of_style)
     places = _join_similar(places, lambda place: (styles.ending(place[0], 2), place[1]))
     return [strand for strand in _strands(places) if _is_single(strand.rows.values())]
@@ -317,7 +317,7 @@ def _paired_labels(rows: Sequence[_Row]) -> set[tuple[int, int]]:
     }
 
 
-class _Placed(NamedTuple):
+class _AnchoredRow(NamedTuple):
     """A row that is not template text, with its anchor; it is direct if no other text is between them."""
 
     number: int
@@ -325,7 +325,7 @@ class _Placed(NamedTuple):
     is_direct: bool
 
 
-_OfStyle = dict[int, dict[int, list[_Placed]]]
+_OfStyle = dict[int, dict[int, list[_AnchoredRow]]]
 """By style and unit."""
 
 
@@ -355,7 +355,7 @@ def _group_by_place(rows: Sequence[_Row], template: _Template) -> _GroupedRows:
                 anchor, is_direct = row.text, True
                 template_rows.append(row)
         else:
-            of_style[row.style][row.unit].append(_Placed(row.number, anchor, is_direct))
+            of_style[row.style][row.unit].append(_AnchoredRow(row.number, anchor, is_direct))
             is_direct = False
     return _GroupedRows(*_by_place(of_style), template_rows)
 
@@ -376,7 +376,7 @@ def _by_place(of_style: _OfStyle) -> tuple[dict[_Place, _Units], set[_Place]]:
     return places, labelled
 
 
-def _usual_anchor(placed: Iterable[Sequence[_Placed]]) -> Anchor:
+def _usual_anchor(placed: Iterable[Sequence[_AnchoredRow]]) -> Anchor:
     return Counter(row.anchor for rows in placed for row in rows).most_common(1)[0][0]
 
 

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from siteloom.learning.induction.match_cache import RecordOf
     from siteloom.learning.induction.rule_search import Covering, CoverProblem
     from siteloom.learning.induction.units import PageUnits, SampledPage, UnitKey, UnitTable
-    from siteloom.learning.induction.wrapper_assembly import AttributeCache, Learned
+    from siteloom.learning.induction.wrapper_assembly import AttributeCache, LearningResult
     from siteloom.learning.value_search.labelled_units import Form, LocatedValue
     from siteloom.wrappers.rule_evaluation import Node, Scope
     from siteloom.wrappers.rule_features import RecordRule, Rule
@@ -163,7 +163,9 @@ class LearningSession:
         for _, root in islice(self._trees.parsed(self.pages), 1):
             self._trees.value_index(root)
 
-    def learn(self, examples: Sequence[Example], schema: Schema = None, method: Method = "united") -> Learned:
+    def learn(
+        self, examples: Sequence[Example], schema: Schema = None, method: Method = "united"
+    ) -> LearningResult:
         """Learn a wrapper, and report what it does on the pages."""
         if method not in METHODS:
             raise UsageError(f"No method {method!r} to learn by: use one of {', '.join(METHODS)}.")

@@ -153,7 +153,7 @@ class Choice(NamedTuple):
     members: tuple[int, ...]
 
 
-class Chosen(NamedTuple):
+class SearchResult(NamedTuple):
     """The best set of features of one search; it is imprecise only if no set is precise."""
 
     is_imprecise: bool
@@ -173,7 +173,7 @@ def cover(problem: CoverProblem) -> Covering:
 
 def _best_rule(problem: CoverProblem, instances: Sequence[Instance]) -> CandidateRule | None:
     """Return the best rule that covers all these instances, if there is one."""
-    results: list[Chosen] = []
+    results: list[SearchResult] = []
     searched = set()
     for seed in instances[0].rows[:_SEEDS]:
         common = _common_features(problem, seed, instances[1:])
@@ -212,7 +212,7 @@ def _is_strong(problem: CoverProblem, feature: ColumnFeature) -> bool:
     return int(is_unlabelled[units].sum()) >= _LEAST_ANCHOR_SHARE * int(is_unlabelled.sum())
 
 
-def search(problem: CoverProblem, common: Features, most_features: int = _MOST_FEATURES) -> Chosen:
+def search(problem: CoverProblem, common: Features, most_features: int = _MOST_FEATURES) -> SearchResult:
     """Return the best subset of the common features, which one node of each instance has.
 
     A set is not extended if a larger one cannot be better: if it is precise, if it is farther or has less
@@ -244,7 +244,7 @@ def search(problem: CoverProblem, common: Features, most_features: int = _MOST_F
             break
     chosen = best or fallback
     assert chosen is not None, "a set of features is precise or it is not"
-    return Chosen(best is None, chosen, tuple(selections.features[member] for member in chosen.members))
+    return SearchResult(best is None, chosen, tuple(selections.features[member] for member in chosen.members))
 
 
 def _extend_sets(smaller: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
@@ -264,7 +264,7 @@ def _extend_sets(smaller: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
     return larger
 
 
-class _Judged(NamedTuple):
+class _Evaluation(NamedTuple):
     choice: Choice
     selected: int
     is_single: bool  # whether no unlabelled unit has more than one of the selected nodes
@@ -304,7 +304,7 @@ class _Selections:
         order = np.lexsort((bits, problem.rows.unit[rows]))
         return rows[order], bits[order]
 
-    def judge(self, members: tuple[int, ...]) -> _Judged:
+    def judge(self, members: tuple[int, ...]) -> _Evaluation:
         """Evaluate the set of features with these numbers."""
         member_bits = np.uint64(sum(1 << member for member in members))
         hits = np.flatnonzero((self._bits & member_bits) == member_bits)
@@ -321,7 +321,7 @@ class _Selections:
             size=len(members),
             members=members,
         )
-        return _Judged(choice, selected, is_single=elsewhere == filled)
+        return _Evaluation(choice, selected, is_single=elsewhere == filled)
 
 
 def _preference_order(feature: ColumnFeature) -> tuple[int, int, ColumnFeature]:

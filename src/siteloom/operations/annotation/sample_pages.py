@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from siteloom.core.model import Cluster, Page
     from siteloom.html.parser import Element
-    from siteloom.learning.annotation.clicked_nodes import Picked
+    from siteloom.learning.annotation.clicked_nodes import PickedValue
     from siteloom.store.packs.page_reader import VersionPlace
     from siteloom.store.queries.annotations import Annotation
     from siteloom.store.queries.clusters import PageAddress
@@ -73,7 +73,7 @@ class SamplePage:
         title = self.root.find("head/title")
         return "" if title is None else normalize("".join(title.itertext(with_tail=False)))
 
-    def picked(self, pick: Pick) -> Picked:
+    def picked(self, pick: Pick) -> PickedValue:
         """What someone pointed at."""
         return picked(self.elements, pick)
 

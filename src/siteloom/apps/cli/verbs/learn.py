@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from siteloom.core.model import Example
     from siteloom.learning.annotation.embedded_examples import SelfAnnotated
     from siteloom.learning.induction.learning_session import Method, Schema
-    from siteloom.learning.induction.wrapper_assembly import Learned
+    from siteloom.learning.induction.wrapper_assembly import LearningResult
     from siteloom.operations.annotate import AnnotatedTemplate
     from siteloom.operations.learn import NewWrapper
     from siteloom.store.store import Store
@@ -243,7 +243,7 @@ def _annotate(shell: Shell, store: Store, file: str) -> None:
     shell.say(f"{count:,} {'example is' if count == 1 else 'examples are'} kept in the workspace.")
 
 
-def show_learned(shell: Shell, learned: Learned) -> None:
+def show_learned(shell: Shell, learned: LearningResult) -> None:
     """Print what was learned: how each attribute is found, and where to look next."""
     show_rules(shell, learned)
     for conflict in learned.report.disagreements:
@@ -258,7 +258,7 @@ def show_learned(shell: Shell, learned: Learned) -> None:
             shell.say(f"  {page.url}: {'; '.join(page.reasons)}")
 
 
-def show_rules(shell: Shell, learned: Learned) -> None:
+def show_rules(shell: Shell, learned: LearningResult) -> None:
     """Print how each attribute is found."""
     from siteloom.wrappers.explanation import rule_words
 
@@ -278,7 +278,7 @@ def show_rules(shell: Shell, learned: Learned) -> None:
             )
         )
     columns = ("attribute", "type", "values", "mandatory", "rules", "examples matched", "pages filled")
-    shell.show("Learned", columns, rows)
+    shell.show("LearningResult", columns, rows)
     for name, rules in learned.wrapper.attributes.items():
         multi = bool(rules.attribute.multi)
         first = rule_words(rules.rules[0], multi=multi) if rules.rules else "no rule was found"
