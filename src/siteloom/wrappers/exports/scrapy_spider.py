@@ -100,7 +100,7 @@ class {class_name}Spider(scrapy.Spider):
 def to_spider(wrapper: Wrapper, name: str) -> str:
     """The source of a spider that gives the records of a wrapper."""
     document = wrapper_document(wrapper)
-    imports, source = evaluator(standalone_extractor, standalone_matcher, standalone_matcher)
+    imports, source = evaluator(standalone_extractor, standalone_matcher)
     rules = literal(rules_of(document), taken=len("WRAPPER = "))
     sites = document["sites"]
     return _SPIDER.format(
