@@ -43,7 +43,8 @@ help:
 	@echo "make clean          remove everything these targets made"
 
 demo: $(DEMO)/.installed
-	@$(DEMO)/bin/siteloom demo
+	@rm -rf build/demo
+	@$(DEMO)/bin/siteloom demo --keep build/demo
 
 examples: $(DEMO)/.installed
 	@$(DEMO)/bin/python examples/make_workspaces.py examples/workspaces
