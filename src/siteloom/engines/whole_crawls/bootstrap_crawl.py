@@ -111,7 +111,7 @@ def bootstrap_in_bulk(
     are not asked about it either.
     """
     # What is wrong with the seeds is told before any page is read.
-    if (untold := SiteBootstrap(seeds, core, schema, method).records.untold) is not None:
+    if (untold := SiteBootstrap(seeds, core, schema, method).records.unusable_reason) is not None:
         raise UsageError(untold)
     counted = run.shards("matches", partial(_Matching, seeds, core, limits), shards, _matches_schema())
     wanted = row_schema(wanted_column())
