@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from siteloom.html.parser import Element
 
 
-class Spot(NamedTuple):
+class TextPosition(NamedTuple):
     """The place in `parent` behind its child `after`; if that is None, before all children."""
 
     parent: Element
@@ -49,14 +49,14 @@ class Spot(NamedTuple):
         return not text or text.isspace()
 
 
-def spot_of_text(parent: Element, number: int) -> Spot:
+def position_of_text(parent: Element, number: int) -> TextPosition:
     """The spot of the text of a parent that has this number, as XPath counts text nodes."""
-    spot = Spot(parent, None)
+    spot = TextPosition(parent, None)
     number -= bool(parent.text)
     for child in parent:
         if number == 0:
             break
-        spot = Spot(parent, child)
+        spot = TextPosition(parent, child)
         number -= bool(child.tail)
     return spot
 
@@ -66,46 +66,46 @@ def is_seen(node: Element) -> bool:
     return isinstance(node.tag, str) and node.tag not in HIDDEN
 
 
-def next_spot(spot: Spot) -> Spot | None:
+def next_text_position(spot: TextPosition) -> TextPosition | None:
     """The spot that comes next; insides of what is not seen are left out."""
     parent, after = spot
     child = after.getnext() if after is not None else parent[0] if len(parent) else None
     if child is None:
         above = parent.getparent()
-        return None if above is None else Spot(above, parent)
-    return Spot(child, None) if is_seen(child) else Spot(parent, child)
+        return None if above is None else TextPosition(above, parent)
+    return TextPosition(child, None) if is_seen(child) else TextPosition(parent, child)
 
 
-def previous_spot(spot: Spot) -> Spot | None:
+def previous_text_position(spot: TextPosition) -> TextPosition | None:
     """The spot that came before."""
     parent, after = spot
     if after is None:
-        return spot_before(parent)
+        return text_position_before(parent)
     if is_seen(after):
-        return Spot(after, after[-1] if len(after) else None)
-    return Spot(parent, after.getprevious())
+        return TextPosition(after, after[-1] if len(after) else None)
+    return TextPosition(parent, after.getprevious())
 
 
-def spot_before(element: Element) -> Spot | None:
+def text_position_before(element: Element) -> TextPosition | None:
     """The spot just before an element begins."""
     above = element.getparent()
-    return None if above is None else Spot(above, element.getprevious())
+    return None if above is None else TextPosition(above, element.getprevious())
 
 
-def texts_from(spot: Spot | None, end: Spot | None = None) -> Iterator[Spot]:
+def texts_from(spot: TextPosition | None, end: TextPosition | None = None) -> Iterator[TextPosition]:
     """The spots with a visible text from this one on, up to but without `end`."""
     while spot is not None and spot != end:
         if not spot.is_blank:
             yield spot
-        spot = next_spot(spot)
+        spot = next_text_position(spot)
 
 
-def text_before(spot: Spot | None, begin: Spot | None = None) -> Spot | None:
+def text_before(spot: TextPosition | None, begin: TextPosition | None = None) -> TextPosition | None:
     """The nearest spot with a visible text, this one or one before it, but behind `begin`."""
     while spot is not None and spot != begin:
         if not spot.is_blank:
             return spot
-        spot = previous_spot(spot)
+        spot = previous_text_position(spot)
     return None
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.html.node_paths import Spot, previous_spot, text_before
+from siteloom.html.node_paths import TextPosition, previous_text_position, text_before
 from siteloom.html.visible_text import attribute_words, normalize, visible_text
 from siteloom.learning.discovery.text_strands import COLONS, OWN_LABEL
 
@@ -146,15 +146,15 @@ def _label_beside(place: Place) -> str | None:
     return label if is_marked or (not is_link and _is_near(spot.parent, place.element)) else None
 
 
-def _before(place: Place) -> Spot | None:
+def _before(place: Place) -> TextPosition | None:
     """The text before the first text of the element that the value is in."""
-    own = Spot(place.element, None)
+    own = TextPosition(place.element, None)
     for child in (None, *place.element):
-        if normalize(Spot(place.element, child).text) == place.text:
-            own = Spot(place.element, child)
+        if normalize(TextPosition(place.element, child).text) == place.text:
+            own = TextPosition(place.element, child)
             break
-    limit = None if place.boundary is None else previous_spot(Spot(place.boundary, None))
-    return text_before(previous_spot(own), limit)
+    limit = None if place.boundary is None else previous_text_position(TextPosition(place.boundary, None))
+    return text_before(previous_text_position(own), limit)
 
 
 def _is_near(label: Element, element: Element) -> bool:
@@ -235,7 +235,7 @@ def _heading(place: Place) -> str | None:
             return text if is_short(text) else None
         if normalize(spot.text) and spot.parent.tag != place.element.tag:
             return None
-        spot = text_before(previous_spot(spot))
+        spot = text_before(previous_text_position(spot))
     return None
 
 

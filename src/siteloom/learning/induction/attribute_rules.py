@@ -14,7 +14,7 @@ from siteloom.learning.induction.feature_columns import target_rows
 from siteloom.learning.induction.rule_search import Covering, Instance, Problem, cover
 from siteloom.learning.induction.tree_walk import NONE
 from siteloom.learning.value_search.labelled_units import Form
-from siteloom.wrappers.rule_features import Evidence, Feature, Part, Rule
+from siteloom.wrappers.rule_features import Feature, Rule, RuleSupport, ValuePart
 from siteloom.wrappers.safe_patterns import pattern_fault
 from siteloom.wrappers.value_from_node import part_values
 
@@ -49,7 +49,7 @@ class Cut(NamedTuple):
         return self.whole[self.start : self.end]
 
 
-def learn_part(cuts: Iterable[Cut], other_texts: Sequence[str]) -> Part | None:
+def learn_part(cuts: Iterable[Cut], other_texts: Sequence[str]) -> ValuePart | None:
     """The part that gives exactly the values of each text, or None if there is none.
 
     `other_texts` are of nodes that the same rule selects on other pages.
@@ -66,17 +66,19 @@ def learn_part(cuts: Iterable[Cut], other_texts: Sequence[str]) -> Part | None:
     return None
 
 
-def _parts(spans: Sequence[Cut], separators: Sequence[str], other_texts: Sequence[str]) -> Iterator[Part]:
+def _parts(
+    spans: Sequence[Cut], separators: Sequence[str], other_texts: Sequence[str]
+) -> Iterator[ValuePart]:
     """Parts to try, the most telling first."""
     texts = [*other_texts, *(span.whole for span in spans)]
     lefts = _usual(_common_ends([span.whole[: span.start] for span in spans]), texts)
     rights = _usual(_common_starts([span.whole[span.end :] for span in spans]), texts)
     for separator in separators:
         for left, right in product(lefts, rights):
-            yield Part(left=left, right=right, separator=separator)
+            yield ValuePart(left=left, right=right, separator=separator)
     for pattern in _patterns([span.value for span in spans]):
         if not pattern_fault(pattern):
-            yield Part(pattern=pattern)
+            yield ValuePart(pattern=pattern)
 
 
 def _separators(found: Iterable[list[Cut]]) -> list[str]:
@@ -280,10 +282,10 @@ def _rules(found: Found, posed: _Posed) -> list[Rule]:
     return [_rule({*features, Feature("tag", 0, tag)}, found, part, posed) for tag in tags]
 
 
-def _part(found: Found, posed: _Posed) -> Part | None:
+def _part(found: Found, posed: _Posed) -> ValuePart | None:
     """How the values are cut out of the nodes that were found."""
     if posed.form.is_whole:
-        return Part()
+        return ValuePart()
     problem = posed.problem
     hits = problem.hits(found.features)
     cuts = [cut for row in hits.tolist() for cut in posed.cuts.get(row, ())]
@@ -292,12 +294,12 @@ def _part(found: Found, posed: _Posed) -> Part | None:
     return learn_part(cuts, [texts[value] for value in others[:_MOST_TEXTS].tolist()])
 
 
-def _rule(features: set[Feature], found: Found, part: Part, posed: _Posed) -> Rule:
+def _rule(features: set[Feature], found: Found, part: ValuePart, posed: _Posed) -> Rule:
     return Rule(
         target=posed.form.target,
         features=tuple(sorted(features)),
         part=part,
-        evidence=Evidence(
+        evidence=RuleSupport(
             # Those behind them are lists of other pages that were taken for examples.
             examples=sum(number < len(posed.values) for number in found.covered),
             wrong=found.wrong,

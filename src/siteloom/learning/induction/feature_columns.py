@@ -22,7 +22,7 @@ from siteloom.learning.induction.tree_walk import (
     TableBuilder,
     Walked,
 )
-from siteloom.wrappers.rule_evaluation import Standing
+from siteloom.wrappers.rule_evaluation import NodePosition
 from siteloom.wrappers.rule_features import TEXT_KINDS, Feature, shape
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ class Rows:
             found += [ColumnFeature("class-word", distance, word) for word in self.table.class_words[class_]]
         return found
 
-    def standing(self, row: int) -> Standing:
+    def standing(self, row: int) -> NodePosition:
         """Where a node stands in its unit."""
         element = int(self._ancestors[0][row])
         position = text_number = 0
@@ -248,7 +248,7 @@ class Rows:
         while element != NONE:
             depth += 1
             element = int(self.table.parents[element])
-        return Standing(position, text_number, depth)
+        return NodePosition(position, text_number, depth)
 
     def tags(self, rows: Ints) -> list[str]:
         """The tags of the elements of some nodes, each once, the most frequent first."""

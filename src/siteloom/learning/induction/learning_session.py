@@ -272,7 +272,7 @@ class LearningSession:
         find: RecordOf = (
             self._finds.record_of(wrapper, known)
             if self._trees.keeps_all
-            else partial(wrapper.record_of, known=known)
+            else partial(wrapper.record_of, known_nodes=known)
         )
 
         def record_of(root: Element, url: str, scope: Scope | None) -> Record:

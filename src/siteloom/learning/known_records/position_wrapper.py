@@ -12,7 +12,7 @@ from siteloom.core.settings import ParseSettings
 from siteloom.html.parser import parse
 from siteloom.templates.footprint import footprint
 from siteloom.templates.signature import signature
-from siteloom.wrappers.rule_features import AttributeRules, Evidence, Feature, Part, Rule
+from siteloom.wrappers.rule_features import AttributeRules, Feature, Rule, RuleSupport, ValuePart
 from siteloom.wrappers.wrapper import Wrapper
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def positions_wrapper(
         {
             attribute: AttributeRules(
                 Attribute(multi=False),
-                (_rule(position, roots, Evidence(found.support, 0, found.filled[attribute], 0.0)),),
+                (_rule(position, roots, RuleSupport(found.support, 0, found.filled[attribute], 0.0)),),
                 (),
                 found.filled[attribute],
             )
@@ -46,7 +46,7 @@ def positions_wrapper(
     )
 
 
-def _rule(position: str, roots: Iterable[Element], evidence: Evidence) -> Rule:
+def _rule(position: str, roots: Iterable[Element], evidence: RuleSupport) -> Rule:
     """The rule of a position: every tag down to it with its number."""
     path, _, text = position.partition("/text()")
     steps = [(tag, int(number)) for tag, number in _STEP.findall(path)]
@@ -56,12 +56,12 @@ def _rule(position: str, roots: Iterable[Element], evidence: Evidence) -> Rule:
         for feature in (Feature("tag", distance, tag), Feature("position", distance, str(number)))
     ]
     if not text:
-        return Rule("element", tuple(features), Part(), evidence)
+        return Rule("element", tuple(features), ValuePart(), evidence)
     seen = Counter(
         number for root in roots if (number := _number_seen(_at(root, steps), int(text[1:-1]))) is not None
     )
     features.insert(0, Feature("text-number", 0, str(seen.most_common(1)[0][0])))
-    return Rule("text", tuple(features), Part(), evidence)
+    return Rule("text", tuple(features), ValuePart(), evidence)
 
 
 def _at(root: Element, steps: Sequence[tuple[str, int]]) -> Element | None:
