@@ -248,7 +248,7 @@ for _ in Crawl(("{site.address}/calendar/2026/1",), 100_000, True, settings).rea
 
 def test_the_process_ends_in_peace_while_its_input_is_open(site: WebSite) -> None:
     with subprocess.Popen(
-        [sys.executable, "-P", "-W", "ignore", "-m", "siteloom.sources.open_sources.crawl"],
+        [sys.executable, "-P", "-W", "ignore", "-m", "siteloom.sources.crawling"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
