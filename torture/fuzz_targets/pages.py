@@ -28,10 +28,10 @@ from siteloom.html.embedded_data import embedded_records
 from siteloom.html.encoding import declared_encoding, decode, in_utf8
 from siteloom.html.node_paths import (
     TextPosition,
+    elements_in_order,
     elements_with_ids,
     find,
     node_path,
-    numbered,
     tag_path,
     texts_from,
 )
@@ -464,7 +464,7 @@ def archived_page(data: bytes) -> None:
 
     shown = etree.fromstring(archived_tree(root, URL, resource=resource), _STRICT)
     is_writable(archived_doctype(root))
-    elements = numbered(root)
+    elements = elements_in_order(root)
     for element in shown.iter(etree.Element):
         _check_harmless(element)
         number = element.get("data-siteloom")

@@ -58,10 +58,10 @@ def remove_template(root: Element, segments: PageSegments, blocks: Sequence[Bloc
     emptied: set[Element] = set()
     for spot, block, mark in zip(spots, segments.blocks, marks_in_order(segments, blocks), strict=True):
         if mark and blocks[block].is_template:
-            if spot.after is None:
+            if spot.preceding is None:
                 spot.parent.text = " "
             else:
-                spot.after.tail = " "
+                spot.preceding.tail = " "
             emptied.add(spot.parent)
     while emptied:
         inside: defaultdict[Element, set[Element]] = defaultdict(set)

@@ -10,7 +10,13 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.html.node_paths import TextPosition, elements_with_ids, elements_with_tag, is_seen, texts_from
+from siteloom.html.node_paths import (
+    TextPosition,
+    elements_with_ids,
+    elements_with_tag,
+    is_visible_element,
+    texts_from,
+)
 from siteloom.html.visible_text import attribute_words, normalize
 
 if TYPE_CHECKING:
@@ -229,7 +235,12 @@ def _walk(
         ):
             for key in keys:
                 elements[key].append(element)
-        if (text := element.text) and (text := text.strip()) and text[:2] in heads and is_seen(element):
+        if (
+            (text := element.text)
+            and (text := text.strip())
+            and text[:2] in heads
+            and is_visible_element(element)
+        ):
             _note_text(TextPosition(element, None), page_triggers, texts)
         if (text := element.tail) and (text := text.strip()) and text[:2] in heads:
             parent = element.getparent()

@@ -11,7 +11,7 @@ from siteloom.html.guards import RECORDS_TOO_LARGE
 from siteloom.html.node_paths import (
     TextPosition,
     elements_with_tag,
-    is_seen,
+    is_visible_element,
     next_text_position,
     previous_text_position,
     siblings_with_tag,
@@ -158,7 +158,7 @@ def _starts(features: tuple[Feature, ...], root: Element) -> list[Element]:
     )
     for element in elements_with_tag(root, tag):
         if (
-            is_seen(element)
+            is_visible_element(element)
             and has_features(Node(element, None, ""), features, None)
             and _is_outside(element, HIDDEN)
             and (not starts or starts[-1] not in element.iterancestors())
@@ -305,7 +305,7 @@ def _text_number(spot: TextPosition, record: Scope | None, limit: int = sys.maxs
     """Return the number among the visible texts of the parent, or any number above `limit` if larger."""
     number = 0
     first_element = record.start if record is not None and record.start.getparent() is spot.parent else None
-    preceding_element = spot.after
+    preceding_element = spot.preceding
     while number <= limit:
         text = spot.parent.text if preceding_element is None else preceding_element.tail
         number += bool(text and not text.isspace())
@@ -393,9 +393,9 @@ def _elements_starting_after(spot: TextPosition) -> Iterator[Element]:
 
 def _element_starting_at(spot: TextPosition) -> tuple[Element, ...]:
     """Return the element that begins at a position, if any, including a frame, whose content is skipped."""
-    if spot.after is None:
+    if spot.preceding is None:
         return (spot.parent,)
-    return (spot.after,) if spot.after.tag in FRAMES else ()
+    return (spot.preceding,) if spot.preceding.tag in FRAMES else ()
 
 
 def _elements_starting_with(spot: TextPosition) -> Iterator[Element]:
@@ -442,7 +442,7 @@ def _elements_from(spot: TextPosition, end: TextPosition | None) -> Iterator[Ele
 
 
 def _once_in_document_order(nodes: Iterable[Node]) -> list[Node]:
-    unique_nodes = {(node.element, node.spot.after if node.spot else None): node for node in nodes}
+    unique_nodes = {(node.element, node.spot.preceding if node.spot else None): node for node in nodes}
     return (
         list(unique_nodes.values())
         if len(unique_nodes) == 1
@@ -454,7 +454,7 @@ def _document_position(node: Node) -> tuple[int, ...]:
     """Return the child numbers on the path to a node, counting texts and elements alike."""
     child_numbers: list[int] = []
     if node.spot is not None:
-        preceding_element = node.spot.after
+        preceding_element = node.spot.preceding
         child_numbers.append(
             0 if preceding_element is None else 2 * node.element.index(preceding_element) + 2
         )
