@@ -37,16 +37,16 @@ ITEMS = {f"/shop/item/{number}.html" for number in range(16)}
 STOPPED = """
 import os, sys
 import siteloom.store.packs.page_writer
-from siteloom.sources.crawling.crawl_journal import Journal
+from siteloom.sources.crawling.crawl_journal import CrawlJournal
 siteloom.store.packs.page_writer._SECONDS_WAITING = 0
-how, left, append = int(sys.argv.pop(1)), int(sys.argv.pop(1)), Journal.append
+how, left, append = int(sys.argv.pop(1)), int(sys.argv.pop(1)), CrawlJournal.append
 def stop(journal, events):
     global left
     left -= 1
     if left == 0:
         os.kill(os.getpid(), how)
     append(journal, events)
-Journal.append = stop
+CrawlJournal.append = stop
 from siteloom.apps.cli.main import main
 main()
 """
