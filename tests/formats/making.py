@@ -45,13 +45,13 @@ from siteloom.store.workspace_folder import open_store
 from siteloom.wrappers.exports.xpath_json import as_texts, to_xpath_json
 from siteloom.wrappers.rule_features import (
     AttributeRules,
-    Evidence,
     Feature,
     Kind,
-    Part,
     RecordRule,
     Rule,
+    RuleSupport,
     Scorer,
+    ValuePart,
 )
 from siteloom.wrappers.value_contract import learned_contract
 from tests.apps.demo.sites import directory, guide, of_kind
@@ -62,7 +62,7 @@ from tests.maintenance.guide import CHANGING, restaurants, truth
 _BEGIN = datetime(2026, 10, 1, 6, tzinfo=UTC)
 _SURE = 1.01  # no repair is so sure that it is put in force by itself
 FINGERPRINT = "kept"
-_EVIDENCE = Evidence(5, 0, 1.0, 0.0)
+_EVIDENCE = RuleSupport(5, 0, 1.0, 0.0)
 
 
 def main() -> None:
@@ -173,9 +173,9 @@ def _every_kind() -> Wrapper:
     phone = _rule("text", Feature("text-before", 0, "Phone:"))
     price = _rule(*_RULES["first-text"])
     parts = {
-        "anchored": Part(left="from ", right=" a dish"),
-        "matched": Part(pattern=r"\$\d++"),
-        "split": Part(separator=" / "),
+        "anchored": ValuePart(left="from ", right=" a dish"),
+        "matched": ValuePart(pattern=r"\$\d++"),
+        "split": ValuePart(separator=" / "),
     }
     of_parts = {"anchored": price, "matched": price, "split": _rule(*_RULES["attribute"])}
     found |= {
@@ -195,7 +195,7 @@ def _every_kind() -> Wrapper:
     )
     seats = _rule(*_RULES["before"])
     found["seats"] = AttributeRules(Attribute(multi=False, type="number"), (seats,), (), 1.0)
-    opened = replace(_rule(*_RULES["prefix"]), part=Part(left="Opened:"))
+    opened = replace(_rule(*_RULES["prefix"]), part=ValuePart(left="Opened:"))
     found["opened"] = AttributeRules(Attribute(multi=False, type="date"), (opened,), (), 1.0, day_first=True)
     return Wrapper(
         found,
@@ -224,7 +224,7 @@ def _running_on() -> Wrapper:
 
 
 def _rule(target: str, *features: Feature) -> Rule:
-    return Rule(target, tuple(sorted(features)), Part(), _EVIDENCE)
+    return Rule(target, tuple(sorted(features)), ValuePart(), _EVIDENCE)
 
 
 # Other files

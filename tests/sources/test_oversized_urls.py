@@ -16,7 +16,7 @@ from siteloom.core.model import Failure, Page, Resource
 from siteloom.core.settings import CrawlSettings, StoreSettings
 from siteloom.core.urls import MOST_CHARACTERS, MOST_PARTS
 from siteloom.operations.ingest import ingest
-from siteloom.sources.crawling.crawl_journal import Found
+from siteloom.sources.crawling.crawl_journal import DiscoveredUrl
 from siteloom.sources.crawling.crawl_source import Crawl
 from siteloom.sources.crawling.frontier import Frontier
 from siteloom.sources.crawling.url_filters import checked_url
@@ -105,7 +105,7 @@ def test_a_crawl_follows_no_such_link_and_does_not_end_at_such_a_redirection() -
     frontier = Frontier(9)
     short_enough = f"{START}?{'&'.join('x' * (MOST_PARTS + 1))}"
     assert len(short_enough) < 2_083
-    assert not frontier.add(Found(short_enough, 1))
+    assert not frontier.add(DiscoveredUrl(short_enough, 1))
     long_path = "/" + "x" * MOST_CHARACTERS
     with served_site(also={long_path: b"<h1>long", "/here": b"<h1>here"}) as site:
         asked = f"{site.address}/to{long_path}", f"{site.address}/here"

@@ -22,7 +22,7 @@ from siteloom.operations.cluster import cluster_store
 from siteloom.operations.relearn import mend_wrappers
 from siteloom.operations.search import update_index
 from siteloom.operations.watch import check_watches, watch_wrappers
-from siteloom.sources.crawling.crawl_journal import Done, Found, Journal, Links
+from siteloom.sources.crawling.crawl_journal import CrawlJournal, DiscoveredLinks, DiscoveredUrl, FetchedUrl
 from siteloom.sources.example_files import ExampleLine
 from siteloom.store.store import Store
 from tests.store.helpers import day, opened_pack, put
@@ -123,9 +123,9 @@ def _ask_the_server(store: Store) -> None:
         job = store.jobs.add("discover", {"cluster": f"{site}/1"}, "eve")
         store.jobs.end(job.id, "done", {"rows": [{"url": url(site, 1), "name": truth(site, 1)["name"][0]}]})
         store.jobs.add("learn", {"cluster": f"{site}/1"}, "eve")
-        found = tuple(Found(url(site, number), 1) for number in range(3))
-        journal = Journal(store.folder, f"crawls/{len(site)}.jsonl")
-        journal.append([Links(found), *(Done(one.url, one.url, True) for one in found)])
+        found = tuple(DiscoveredUrl(url(site, number), 1) for number in range(3))
+        journal = CrawlJournal(store.folder, f"crawls/{len(site)}.jsonl")
+        journal.append([DiscoveredLinks(found), *(FetchedUrl(one.url, one.url, True) for one in found)])
         (new_upload(store.folder).files / "page.html").write_bytes(house_page(site, 1).html)
 
 

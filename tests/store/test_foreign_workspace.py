@@ -23,7 +23,7 @@ from siteloom.core.model import Page
 from siteloom.core.settings import StoreSettings
 from siteloom.operations.clean import count_versions
 from siteloom.operations.search import Search, search_store, update_index
-from siteloom.sources.crawling.crawl_journal import Done, Journal
+from siteloom.sources.crawling.crawl_journal import CrawlJournal, FetchedUrl
 from siteloom.sources.crawling.crawl_source import Crawl
 from siteloom.store import schema
 from siteloom.store.erasure.disk_erasure import remove_unknown_packs
@@ -234,11 +234,11 @@ def test_forgetting_removes_nothing_through_links(workspace: Path, folder: str) 
 def test_a_journal_of_a_crawl_is_not_written_through_links(workspace: Path) -> None:
     victim = workspace.parent / "victim"
     victim.write_bytes(b"precious")
-    journal = Journal.of(workspace, Crawl((PAGE.url,), 1), None)
+    journal = CrawlJournal.of(workspace, Crawl((PAGE.url,), 1), None)
     journal.file.parent.mkdir()
     journal.file.symlink_to(victim)
     with pytest.raises(StoreError, match="it is a symbolic link"):
-        journal.append([Done(PAGE.url, PAGE.url, is_kept=True)])
+        journal.append([FetchedUrl(PAGE.url, PAGE.url, is_collected=True)])
     with pytest.raises(StoreError, match="it is a symbolic link"):
         journal.read()
     journal.remove()

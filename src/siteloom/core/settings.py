@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siteloom.core.errors import SettingsError
 from siteloom.core.foreign_files import leads_out, open_ordinary, read_at_most
-from siteloom.core.settings_loading import is_trusted, remember
+from siteloom.core.settings_loading import is_trusted, trust
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -340,7 +340,7 @@ def trust_settings_file(folder: Path, environment: Mapping[str, str]) -> tuple[R
     _, told = load_settings(folder, {}, {}, shows_untrusted=True)
     if _content(file) != content:
         raise SettingsError(f"{file} has changed meanwhile: look at it, and try again.")
-    remember(file, content, environment)
+    trust(file, content, environment)
     return tuple(setting for setting in told if setting.needs_trust)
 
 

@@ -1,8 +1,8 @@
-"""What lies beside an SQLite database of someone else, looked at before SQLite opens the database.
+"""Check the rollback journal of an untrusted SQLite database before SQLite opens it.
 
-A rollback journal tells SQLite how to undo what a program left half done. It may name a "super-journal", the
-file that programs which write several databases at once keep meanwhile. SQLite removes that file when it has
-undone the change, whatever file it is. So a journal from someone else could have any file removed.
+A rollback journal tells SQLite how to undo an unfinished change. It may name a "super-journal", a file that
+programs keep while they write several databases at once. SQLite removes that file after it has undone the
+change, whatever file it is. So an untrusted journal could have any file removed.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from siteloom.core.confined_folder import ConfinedFolder
 if TYPE_CHECKING:
     from pathlib import Path
 
-# What stands at the end of a journal that names a super-journal: https://www.sqlite.org/fileformat2.html
+# The end of a journal that names a super-journal: https://www.sqlite.org/fileformat2.html
 _END = bytes.fromhex("d9d505f920a163d7")
 
 
 def journal_fault(database: Path) -> str:
-    """Why SQLite must not open a database because of its journal: a sentence, or nothing."""
-    file = database.resolve()  # as SQLite does: the journal is beside the file, not beside a link to it
+    """Return a sentence on why SQLite must not open a database because of its journal, or an empty text."""
+    file = database.resolve()  # as in SQLite: the journal is beside the file, not beside a link to it
     journal = file.with_name(f"{file.name}-journal")
     try:
         with ConfinedFolder(journal.parent).open(journal.name, "rb") as opened:

@@ -1,4 +1,4 @@
-"""The wrappers to use: those of files and folders, or those of a workspace."""
+"""Wrappers under their names, loaded from files and folders or from a workspace."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class WrapperText(NamedTuple):
-    """A wrapper as it is kept, which any process can read; in a store it is kept for a site."""
+    """A wrapper as text, which any process can load; in a store it belongs to a site."""
 
     name: str
     version: int | None
@@ -27,7 +27,7 @@ class WrapperText(NamedTuple):
     site: str | None = None
 
     def loaded(self) -> NamedWrapper:
-        """The wrapper, ready for use."""
+        """Parse the text into a wrapper."""
         try:
             return NamedWrapper(self.name, self.version, Wrapper.from_json(self.text))
         except WrapperError as error:
@@ -35,23 +35,30 @@ class WrapperText(NamedTuple):
 
 
 _WRAPPER_SUFFIX = ".json"
-_LARGEST_MARK = 1_000_000  # bytes: a mark has some counts
+_LARGEST_MARK = 1_000_000  # bytes: a mark only holds a few counts
 
 
 def wrapper_texts_of_files(files: Sequence[str]) -> list[WrapperText]:
-    """The wrappers of files, each named as its file; those whose files have the same name, by their paths.
+    """Read the wrappers of files, each named after its file, or by its path if two files have the same name.
 
-    A folder that `siteloom bootstrap` has made, here or elsewhere, has a wrapper for each of some sites.
+    A folder written by `siteloom bootstrap`, local or remote, contains a wrapper for each wrapped site.
     """
-    found = [
-        one for file in files for one in (_wrappers_of_folder(file) if _is_folder(file) else [_of_file(file)])
+    named_texts = [
+        named_text
+        for file in files
+        for named_text in (_wrappers_of_folder(file) if _is_folder(file) else [_of_file(file)])
     ]
-    names = Counter(one.name for one in found)
-    return [WrapperText(one.name if names[one.name] == 1 else one.path, None, one.text) for one in found]
+    names = Counter(named_text.name for named_text in named_texts)
+    return [
+        WrapperText(
+            named_text.name if names[named_text.name] == 1 else named_text.path, None, named_text.text
+        )
+        for named_text in named_texts
+    ]
 
 
-class _FoundWrapper(NamedTuple):
-    """A wrapper, what it is called, and the name that no other has."""
+class _NamedText(NamedTuple):
+    """A wrapper as text, its short name, and its path, which is unique."""
 
     name: str
     path: str
@@ -59,12 +66,12 @@ class _FoundWrapper(NamedTuple):
 
 
 def _is_folder(location: str) -> bool:
-    if has_scheme(location):  # to ask would take as long as to read it
+    if has_scheme(location):  # asking the server would take as long as reading it
         return not location.lower().endswith(_WRAPPER_SUFFIX)
     return Path(location).is_dir()
 
 
-def _of_file(file: str) -> _FoundWrapper:
+def _of_file(file: str) -> _NamedText:
     try:
         text = read_file(file).decode("utf-8")
     except FileNotFoundError as error:
@@ -72,25 +79,23 @@ def _of_file(file: str) -> _FoundWrapper:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no text"
         raise WrapperError(f"The wrapper {shown(file)} cannot be read: {why}.") from error
-    return _FoundWrapper(PurePosixPath(file).stem, shown(file), text)
+    return _NamedText(PurePosixPath(file).stem, shown(file), text)
 
 
-def _wrappers_of_folder(location: str) -> list[_FoundWrapper]:
-    """The wrappers of sites that are in a folder of Parquet files by site: see
-    `siteloom.engines.whole_crawls`.
-    """
+def _wrappers_of_folder(location: str) -> list[_NamedText]:
+    """Read the wrappers from a folder of Parquet files, one per site: see `siteloom.engines.whole_crawls`."""
     pyarrow = load_pyarrow()
     from fsspec.core import url_to_fs  # noqa: PLC0415 - an extra, with PyArrow
     from pyarrow.dataset import ParquetFileFormat, dataset, partitioning  # noqa: PLC0415
 
-    kept_once = ParquetFileFormat(dictionary_columns={"wrapper"})
+    format_with_dictionary = ParquetFileFormat(dictionary_columns={"wrapper"})
     by_site = partitioning(pyarrow.schema([("site", pyarrow.string())]), flavor="hive")
     try:
         files, path = url_to_fs(location)
         mark = files.cat_file(f"{path.rstrip('/')}/_SUCCESS", start=0, end=_LARGEST_MARK)
         outcomes = json.loads(mark).get("outcomes")
         if outcomes and outcomes["wrapped"]:
-            of_sites = dataset(path, filesystem=files, format=kept_once, partitioning=by_site)
+            of_sites = dataset(path, filesystem=files, format=format_with_dictionary, partitioning=by_site)
             _check_links(location, of_sites.files)
             _check_texts(of_sites.schema, pyarrow)
             table = of_sites.to_table(["site", "wrapper"])
@@ -109,28 +114,28 @@ def _wrappers_of_folder(location: str) -> list[_FoundWrapper]:
     if not outcomes["wrapped"]:
         raise WrapperError(f"There is no wrapper in {shown(location)}: no site could be wrapped.")
     return sorted(
-        _FoundWrapper(row["site"], f"{shown(location)}/{row['site']}", row["wrapper"])
+        _NamedText(row["site"], f"{shown(location)}/{row['site']}", row["wrapper"])
         for row in rows
         if row["wrapper"] is not None
     )
 
 
 def _check_texts(schema: Any, pyarrow: Any) -> None:
-    """Raise ValueError if wrappers are of a type that is not kept once."""
+    """Raise ValueError if the wrapper column is not dictionary-encoded."""
     kind = dict(zip(schema.names, schema.types, strict=True)).get("wrapper")
     if kind is not None and not pyarrow.types.is_dictionary(kind):
         raise ValueError("its column wrapper holds no texts")
 
 
 def _check_size(table: Any, pyarrow: Any) -> None:
-    """Raise TooLargeError if wrappers are too much together: one may be kept once for many sites."""
+    """Raise TooLargeError if the decoded wrappers are too large: one stored text may serve many sites."""
     size = sum(decoded_bytes(batch.columns, pyarrow) for batch in table.to_batches())
     if size > LARGEST_OF_RECORDS:
         raise TooLargeError("what they say", LARGEST_OF_RECORDS, "bytes")
 
 
 def _check_links(location: str, files: Sequence[str]) -> None:
-    """Raise OutsideError if a link leads out of a folder of this machine, which may come from anyone."""
+    """Raise OutsideError if a link leads out of a local folder, which may come from an untrusted source."""
     folder = local_path(location)
     for file in map(Path, files if folder is not None else ()):
         if leads_out(file, Path(folder or "/")):

@@ -23,7 +23,7 @@ from siteloom.core.settings import Settings, StoreSettings
 from siteloom.operations.clean import segment_table
 from siteloom.operations.cluster import cluster_store
 from siteloom.operations.search import Search, search_store, update_index
-from siteloom.sources.crawling.crawl_journal import Found, Journal, Links
+from siteloom.sources.crawling.crawl_journal import CrawlJournal, DiscoveredLinks, DiscoveredUrl
 from siteloom.store import schema
 from siteloom.store.erasure import disk_erasure, erasure
 from siteloom.store.erasure.erasure import PAGES as TABLES_OF_PAGES
@@ -330,13 +330,13 @@ def test_it_can_end_at_some_moments_and_be_done_again(
     gone = {one.url for one in pages if name in one.url}
     others = {one.url: one.html for one in pages if one.url not in gone}
     words = ["azq7vw"] if name.startswith("http") else ["azq", "a.example"]
-    crawl = Journal(store.folder, "crawls/0123.jsonl")
+    crawl = CrawlJournal(store.folder, "crawls/0123.jsonl")
     steps = 1
     was_killed = True
     while was_killed:
         put(store, *pages)
         update_index(store)
-        crawl.append([Links(tuple(Found(one.url, 1) for one in pages))])
+        crawl.append([DiscoveredLinks(tuple(DiscoveredUrl(one.url, 1) for one in pages))])
         was_killed = is_killed_after(store, steps, lambda: forget(store, [name]), monkeypatch)
         with closing(open_store(_settings(store))) as opened:
             assert_sound(opened)
@@ -347,7 +347,7 @@ def test_it_can_end_at_some_moments_and_be_done_again(
             assert newest(opened) == others
             assert not disk_erasure.is_unfinished(opened.folder)
             assert where_stands(opened, *words) == []
-            assert {one.url for one in crawl.read().found} == others.keys()
+            assert {one.url for one in crawl.read().discovered} == others.keys()
             assert_sound(opened)
             assert search_store(opened, Search("azq7vw")).hits == ()
             assert len(search_store(opened, Search("bzq7vw")).hits) == 1
@@ -360,8 +360,10 @@ def test_files_forget_while_the_names_are_still_known(
 ) -> None:
     """Else no one could ask for it again."""
     put(sqlite_store, page("http://a.example/1"))
-    crawl = Journal(sqlite_store.folder, "crawls/0123.jsonl")
-    crawl.append([Links((Found("http://a.example/1", 1), Found("http://b.example/1", 1)))])
+    crawl = CrawlJournal(sqlite_store.folder, "crawls/0123.jsonl")
+    crawl.append(
+        [DiscoveredLinks((DiscoveredUrl("http://a.example/1", 1), DiscoveredUrl("http://b.example/1", 1)))]
+    )
 
     def die(*_: object) -> None:
         raise Killed
@@ -371,7 +373,7 @@ def test_files_forget_while_the_names_are_still_known(
         with pytest.raises(Killed):
             forget(sqlite_store, ["a.example"])
     forget(sqlite_store, ["a.example"])
-    assert [one.url for one in crawl.read().found] == ["http://b.example/1"]
+    assert [one.url for one in crawl.read().discovered] == ["http://b.example/1"]
 
 
 def _settings(store: Store) -> StoreSettings:

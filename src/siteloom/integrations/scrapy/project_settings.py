@@ -1,4 +1,4 @@
-"""What a Scrapy project says of Siteloom: its settings, its workspace and its wrappers."""
+"""The Siteloom settings of a Scrapy project: its workspace and wrappers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WORKSPACE_SETTING = "SITELOOM_WORKSPACE"
 
 
 class Project(NamedTuple):
-    """What is asked for, with every path as it is seen from the project's folder."""
+    """The settings of a project, with every path relative to the project's folder resolved."""
 
     wrappers: tuple[str, ...]
     store: StoreSettings
@@ -41,7 +41,7 @@ class Project(NamedTuple):
 
 
 def project(settings: BaseSettings) -> Project:
-    """The project that a crawler's settings belong to; a `siteloom.toml` in its folder counts, too."""
+    """Read the project of a crawler's settings and of the `siteloom.toml` in its folder."""
     folder = project_folder()
     own, _ = load_settings(folder, os.environ, {"store.workspace": settings.get(WORKSPACE_SETTING)})
     store = replace(own.store, workspace=str(folder / own.store.workspace))
@@ -50,18 +50,18 @@ def project(settings: BaseSettings) -> Project:
 
 
 def project_folder() -> Path:
-    """Where `scrapy.cfg` is, or else the current folder."""
-    found = closest_scrapy_cfg()
-    return Path(found).parent if found else Path.cwd()
+    """Return the folder of `scrapy.cfg`, or else the current folder."""
+    configuration = closest_scrapy_cfg()
+    return Path(configuration).parent if configuration else Path.cwd()
 
 
-def wrappers_of(asked: Project) -> list[NamedWrapper]:
-    """The wrappers that are named, or else those of the workspace; what there is to beware of is logged."""
-    return [_loaded(text) for text in _texts(asked)]
+def wrappers_of(crawl_project: Project) -> list[NamedWrapper]:
+    """Load the named wrappers, or else those of the workspace, and log warnings about them."""
+    return [_loaded(text) for text in _texts(crawl_project)]
 
 
 def _files(folder: Path, location: str) -> Iterator[str]:
-    """A file, or all wrappers that lie in a folder."""
+    """Yield a file, or all wrappers in a folder."""
     if "://" in location:
         yield location
         return
@@ -70,12 +70,12 @@ def _files(folder: Path, location: str) -> Iterator[str]:
     yield from map(str, files or [path])
 
 
-def _texts(asked: Project) -> list[WrapperText]:
-    if asked.wrappers:
-        return wrapper_texts_of_files(asked.wrappers)
-    if not workspace_exists(asked.store):
+def _texts(crawl_project: Project) -> list[WrapperText]:
+    if crawl_project.wrappers:
+        return wrapper_texts_of_files(crawl_project.wrappers)
+    if not workspace_exists(crawl_project.store):
         return []
-    with closing(open_store(asked.store)) as store:
+    with closing(open_store(crawl_project.store)) as store:
         return wrapper_texts_of_store(store) if store.wrappers() else []
 
 

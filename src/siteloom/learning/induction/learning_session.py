@@ -291,7 +291,7 @@ class LearningSession:
         find_record: RecordOf = (
             self._match_cache.record_of(wrapper, known_nodes)
             if self._trees.keeps_all
-            else partial(wrapper.record_of, known=known_nodes)
+            else partial(wrapper.record_of, known_nodes=known_nodes)
         )
 
         def record_of(root: Element, url: str, scope: Scope | None) -> Record:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.core.errors import NotFound
 from siteloom.core.model import Failure
-from siteloom.html.node_paths import numbered
+from siteloom.html.node_paths import elements_in_order
 from siteloom.html.visible_text import normalize
 from siteloom.learning.annotation.annotation_questions import Value
 from siteloom.learning.annotation.clicked_nodes import Pick, pick_of, picked
@@ -55,7 +55,7 @@ class SamplePage:
     @cached_property
     def elements(self) -> list[Element]:
         """The elements by their numbers."""
-        return numbered(self.root)
+        return elements_in_order(self.root)
 
     @cached_property
     def numbers(self) -> dict[Element, int]:

@@ -15,7 +15,7 @@ from siteloom.core.table_files import Column
 if TYPE_CHECKING:
     from siteloom.core.model import Page
     from siteloom.extraction.extractor import Extracted
-    from siteloom.wrappers.matching import Considered
+    from siteloom.wrappers.matching import MatchCandidate
     from siteloom.wrappers.named_wrappers import WrapperText
 
 NAME = "explain"
@@ -65,7 +65,7 @@ def run(
     _show_extracted(shell, Extractor(wrappers, shell.settings.parse).extract(found))
 
 
-def _row(one: Considered) -> dict[str, object]:
+def _row(one: MatchCandidate) -> dict[str, object]:
     return {
         "rank": one.rank,
         "wrapper": one.wrapper.name,
@@ -79,7 +79,7 @@ def _row(one: Considered) -> dict[str, object]:
     }
 
 
-def _show_considered(shell: Shell, one: Considered) -> None:
+def _show_considered(shell: Shell, one: MatchCandidate) -> None:
     shell.say(f"  {one.rank}. {one.wrapper}: {one.verdict}")
     if one.url_pattern is not None:
         shell.say(f"     URL pattern {one.url_pattern}")
