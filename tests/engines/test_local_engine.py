@@ -199,8 +199,8 @@ def is_running(process: int) -> bool:
 
 def test_processes_end_when_the_first_one_is_killed(tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from tests.engine.test_local import run; "
-        "from tests.engine import works\n"
+        "import sys; from pathlib import Path; from tests.engines.test_local_engine import run; "
+        "from tests.engines import works\n"
         "if __name__ == '__main__':\n"
         "    list(run(works.waits_for(Path(sys.argv[1])), [[0], [-1]], range(2), 2))\n"
     )

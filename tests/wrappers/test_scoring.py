@@ -110,8 +110,8 @@ def test_nodes_stand_where_the_table_of_learning_says(scope: Scope) -> None:
     builder.add(scope.top)
     table = Table(builder)
     record = RecordScope(scope.top, behind(scope.top)) if scope.is_record else None
-    for target in ("text", *table.insides):
+    for target in ("text", *table.inner_texts):
         rows = target_rows(table, target)
-        found = [(table.words.texts[rows.value[row]], rows.standing(row)) for row in range(len(rows))]
+        found = [(table.words.texts[rows.value[row]], rows.node_position(row)) for row in range(len(rows))]
         nodes = [node for node in everything(target, scope.top, record) if node.text]
         assert found == [(node.text, node_position(node, record)) for node in nodes]

@@ -21,7 +21,7 @@ from siteloom.core.model import Attribute, Example, Failure, Footprint, Page, Re
 from siteloom.core.sequences import evenly_spaced
 from siteloom.html.parser import parse
 from siteloom.learning.induction.learner import learn_wrapper
-from siteloom.learning.value_search.value_locations import PlaceIndex
+from siteloom.learning.value_search.value_locations import ValueIndex
 from siteloom.maintenance.moved_values import in_common_places, list_example, near_values
 from siteloom.maintenance.old_wrapper_fit import TOLERANCE, KnownPage, Tested, field_test, searched
 from siteloom.maintenance.page_comparison import LIMITS, newest_pages
@@ -113,7 +113,7 @@ def _known_pages(records: Iterable[Record], fresh_pages: Iterable[Page]) -> list
     fresh = newest_pages(page for page in fresh_pages if page.url in known)
     parsed = ((page, parse(page, LIMITS)) for page in evenly_spaced(list(fresh.values()), MOST_PAGES))
     return [
-        KnownPage(page, root, PlaceIndex(root), known[page.url])
+        KnownPage(page, root, ValueIndex(root), known[page.url])
         for page, root in parsed
         if not isinstance(root, Failure)
     ]

@@ -22,7 +22,7 @@ from siteloom.core.sequences import evenly_spaced
 from siteloom.core.settings import ParseSettings
 from siteloom.learning.known_records.entity_linking import link
 from siteloom.learning.known_records.site_bootstrap import bootstrap
-from siteloom.learning.known_records.text_normalisation import folded, telling_key
+from siteloom.learning.known_records.text_normalisation import canonical_key, folded
 from siteloom.operations.extraction_shards import Plan
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.store.queries.wrappers import WITHDRAWN
@@ -190,7 +190,7 @@ def _digest(texts: Iterable[str]) -> str:
 
 def _core_keys(seed: Seed, core: Sequence[str]) -> set[str]:
     """The values by which a thing is known, in a form that all share who write them differently."""
-    return {telling_key(text) or folded(text) for name in core for text in seed.values.get(name, ())} - {""}
+    return {canonical_key(text) or folded(text) for name in core for text in seed.values.get(name, ())} - {""}
 
 
 def _add_entity(known: _Known, entity: Entity, pool: Sequence[Seed], given_count: int) -> None:

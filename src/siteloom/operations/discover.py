@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from siteloom.core.model import Cluster, Page
-    from siteloom.learning.discovery.columns_to_wrapper import Accepted
+    from siteloom.learning.discovery.columns_to_wrapper import AcceptedColumns
     from siteloom.learning.discovery.table_discovery import DiscoveredColumn, DiscoveredTable
     from siteloom.store.queries.clusters import PageAddress
     from siteloom.store.store import Store
@@ -90,7 +90,7 @@ def keep_columns(
     names: Mapping[str, str],
     *,
     limits: ParseSettings = ParseSettings(),
-) -> Accepted:
+) -> AcceptedColumns:
     """Keep values of columns as annotations; `names` has the label of a column for each attribute.
 
     The table is the one of these pages, which are those of a cluster. What is annotated already is kept.

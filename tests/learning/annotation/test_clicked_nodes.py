@@ -12,7 +12,7 @@ from siteloom.html.parser import Element
 from siteloom.html.visible_text import normalize, text_nodes, visible_text
 from siteloom.learning.annotation.clicked_nodes import Pick, Picked, pick_of, picked
 from siteloom.learning.value_search.text_equality import fold
-from siteloom.learning.value_search.value_locations import PlaceIndex
+from siteloom.learning.value_search.value_locations import ValueIndex
 from tests.html.archived_view.broken_pages import BROKEN_PAGES
 from tests.html.archived_view.test_archived import MARKUP, tree
 
@@ -112,7 +112,7 @@ def assert_round_trips(root: Element, choose: st.DataObject | None = None) -> No
     """Every text, and a part of it, means the same to whoever points, to learning, and on the way back."""
     page = elements_in_order(root)
     numbers = {element: number for number, element in enumerate(page)}
-    places = PlaceIndex(root)
+    places = ValueIndex(root)
     for node in text_nodes(root):
         pick = Pick(numbers[node.parent], node.number)
         whole = picked(page, pick)

@@ -128,7 +128,7 @@ def test_pages_of_one_address_teach_nothing() -> None:
     assert accepted.agreement == {"name": 1.0}
     assert made[3].url not in {example.page.url for example in accepted.examples}
     same = [page(made_up(number)) for number in range(COUNT)]
-    with pytest.raises(ExampleError, match="has the address of another"):
+    with pytest.raises(ExampleError, match="has the URL of another"):
         accept_columns(discover(same), same, {"name": "title"})
 
 

@@ -6,19 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siteloom.learning.induction.attribute_rules import Cut, learn_part
+from siteloom.learning.induction.attribute_rules import ValueSpan, learn_part
 from siteloom.wrappers.rule_features import ValuePart
 from siteloom.wrappers.safe_patterns import pattern_fault
 from siteloom.wrappers.value_from_node import part_values
 
 
-def cuts(whole: str, *values: str) -> list[Cut]:
+def cuts(whole: str, *values: str) -> list[ValueSpan]:
     """The values of a text, each where it first stands behind the one before."""
     found, end = [], 0
     for value in values:
         start = whole.index(value, end)
         end = start + len(value)
-        found.append(Cut(whole, start, end))
+        found.append(ValueSpan(whole, start, end))
     return found
 
 
@@ -109,7 +109,7 @@ word = st.text("ab1 :,$|.-_é²", min_size=1, max_size=8)
 def test_what_is_learned_gives_exactly_the_values_of_each_example(
     examples: list[tuple[str, list[str], str]],
 ) -> None:
-    found: dict[str, list[Cut]] = {}
+    found: dict[str, list[ValueSpan]] = {}
     for before, values, after in examples:
         whole, places = before, []
         for number, value in enumerate(values):
@@ -117,7 +117,7 @@ def test_what_is_learned_gives_exactly_the_values_of_each_example(
             places.append((len(whole), len(whole) + len(value)))
             whole += value
         whole += after
-        found[whole] = [Cut(whole, start, end) for start, end in places]
+        found[whole] = [ValueSpan(whole, start, end) for start, end in places]
     part = learn_part([cut for here in found.values() for cut in here], ())
     if part is not None:
         assert not pattern_fault(part.pattern)
@@ -132,6 +132,6 @@ def test_what_is_learned_gives_exactly_the_values_of_each_example(
 def test_an_anchor_that_all_texts_have_is_found(label: str, values: list[str]) -> None:
     texts = [f"{label}{value}" for value in values]
     if texts:
-        part = learn_part([Cut(text, len(label), len(text)) for text in texts], ())
+        part = learn_part([ValueSpan(text, len(label), len(text)) for text in texts], ())
         assert part is not None
         assert part_values(part, f"{label}Anything") == ["Anything"]

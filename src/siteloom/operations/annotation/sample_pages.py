@@ -14,7 +14,7 @@ from siteloom.html.visible_text import normalize
 from siteloom.learning.annotation.annotation_questions import Value
 from siteloom.learning.annotation.clicked_nodes import Pick, pick_of, picked
 from siteloom.learning.induction.learning_session import LearningSession
-from siteloom.learning.value_search.value_locations import PlaceIndex
+from siteloom.learning.value_search.value_locations import ValueIndex
 from siteloom.operations.cluster import sample_cluster
 from siteloom.operations.learn import has_present_layout
 
@@ -95,9 +95,9 @@ class SamplePage:
         return {}
 
     @cached_property
-    def places(self) -> PlaceIndex:
+    def places(self) -> ValueIndex:
         """Where values stand on the page."""
-        return PlaceIndex(self.root)
+        return ValueIndex(self.root)
 
 
 class SampleOfCluster(NamedTuple):

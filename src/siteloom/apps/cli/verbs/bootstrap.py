@@ -448,10 +448,10 @@ def run(
 
 
 def _checked_schema(file: str | None, method: str) -> Schema:
-    from siteloom.learning.induction.attribute_schema import given_schema
+    from siteloom.learning.induction.attribute_schema import parse_schema
 
     schema = read_schema(file)
-    given_schema(schema)  # what is wrong with it is told before any page is read
+    parse_schema(schema)  # what is wrong with it is told before any page is read
     if schema and method != "bits":
         raise UsageError(f"The method {method} makes no use of a schema: leave out --schema.")
     return schema

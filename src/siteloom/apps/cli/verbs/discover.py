@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from siteloom.core.model import Example
-    from siteloom.learning.discovery.columns_to_wrapper import Accepted
+    from siteloom.learning.discovery.columns_to_wrapper import AcceptedColumns
     from siteloom.learning.discovery.table_discovery import DiscoveredColumn, DiscoveredTable
     from siteloom.operations.discover import TablePages
     from siteloom.store.store import Store
@@ -306,7 +306,7 @@ def _label(wanted: str, labels: Sequence[str]) -> str:
     return alike[0] if len(alike) == 1 else wanted
 
 
-def _say_agreement(shell: Shell, accepted: Accepted) -> None:
+def _say_agreement(shell: Shell, accepted: AcceptedColumns) -> None:
     pages = plural(accepted.tried, "page")
     told = ", ".join(f"{name} {share:.0%}" for name, share in accepted.agreement.items())
     say_wrapped(shell, f"Tried on {pages}, the wrapper finds just what the columns have: {told}.")
