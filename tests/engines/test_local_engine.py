@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.core.errors import EngineError
-from siteloom.engines.engine import in_pieces
+from siteloom.engines.engine import split_batch
 from siteloom.engines.local_engine import LocalEngine, run_shards
 from tests.engines import works
 from tests.engines.works import DEADLY, FATAL, POISON
@@ -269,7 +269,7 @@ def test_rows_of_a_part_come_in_order_and_in_small_batches(
 
 def test_large_batches_are_cut() -> None:
     batch = pa.RecordBatch.from_pydict({"x": [b"x" * 30_000_000] * 3 + [b""] * 1_200})
-    pieces = list(in_pieces(batch))
+    pieces = list(split_batch(batch))
     assert sum(piece.num_rows for piece in pieces) == 1_203
     assert all(piece.num_rows <= 500 and piece.nbytes <= 64_000_000 for piece in pieces)
 

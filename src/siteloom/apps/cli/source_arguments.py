@@ -89,7 +89,7 @@ def bulk_run(
     shell: Shell, choice: EngineChoice, sources: list[str] | None, output: str | None, asked: object
 ) -> Iterator[tuple[BulkRun, list[PageSource]]]:
     """A run of a verb into the folder `-o`, and the shards of all sources; `asked` is all that decides it."""
-    from siteloom.engines.whole_crawls.crawl_run import BulkRun, part_count
+    from siteloom.engines.whole_crawls.crawl_run import BulkRun, partition_count
     from siteloom.engines.whole_crawls.output_folder import OutputFolder
     from siteloom.extraction.record_formats import is_database
     from siteloom.operations.extraction_shards import fingerprint, source_files
@@ -118,7 +118,7 @@ def bulk_run(
             shell.say(f"Stage {stage}: {done:,} of {steps:,} done.")  # for those who look at a log
             return shown.enter_context(shell.stepping(stage.capitalize(), steps, done))
 
-        yield BulkRun(engine, folder, of, part_count(len(shards)), on_stage), shards
+        yield BulkRun(engine, folder, of, partition_count(len(shards)), on_stage), shards
 
 
 def _at_full_path(shell: Shell, source: PageSource) -> PageSource:
