@@ -46,6 +46,22 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class DamagedPage(Page):
+    """A stored page whose content cannot be read back: it has no HTML, and parsing it fails.
+
+    It stands where the page would, so that one damaged part of a store costs its own pages only. `damage`
+    says what is wrong and where.
+    """
+
+    damage: str = ""
+
+    @property
+    def failure(self) -> Failure:
+        """Why the page cannot be read."""
+        return Failure(self.url, "damaged in the store", self.damage)
+
+
+@dataclass(frozen=True, slots=True)
 class Resource:
     """A stylesheet or image of a page, kept so that the page can be shown as it looked."""
 

@@ -9,7 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from siteloom.core.errors import TooMuchFound
-from siteloom.core.model import Failure, Page, Skipped
+from siteloom.core.model import DamagedPage, Failure, Page, Skipped
 from siteloom.core.settings import ParseSettings
 from siteloom.core.urls import site_of, url_shape
 from siteloom.extraction.record_rows import record_row
@@ -200,6 +200,10 @@ class ShardExtraction:
         step(0)
         for number, (site, item) in enumerate(_read_with_sites(shard)):
             match item:
+                case DamagedPage():
+                    on_site = (_ON_SITE, site) if site in self._sites else ()
+                    _add(result.tally, on_site, "pages")
+                    _fail(result, item.failure, on_site)
                 case Page():
                     on_site = (_ON_SITE, site) if site in self._sites else ()
                     _add(result.tally, on_site, "pages")

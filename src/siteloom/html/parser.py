@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from lxml import etree
 
-from siteloom.core.model import Failure
+from siteloom.core.model import DamagedPage, Failure
 from siteloom.core.settings import ParseSettings
 from siteloom.html.encoding import has_plain_markup, in_utf8
 from siteloom.html.page_scan import scan_page
@@ -69,6 +69,8 @@ def parse(
     `scan` is what a pass over the very bytes of the page told, if there was one already. Without
     `collect_ids`, which takes a tenth of the time, `dom.elements_with_ids` finds nothing.
     """
+    if isinstance(page, DamagedPage):
+        return page.failure
     if len(page.html) > limits.max_bytes:
         detail = f"{len(page.html):,} bytes; at most {limits.max_bytes:,} are read"
         return Failure(page.url, "page too large", detail)

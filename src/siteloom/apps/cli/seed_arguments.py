@@ -42,7 +42,8 @@ def check_core(core: Iterable[str], seeds: Iterable[Seed], place: str = "") -> N
     """Raise if a core attribute is one that no record has."""
     from siteloom.operations import seeds as known_records
 
-    known_records.check_core(core, seeds, place=place, option="--core")
+    names = known_records.seed_names(seeds)
+    known_records.check_core(core, names, place=place, option="--core")
 
 
 def pairs(option: str, given: list[str] | None) -> dict[str, str]:

@@ -274,15 +274,18 @@ def stored_pages(shell: Shell, sources: list[str] | None) -> Iterator[Store]:
 
 
 @contextmanager
-def verb_context(shell: Shell, sources: list[str] | None) -> Iterator[Context]:
-    """The context of a verb: the workspace, or for sources a temporary workspace with their pages."""
+def verb_context(shell: Shell, sources: list[str] | None, *, create: bool = False) -> Iterator[Context]:
+    """The context of a verb: the workspace, or for sources a temporary workspace with their pages.
+
+    With `create`, the workspace is made if there is none.
+    """
     from siteloom.core.remote_files import shown
     from siteloom.operations.context import open_context, temporary_context
     from siteloom.sources.open_sources import open_sources
 
     with shell.progress() as progress:
         if not sources:
-            with open_context(shell.settings, progress=progress) as context:
+            with open_context(shell.settings, progress=progress, create=create) as context:
                 yield context
             return
         opened = open_sources(sources, shell.settings.pages)
