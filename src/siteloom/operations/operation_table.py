@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from siteloom.operations import bootstrap, discover, entities, search, seeds
+from siteloom.operations.clean import CleanRequest, CleanResult, clean
 from siteloom.operations.cluster import ClusterRequest, ClusterResult, cluster
 
 if TYPE_CHECKING:
@@ -13,9 +15,10 @@ if TYPE_CHECKING:
 
 
 class Operation(NamedTuple):
-    """An operation that can run as a job.
+    """An operation.
 
-    `name` is the kind of the job, `title` what pages call it, and `role` who may start it.
+    `name` is the kind of its job, `title` what pages call it, and `role` who may start it. Not every
+    operation can run as a job: some answer at once, or write files.
     """
 
     name: str
@@ -24,10 +27,77 @@ class Operation(NamedTuple):
     result: type
     title: str
     role: Role = "editor"
+    is_job: bool = True
 
 
 OPERATIONS: dict[str, Operation] = {
     operation.name: operation
-    for operation in (Operation("cluster", cluster, ClusterRequest, ClusterResult, "Find templates"),)
+    for operation in (
+        Operation("cluster", cluster, ClusterRequest, ClusterResult, "Find templates"),
+        Operation("clean", clean, CleanRequest, CleanResult, "Remove template text", is_job=False),
+        Operation(
+            "discover", discover.discover, discover.DiscoverRequest, discover.DiscoverResult, "Make a table"
+        ),
+        Operation(
+            "accept_columns",
+            discover.accept_columns,
+            discover.AcceptColumnsRequest,
+            discover.AcceptColumnsResult,
+            "Make attributes of columns",
+        ),
+        Operation(
+            "seeds",
+            seeds.import_seeds,
+            seeds.ImportSeedsRequest,
+            seeds.ImportSeedsResult,
+            "Import known records",
+        ),
+        Operation(
+            "remove_seeds",
+            seeds.remove_seeds,
+            seeds.RemoveSeedsRequest,
+            seeds.RemoveSeedsResult,
+            "Remove known records",
+        ),
+        Operation(
+            "bootstrap",
+            bootstrap.bootstrap,
+            bootstrap.BootstrapRequest,
+            bootstrap.BootstrapResult,
+            "Wrap sites from known records",
+        ),
+        Operation(
+            "accept_site",
+            bootstrap.accept_site,
+            bootstrap.AcceptSiteRequest,
+            bootstrap.AcceptSiteResult,
+            "Accept a site",
+            is_job=False,
+        ),
+        Operation(
+            "withdraw",
+            bootstrap.withdraw,
+            bootstrap.WithdrawRequest,
+            bootstrap.WithdrawResult,
+            "Refuse a site",
+        ),
+        Operation(
+            "entities",
+            entities.link_entities,
+            entities.LinkEntitiesRequest,
+            entities.LinkEntitiesResult,
+            "Find the same things on several sites",
+        ),
+        Operation(
+            "search", search.search, search.SearchRequest, search.SearchResult, "Search", is_job=False
+        ),
+        Operation(
+            "index",
+            search.update_index,
+            search.UpdateIndexRequest,
+            search.UpdateIndexResult,
+            "Index for search",
+        ),
+    )
 }
 """Each operation by its name."""

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from siteloom.core.model import FoundDocument, IndexDocument, Page
+    from siteloom.core.settings import ParseSettings
     from siteloom.extraction.search_query import Hit, Query
     from siteloom.operations.context import Context
-    from siteloom.core.settings import ParseSettings
     from siteloom.store.queries.runs import RunRecorder
     from siteloom.store.queries.search_index import NewestVersion
     from siteloom.store.store import Store
@@ -111,9 +111,7 @@ MOST_RANKED = 200
 """So many hits are ranked and counted: more than anyone looks through. More only if they are asked for."""
 
 
-def update_index(
-    context: Context, request: UpdateIndexRequest = UpdateIndexRequest()
-) -> UpdateIndexResult:
+def update_index(context: Context, _: UpdateIndexRequest = UpdateIndexRequest()) -> UpdateIndexResult:
     """Index the pages and records that are new, and remove those that are outdated.
 
     Nothing is written, and no lock taken, if there is nothing to do. It raises StoreBusy if another process

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.core.errors import NotFound, SourceError, UsageError
@@ -18,7 +18,7 @@ from siteloom.operations.stored_wrappers import lineage
 from siteloom.sources.rows_to_seeds import read_seeds, reshaped, seed_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from siteloom.core.model import Skipped
     from siteloom.operations.context import Context
@@ -41,17 +41,17 @@ _MOST_PROPOSED = 2
 class ImportSeedsRequest:
     """Where known records are: in files or tables, extracted from a site, or embedded in pages.
 
-    `embedded` is a site of the workspace, or a folder or file of pages. `several` has separators by attribute,
-    for values that stand in one text; `renamed` has other names of attributes. `core` are the attributes by
-    which things are to be recognised; nothing is imported if no record has one of them.
+    `embedded` is a site of the workspace, or a folder or file of pages. `several` has separators by
+    attribute, for values that stand in one text; `renamed` has other names of attributes. `core` are the
+    attributes by which things are to be recognised; nothing is imported if no record has one of them.
     """
 
     locations: tuple[str, ...] = ()
     site: Site | None = None
     embedded: str | None = None
     source: Text = ""
-    several: TextsByName = MappingProxyType({})
-    renamed: TextsByName = MappingProxyType({})
+    several: TextsByName = field(default_factory=dict)
+    renamed: TextsByName = field(default_factory=dict)
     core: Texts = ()
 
 

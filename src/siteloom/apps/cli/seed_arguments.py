@@ -9,7 +9,6 @@ import typer
 
 from siteloom.apps.cli.terminal import Shell
 from siteloom.core.errors import UsageError
-from siteloom.core.wording import some_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -95,26 +94,14 @@ class Wanted(NamedTuple):
 
 def read_only_seeds(shell: Shell, wanted: Wanted) -> list[Seed]:
     """The known records of the file, if there are no others: the schema must be of their attributes."""
-    known = read_seeds_of(shell, wanted)
-    check_schema_names(wanted.schema, set[str]().union(*(seed.values for seed in known)))
-    return known
-
-
-def read_seeds_of(shell: Shell, wanted: Wanted) -> list[Seed]:
-    """The known records of the file."""
     from siteloom.core.settings import without_passwords
+    from siteloom.operations.bootstrap import check_schema_names
+    from siteloom.operations.seeds import seed_names
 
     known = list(read_reshaped(shell, wanted.seeds, wanted.several, wanted.renamed))
     place = without_passwords(wanted.seeds)
     if not known:
         raise UsageError(f"There is no record in {place}.")
     check_core(wanted.core, known, place)
+    check_schema_names(wanted.schema, seed_names(known))
     return known
-
-
-def check_schema_names(schema: Schema, names: set[str]) -> None:
-    """Refuse a schema of attributes that no known record has."""
-    if unknown := sorted(set(schema or {}) - names):
-        raise UsageError(
-            f"The schema tells of {unknown[0]}, which no record has: there are {some_names(sorted(names))}."
-        )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def job_kind(operation: Operation) -> JobKind:
     """The kind of job that runs an operation."""
     return JobKind(
-        partial(_run, operation), operation.title, job_arguments(operation.request), operation.role
+        partial(run_operation, operation), operation.title, job_arguments(operation.request), operation.role
     )
 
 
@@ -93,7 +93,7 @@ class _JobProgress:
         self._report(self._done, self._total, text)
 
 
-def _run(
+def run_operation(
     operation: Operation,
     store: Store,
     settings: Settings,
@@ -101,6 +101,7 @@ def _run(
     report: Report,
     author: str | None = None,
 ) -> dict[str, Any]:
+    """Run an operation with the arguments of a job; returns its result as JSON can hold it."""
     # An argument that was not given is None; the request then has its default.
     chosen = {name: _frozen(value) for name, value in arguments.items() if value is not None}
     context = Context(store=store, settings=settings, progress=_JobProgress(report), author=author)

@@ -328,6 +328,8 @@ def said_of(table: Path) -> Iterator[None]:
     try:
         yield
     except (SourceError, UsageError) as error:
+        if str(table) not in str(error):
+            raise
         raise type(error)(str(error).replace(str(table), table.name)) from error
 
 
