@@ -27,6 +27,7 @@ from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from tests.apps.demo.sites import directory, guide, of_kind
 from tests.maintenance.guide import restaurants
+from tests.operations.contexts import context_of
 
 GUIDE = "larkmoor-guide.example"
 DIRECTORY = "tableatlas.example"
@@ -73,7 +74,7 @@ def lived_in_workspace(folder: Path) -> Path:
             extract(store, Settings(), {"site": GUIDE}, _unheard)
         watch_wrappers(store)
         check_watches(store)
-        update_index(store)
+        update_index(context_of(store))
         clock.turn(days=7)
         known = [
             Seed({name: values for name, values in one.truth.items() if values}, "guide", one.page.url)

@@ -32,6 +32,7 @@ from siteloom.apps.server.work.wrapping import extract, learn
 from siteloom.core.settings import Settings, StoreSettings
 from siteloom.operations.annotate import annotate
 from siteloom.operations.cluster import cluster_store
+from siteloom.operations.context import Context
 from siteloom.operations.ingest import ingest
 from siteloom.operations.search import update_index
 from siteloom.sources.example_files import ExampleLine
@@ -228,7 +229,7 @@ def _store(folder: Path) -> Store:
     annotate(store, [ExampleLine(one.page.url, one.truth, (), {}) for one in pages[:_EXAMPLES]])
     learn(store, Settings(), {"cluster": f"{SITE}/1"}, _unheard)
     extract(store, Settings(), {"site": SITE}, _unheard)
-    update_index(store)
+    update_index(Context(store=store, settings=Settings()))
     store.jobs.add("index", {}, "the-admin")
     return store
 

@@ -58,6 +58,7 @@ from tests.apps.demo.sites import directory, guide, of_kind
 from tests.formats import kept
 from tests.formats.summary import ACCOUNT, PASSWORD, summary
 from tests.maintenance.guide import CHANGING, restaurants, truth
+from tests.operations.contexts import context_of
 
 _BEGIN = datetime(2026, 10, 1, 6, tzinfo=UTC)
 _SURE = 1.01  # no repair is so sure that it is put in force by itself
@@ -327,7 +328,7 @@ def _live_in(store: Store) -> None:
     store.reviewing.dismiss(next(one.name for one in store.cluster_summaries() if not one.annotated))
     extract(store, Settings(), {"site": None}, _unheard)
     watch_wrappers(store, k=3)
-    update_index(store)
+    update_index(context_of(store))
     known = [
         Seed({name: values for name, values in one.truth.items() if values}, "guide", one.page.url)
         for one in places

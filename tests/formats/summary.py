@@ -6,10 +6,11 @@ import hashlib
 import json
 from typing import Any
 
-from siteloom.operations.search import Search, search_store, update_index
+from siteloom.operations.search import SearchRequest, search, update_index
 from siteloom.store.queries.accounts import Passwords
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.store.store import Store
+from tests.operations.contexts import context_of
 
 ACCOUNT, PASSWORD = "ada", "a made-up password"
 
@@ -21,8 +22,8 @@ def summary(store: Store) -> dict[str, Any]:
     ]
     clusters, pages = store.clusters()
     runs = store.runs(1_000)  # before searching, which may be another run
-    update_index(store)
-    hits = search_store(store, Search("thai"), 50).hits
+    update_index(context_of(store))
+    hits = search(context_of(store), SearchRequest(text="thai", count=50)).hits
     linking = store.entities.last_linking()
     return {
         "sites": [

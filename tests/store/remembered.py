@@ -12,19 +12,20 @@ import zstandard
 from sqlalchemy import inspect, text
 
 from siteloom.apps.server.upload_folder import new_upload
-from siteloom.apps.server.work.linking import entities
 from siteloom.apps.server.work.wrapping import extract, learn
 from siteloom.core.model import Attribute, Failure, Page, Seed, Validators
 from siteloom.core.settings import Settings
 from siteloom.operations.annotate import annotate
 from siteloom.operations.clean import count_versions
 from siteloom.operations.cluster import cluster_store
+from siteloom.operations.entities import LinkEntitiesRequest, link_entities
 from siteloom.operations.relearn import mend_wrappers
 from siteloom.operations.search import update_index
 from siteloom.operations.watch import check_watches, watch_wrappers
 from siteloom.sources.crawling.crawl_journal import Done, Found, Journal, Links
 from siteloom.sources.example_files import ExampleLine
 from siteloom.store.store import Store
+from tests.operations.contexts import context_of
 from tests.store.helpers import day, opened_pack, put
 
 LOST, KEPT = "quexolith.example", "brambleway.example"
@@ -79,8 +80,8 @@ def live(store: Store) -> None:
     for asked_for in (None, *both):
         extract(store, Settings(), {"site": asked_for}, _unheard)
     watch_wrappers(store)
-    update_index(store)
-    entities(store, Settings(), {"core": ["phone"], "seeds": False}, _unheard)
+    update_index(context_of(store))
+    link_entities(context_of(store), LinkEntitiesRequest(core=("phone",)))
     _know(store)
     put(store, *(house_page(site, number, edition=1) for site in both for number in range(PAGES)))
     check_watches(store)

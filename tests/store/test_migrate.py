@@ -33,6 +33,7 @@ from siteloom.store.queries.watches_and_repairs import KeepsChanges
 from siteloom.store.queries.wrappers import KeepsWrappers
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
+from tests.operations.contexts import context_of
 from tests.store.helpers import assert_sound, day, newest, page, put
 
 OLD_PAGES = [page(f"http://a.example/{number}", str(number)) for number in range(100)]
@@ -208,7 +209,7 @@ def test_a_workspace_with_segments_is_upgraded_to_be_searched(
         assert (step, versions) == ("0008", len(OLD_PAGES))
         assert "segment_tables" in names
         assert not names & {"search_documents", "search_marks"}
-        assert update_index(store).added_pages == len(OLD_PAGES)
+        assert update_index(context_of(store)).added_pages == len(OLD_PAGES)
     with closing(open_store(old_workspace)) as store:
         assert store.backup is None
         assert store.search_index.is_current()

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from siteloom.learning.known_records.entity_linking import Entity
     from siteloom.store.queries.runs import RunRecorder
     from siteloom.store.queries.seeds import GrownSite
-    from siteloom.store.queries.sites import Site
+    from siteloom.store.queries.sites import Site as StoredSite
     from siteloom.store.queries.wrappers import StoredWrapper
     from siteloom.store.store import Store
 
@@ -291,12 +291,12 @@ class _Means(NamedTuple):
     known: _Known
     options: str
 
-    def fingerprint(self, site: Site) -> str:
+    def fingerprint(self, site: StoredSite) -> str:
         """Differs if the site might come out otherwise than before; its pages count, too."""
         return _digest((self.known.digest, self.options, f" {site.pages} {site.versions}"))
 
 
-def _untried(store: Store, named: Collection[str], means: _Means) -> list[Site]:
+def _untried(store: Store, named: Collection[str], means: _Means) -> list[StoredSite]:
     """The sites to try with what is known now."""
     before = {result.site: result for result in store.grown_sites()}
     wrapped_otherwise = {wrapper.site for wrapper in store.wrappers() if wrapper.origin != ORIGIN}

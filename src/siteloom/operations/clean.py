@@ -9,6 +9,7 @@ from __future__ import annotations
 import marshal
 import tempfile
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import IO, TYPE_CHECKING
@@ -37,7 +38,7 @@ from siteloom.templates.template_text import SegmentRule, SegmentTable
 from siteloom.templates.text_blocks import PageSegments, Segmenter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from siteloom.core.model import Page
     from siteloom.core.table_files import RowWriter

@@ -18,6 +18,7 @@ from siteloom.learning.discovery.table_discovery import DiscoveredTable, outline
 from siteloom.learning.discovery.table_discovery import discover as discover_pages
 from siteloom.learning.induction.attribute_schema import checked_name
 from siteloom.learning.induction.learner import learn_wrapper
+from siteloom.learning.induction.wrapper_assembly import Learned
 from siteloom.operations.cluster import ClusterRequest, cluster
 from siteloom.operations.learn_and_extract import LearnedWrapper, learn_cluster
 from siteloom.operations.request_fields import NOT_STORED, ClusterName, Number, Site, TextsByName
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from siteloom.core.settings import ParseSettings
     from siteloom.learning.discovery.columns_to_wrapper import Accepted
     from siteloom.learning.discovery.table_discovery import DiscoveredColumn
-    from siteloom.learning.induction.wrapper_assembly import Learned
     from siteloom.operations.context import Context
     from siteloom.store.store import Store
 

@@ -88,9 +88,7 @@ OPERATIONS: dict[str, Operation] = {
             entities.LinkEntitiesResult,
             "Find the same things on several sites",
         ),
-        Operation(
-            "search", search.search, search.SearchRequest, search.SearchResult, "Search", is_job=False
-        ),
+        Operation("search", search.search, search.SearchRequest, search.SearchResult, "Search", is_job=False),
         Operation(
             "index",
             search.update_index,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
@@ -20,19 +21,19 @@ from siteloom.extraction.search_documents import (
     record_document,
     unreadable_document,
 )
-from siteloom.extraction.search_query import best_first, parse_query, shown_hit
+from siteloom.extraction.search_query import Hit, best_first, parse_query, shown_hit
 from siteloom.html.parser import parse
 from siteloom.html.time_limit import within
 from siteloom.operations.clean import count_versions, segment_table
 from siteloom.store.queries.clusters import PageAddress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
     from siteloom.core.model import FoundDocument, IndexDocument, Page
     from siteloom.core.settings import ParseSettings
-    from siteloom.extraction.search_query import Hit, Query
+    from siteloom.extraction.search_query import Query
     from siteloom.operations.context import Context
     from siteloom.store.queries.runs import RunRecorder
     from siteloom.store.queries.search_index import NewestVersion

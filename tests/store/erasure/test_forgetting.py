@@ -22,7 +22,7 @@ from siteloom.core.model import Failure
 from siteloom.core.settings import Settings, StoreSettings
 from siteloom.operations.clean import segment_table
 from siteloom.operations.cluster import cluster_store
-from siteloom.operations.search import Search, search_store, update_index
+from siteloom.operations.search import SearchRequest, search, update_index
 from siteloom.sources.crawling.crawl_journal import Found, Journal, Links
 from siteloom.store import schema
 from siteloom.store.erasure import disk_erasure, erasure
@@ -35,6 +35,7 @@ from siteloom.store.packs.pack_file import Pack
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
+from tests.operations.contexts import context_of
 from tests.store.helpers import all_versions, assert_sound, newest, page, put, random_page
 from tests.store.remembered import KEPT, LOST, PAGES, live, own_word, url, where_stands
 
@@ -82,14 +83,14 @@ def left_of(store: Store, site: str) -> dict[str, object]:
 
 def works_on(store: Store, site: str) -> None:
     """Everything that can be done with a site."""
-    update_index(store)
+    update_index(context_of(store))
     assert store.search_index.is_current()
-    found = search_store(store, Search(site.partition(".")[0]), limit=50).hits
+    found = search(context_of(store), SearchRequest(text=site.partition(".")[0], count=50)).hits
     assert {one.site for one in found} == {site}
     cluster_store(store, "vertex")
     extract(store, Settings(), {"site": None}, lambda *_: None)
     assert segment_table(store, site).counts().pages > 0
-    update_index(store)
+    update_index(context_of(store))
     assert_sound(store)
 
 
@@ -335,7 +336,7 @@ def test_it_can_end_at_some_moments_and_be_done_again(
     was_killed = True
     while was_killed:
         put(store, *pages)
-        update_index(store)
+        update_index(context_of(store))
         crawl.append([Links(tuple(Found(one.url, 1) for one in pages))])
         was_killed = is_killed_after(store, steps, lambda: forget(store, [name]), monkeypatch)
         with closing(open_store(_settings(store))) as opened:
@@ -349,8 +350,8 @@ def test_it_can_end_at_some_moments_and_be_done_again(
             assert where_stands(opened, *words) == []
             assert {one.url for one in crawl.read().found} == others.keys()
             assert_sound(opened)
-            assert search_store(opened, Search("azq7vw")).hits == ()
-            assert len(search_store(opened, Search("bzq7vw")).hits) == 1
+            assert search(context_of(opened), SearchRequest(text="azq7vw")).hits == ()
+            assert len(search(context_of(opened), SearchRequest(text="bzq7vw")).hits) == 1
         steps += stride
     assert steps > 10
 

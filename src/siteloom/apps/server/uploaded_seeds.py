@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from siteloom.apps.server.job_kinds import Argument, JobKind, Report
-from siteloom.apps.server.operation_jobs import job_kind, run_operation
+from siteloom.apps.server.operation_jobs import job_context, job_kind, to_plain
 from siteloom.apps.server.upload_folder import find_upload
 from siteloom.apps.server.views.known_records import said_of, uploaded_table
 from siteloom.core.errors import UsageError
@@ -35,15 +36,26 @@ def _import(
     report: Report,
     author: str | None = None,
 ) -> dict[str, Any]:
-    request = dict(arguments)
-    upload = request.pop("upload")
-    if (upload is None) == (request["site"] is None):
+    upload, site = arguments["upload"], arguments["site"]
+    if (upload is None) == (site is None):
         raise UsageError("Known records are those of an upload or of a site: name one of them.")
+    context = job_context(store, settings, report, author)
+    request = operation.request(
+        site=site,
+        source=arguments["source"] or "",
+        several=arguments["several"] or {},
+        renamed=arguments["renamed"] or {},
+        core=tuple(arguments["core"] or ()),
+    )
     if upload is None:
-        return run_operation(operation, store, settings, request, report, author)
+        return _plain(operation.function(context, request))
     table = uploaded_table(store.folder, upload)
     with said_of(table):
-        request["locations"] = (str(table),)
-        result = run_operation(operation, store, settings, request, report, author)
+        result = operation.function(context, replace(request, locations=(str(table),)))
     find_upload(store.folder, upload).remove()
-    return result
+    return _plain(result)
+
+
+def _plain(result: object) -> dict[str, Any]:
+    plain: dict[str, Any] = to_plain(result)
+    return plain
