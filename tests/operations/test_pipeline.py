@@ -294,6 +294,25 @@ def test_more_examples_of_the_new_layout_do_not_push_out_the_old_one(site: Store
     assert phones_right(site, guide.restaurants())
 
 
+def test_the_name_of_an_attribute_says_nothing_of_the_layout(tmp_path: Path) -> None:
+    """Rules of earlier layouts are named `phone#1@2`; an attribute may be called `a@b` as well."""
+    old, new = guide.restaurants(), guide.restaurants("redesign")
+    with closing(open_store(StoreSettings(str(tmp_path / "workspace")), create=True)) as store:
+        for pages, annotated in ((old, old[:5]), (new, new[5:10])):
+            appear(store, pages)
+            lines = [ExampleLine(one.page.url, {"a@b": one.truth["phone"]}, (), {}) for one in annotated]
+            annotate(store, lines)
+            learned = learn(store)
+        again = learn(store)
+        assert again.version == learned.version == 2
+        # Examples of the new layout are not taken for ones of the layout before.
+        assert again.learned is not None
+        assert again.learned.report.attributes["a@b"].examples == 5
+        found = in_force(store)
+        assert len(found.earlier) == 1
+        assert all(found.extract(one.page).values.get("a@b", ()) == one.truth["phone"] for one in (*old, *new))
+
+
 def test_learning_from_old_examples_does_not_undo_a_repair(site: Store) -> None:
     new = guide.restaurants("mild-change")
     watch_wrappers(site)

@@ -160,7 +160,7 @@ def _is_read_as_earlier(wrapper: Wrapper, page: Page) -> bool:
     """Whether a wrapper takes values of a page by the rules of an earlier layout."""
     found = wrapper.read(page)
     return not isinstance(found, Failure) and any(
-        "@" in origin.rule
+        origin.layout > 1
         for record in found.records
         for origins in record.provenance.values()
         for origin in origins
