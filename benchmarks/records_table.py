@@ -22,8 +22,8 @@ from siteloom.core.settings import StoreSettings
 from siteloom.extraction.extractor import tally_rows
 from siteloom.extraction.record_formats import stream_records
 from siteloom.extraction.record_rows import flag_duplicates
+from siteloom.extraction.shard_extraction import ExtractedRow
 from siteloom.store.queries.record_filters import Condition, RecordQuery
-from siteloom.store.queries.records import ExtractedRow
 from siteloom.store.workspace_folder import open_store
 
 if TYPE_CHECKING:

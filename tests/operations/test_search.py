@@ -10,6 +10,7 @@ import pytest
 from siteloom.core.errors import StoreBusy, UsageError
 from siteloom.core.file_lock import write_lock
 from siteloom.core.model import Page
+from siteloom.extraction.shard_extraction import ExtractedRow
 from siteloom.operations.search import (
     IndexUpdate,
     Search,
@@ -19,7 +20,6 @@ from siteloom.operations.search import (
     update_index,
 )
 from siteloom.store.queries import search_index
-from siteloom.store.queries.records import ExtractedRow
 from siteloom.store.queries.wrappers import WITHDRAWN
 from siteloom.store.store import Store
 from tests.store.helpers import day, put

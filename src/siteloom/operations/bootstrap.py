@@ -26,7 +26,7 @@ from siteloom.learning.known_records.text_normalisation import folded, telling_k
 from siteloom.operations.extraction_shards import Plan
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.store.queries.wrappers import WITHDRAWN
-from siteloom.wrappers.named_wrappers import WrapperText
+from siteloom.wrappers.matching import NamedWrapper
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -278,7 +278,7 @@ class _Site(NamedTuple):
         assert found.wrapper is not None
         self._kept(Grown(self.name, self.round, "failed", None, 0, (), "It was stopped half way."))
         name, text = self._wrapper_name(found.urls), found.wrapper.to_json()
-        seeds = list(self._extracted(WrapperText(name, None, text), found, core, limits, jobs))
+        seeds = list(self._extracted(NamedWrapper(name, None, found.wrapper), found, core, limits, jobs))
         self.store.replace_seeds(self.run_id, seeds, [self.name], is_grown=True)
         newest = self.store.wrapper_in_force(name)
         if newest is not None and newest.text == text:
@@ -293,7 +293,7 @@ class _Site(NamedTuple):
 
     def _extracted(
         self,
-        wrapper: WrapperText,
+        wrapper: NamedWrapper,
         found: Bootstrapped,
         core: Sequence[str],
         limits: ParseSettings,
@@ -307,8 +307,8 @@ class _Site(NamedTuple):
         }
         plan = Plan([wrapper], limits, self.store.page_shards(self.name))
         for _, result in plan.results(jobs):
-            for line in result.lines:
-                row = json.loads(line.content)
+            for extracted in result.rows:
+                row = json.loads(extracted.content)
                 values = {name: tuple(texts) for name, texts in row["values"].items() if name in precision}
                 if any(name in values for name in core):
                     confidence = _confidence(row["confidence"], precision)

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from siteloom.operations.annotate import AnnotateRequest, AnnotateResult, annotate
 from siteloom.operations.cluster import ClusterRequest, ClusterResult, cluster
+from siteloom.operations.extract import (
+    ExtractRequest,
+    ExtractResult,
+    FinishRequest,
+    FinishResult,
+    extract,
+    finish,
+)
+from siteloom.operations.learn import LearnRequest, LearnResult, learn
 
 if TYPE_CHECKING:
     from siteloom.operations.context import Context
@@ -13,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Operation(NamedTuple):
-    """An operation that can run as a job.
+    """An operation, which can run as a job if `is_job`.
 
     `name` is the kind of the job, `title` what pages call it, and `role` who may start it.
     """
@@ -24,10 +34,17 @@ class Operation(NamedTuple):
     result: type
     title: str
     role: Role = "editor"
+    is_job: bool = True
 
 
 OPERATIONS: dict[str, Operation] = {
     operation.name: operation
-    for operation in (Operation("cluster", cluster, ClusterRequest, ClusterResult, "Find templates"),)
+    for operation in (
+        Operation("cluster", cluster, ClusterRequest, ClusterResult, "Find templates"),
+        Operation("annotate", annotate, AnnotateRequest, AnnotateResult, "Keep examples", is_job=False),
+        Operation("learn", learn, LearnRequest, LearnResult, "Learn a wrapper"),
+        Operation("extract", extract, ExtractRequest, ExtractResult, "Extract records"),
+        Operation("finish", finish, FinishRequest, FinishResult, "Learn and extract"),
+    )
 }
 """Each operation by its name."""

@@ -52,6 +52,11 @@ def job_result(job: Job) -> Any:
         return None
 
 
+def job_context(store: Store, settings: Settings, report: Report, author: str | None = None) -> Context:
+    """The context of an operation that reports its progress as that of a job."""
+    return Context(store=store, settings=settings, progress=_JobProgress(report), author=author)
+
+
 def to_plain(value: Any) -> Any:
     """A result as JSON can hold it, without the fields that are not stored."""
     if is_dataclass(value) and not isinstance(value, type):
@@ -103,7 +108,7 @@ def _run(
 ) -> dict[str, Any]:
     # An argument that was not given is None; the request then has its default.
     chosen = {name: _frozen(value) for name, value in arguments.items() if value is not None}
-    context = Context(store=store, settings=settings, progress=_JobProgress(report), author=author)
+    context = job_context(store, settings, report, author)
     result: dict[str, Any] = to_plain(operation.function(context, operation.request(**chosen)))
     return result
 

@@ -17,7 +17,7 @@ from siteloom.apps.cli.source_arguments import (
     write_text,
 )
 from siteloom.apps.cli.terminal import Shell
-from siteloom.apps.cli.verbs.learn import say_replaced, show_rules
+from siteloom.apps.cli.verbs.learn import show_replaced, show_rules
 from siteloom.core.errors import SourceError, UsageError
 from siteloom.core.remote_files import shown
 from siteloom.core.sequences import evenly_spaced
@@ -263,20 +263,23 @@ def _learn_beside(
 ) -> str:
     """Learn from examples that were kept and from all others, as `siteloom learn` would."""
     from siteloom.operations.annotate import annotated_templates
+    from siteloom.operations.context import Context
     from siteloom.operations.learn import learn_template
+    from siteloom.operations.watch import watch_new_version
 
     template = next(
         one
         for one in annotated_templates(store, choice.name)
         if any(example.page.url == examples[0].page.url for example in one.examples)
     )
-    new = learn_template(store, template, limits=shell.settings.parse)
+    context = Context(store=store, settings=shell.settings)
+    new, _ = learn_template(context, template)
     if new.learned is not None:
         show_rules(shell, new.learned)
     if in_workspace:
         shell.say(f"The wrapper is kept as {new.name}, version {new.version}.")
-        say_replaced(shell, store, new)
-    return store.wrapper(new.name).text
+        show_replaced(shell, new, watch_new_version(context, new.name))
+    return new.wrapper.to_json()
 
 
 def _names(accept: Sequence[str], labels: Sequence[str]) -> Mapping[str, str]:

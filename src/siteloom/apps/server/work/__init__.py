@@ -11,7 +11,6 @@ from siteloom.apps.server.work import (
     ingesting,
     linking,
     mending,
-    wrapping,
 )
 from siteloom.operations.operation_table import OPERATIONS
 
@@ -24,8 +23,7 @@ KINDS: dict[str, JobKind] = {
     **ingesting.KINDS,
     **linking.KINDS,
     **mending.KINDS,
-    **wrapping.KINDS,
-    **{operation.name: job_kind(operation) for operation in OPERATIONS.values()},
+    **{operation.name: job_kind(operation) for operation in OPERATIONS.values() if operation.is_job},
 }
 """Each kind by name."""
 

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from siteloom.apps.server.job_kinds import Argument, JobKind, Report, check_edition
-from siteloom.apps.server.work.wrapping import learn
+from siteloom.apps.server.operation_jobs import job_context, to_plain
 from siteloom.core.errors import UsageError
 from siteloom.core.sequences import evenly_spaced
 from siteloom.learning.induction.attribute_schema import checked_name
@@ -19,6 +19,7 @@ from siteloom.operations.discover import (
     keep_columns,
     pages_of,
 )
+from siteloom.operations.learn import LearnRequest, learn
 from siteloom.store.queries.clusters import PageAddress
 
 if TYPE_CHECKING:
@@ -83,9 +84,9 @@ def accept_columns(
     table = _table(store, settings, pages, report)
     report(0, None, "Finding rules for the columns")
     accepted = keep_columns(store, pages, table, names)
-    learned = learn(store, settings, {"cluster": pages.name}, report)
+    learned = learn(job_context(store, settings, report), LearnRequest(cluster=pages.name))
     return {
-        **learned,
+        **to_plain(learned),
         "agreement": accepted.agreement,
         "left_out": accepted.left_out,
         "tried": accepted.tried,

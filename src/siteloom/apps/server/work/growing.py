@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from siteloom.apps.server.job_kinds import Argument, JobKind, Report
+from siteloom.apps.server.operation_jobs import job_context
 from siteloom.apps.server.upload_folder import find_upload
 from siteloom.apps.server.views.known_records import said_of, uploaded_table
-from siteloom.apps.server.work.wrapping import extract
 from siteloom.core.errors import NotFound, SourceError, UsageError
 from siteloom.operations.bootstrap import DEFAULT_ROUNDS, grow, withdraw
+from siteloom.operations.extract import ExtractRequest, extract
 from siteloom.operations.seeds import Imported, SeedOrder, import_seeds
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def bootstrap(
     came = _last_of_each(grown)
     for one in came:
         if one.state == "wrapped":
-            extract(store, settings, {"site": one.site}, report)
+            extract(job_context(store, settings, report), ExtractRequest(site=one.site))
     return {"core": core, "sites": [_row(one) for one in came[:_SITES_TOLD]]}
 
 
