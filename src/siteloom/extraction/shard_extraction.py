@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.core.model import Failure, Page, Skipped
 from siteloom.core.urls import site_of, url_shape
-from siteloom.extraction.extraction_counts import ExtractionCounts
+from siteloom.extraction.extraction_counts import MOST_SHAPES, ExtractionCounts
 from siteloom.extraction.extractor import BROKEN, Extractor, mandatory_attributes
 from siteloom.extraction.record_rows import record_row, row_digest
 from siteloom.sources.page_source import SourceWithSites
@@ -103,7 +103,7 @@ class ShardExtraction:
         if extracted.failure is not None:
             _add_failure(result, extracted.failure, groups)
             if extracted.wrapper is None and not match.chosen:
-                counts.add_unmatched(url_shape(page.url))
+                counts.add_unmatched(url_shape(page.url), most_shapes=MOST_SHAPES)
                 for group in groups[1:]:  # the first is that of all pages
                     group.unmatched += 1
             return
