@@ -114,7 +114,7 @@ def stored_rows(store: Store) -> dict[str, list[dict[str, Any]]]:
         return {
             table.name: sorted(
                 (
-                    {name: value for name, value in row._mapping.items() if name in compared}
+                    {name: _portable(value) for name, value in row._mapping.items() if name in compared}
                     for row in connection.execute(select(table))
                 ),
                 key=lambda row: json.dumps(row, default=str, sort_keys=True),
@@ -123,6 +123,13 @@ def stored_rows(store: Store) -> dict[str, list[dict[str, Any]]]:
             if table.name not in _NOT_COMPARED
             for compared in [{column.name for column in table.c if not isinstance(column.type, UtcTime)}]
         }
+
+
+def _portable(value: Any) -> Any:
+    """A value without the fingerprint of a run, which depends on the folder of its workspace."""
+    if isinstance(value, dict):
+        return {name: item for name, item in value.items() if name != "fingerprint"}
+    return value
 
 
 def _comparable(result: Any, case: ParityCase) -> Any:

@@ -27,7 +27,7 @@ from siteloom.operations.bootstrap import (
 )
 from siteloom.operations.extraction_shards import Plan, StoreJournal, run_extraction
 from siteloom.operations.ingest import ingest
-from siteloom.operations.stored_wrappers import wrapper_texts_of_store
+from siteloom.operations.stored_wrappers import wrappers_of_store
 from siteloom.sources.page_source import Items
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
@@ -276,7 +276,7 @@ def test_a_poor_site_is_tried_again_once_anything_is_different(store: Store) -> 
 def test_records_of_a_site_that_was_withdrawn_are_listed_no_more(store: Store) -> None:
     filled(store, known_of(guide(), "table"), directory())
     tried(store, CORE)
-    plan = Plan(wrapper_texts_of_store(store), ParseSettings(), store.page_shards())
+    plan = Plan(wrappers_of_store(store), ParseSettings(), store.page_shards())
     with store.extracting({}, plan.fingerprint()) as extraction:
         run_extraction(plan, StoreJournal(store, extraction), 1)
     found = list(store.records())

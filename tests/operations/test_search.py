@@ -11,9 +11,9 @@ import pytest
 from siteloom.core.errors import StoreBusy, UsageError
 from siteloom.core.file_lock import write_lock
 from siteloom.core.model import Page
+from siteloom.extraction.shard_extraction import ExtractedRow
 from siteloom.operations.search import Facets, SearchRequest, search, update_index
 from siteloom.store.queries import search_index
-from siteloom.store.queries.records import ExtractedRow
 from siteloom.store.queries.wrappers import WITHDRAWN
 from siteloom.store.store import Store
 from tests.operations.contexts import CountingProgress, context_of

@@ -12,10 +12,7 @@ import zstandard
 from sqlalchemy import inspect, text
 
 from siteloom.apps.server.upload_folder import new_upload
-from siteloom.apps.server.work.wrapping import extract, learn
 from siteloom.core.model import Attribute, Failure, Page, Seed, Validators
-from siteloom.core.settings import Settings
-from siteloom.operations.annotate import annotate
 from siteloom.operations.clean import count_versions
 from siteloom.operations.cluster import cluster_store
 from siteloom.operations.entities import LinkEntitiesRequest, link_entities
@@ -25,6 +22,7 @@ from siteloom.operations.watch import check_watches, watch_wrappers
 from siteloom.sources.crawling.crawl_journal import Done, Found, Journal, Links
 from siteloom.sources.example_files import ExampleLine
 from siteloom.store.store import Store
+from tests.operations.calls import annotate_pages, extract_records, learn_wrappers
 from tests.operations.contexts import context_of
 from tests.store.helpers import day, opened_pack, put
 
@@ -73,12 +71,14 @@ def live(store: Store) -> None:
     put(store, *first, *failures)
     cluster_store(store, "vertex")
     for site in both:
-        annotate(store, [ExampleLine(url(site, number), truth(site, number), (), {}) for number in range(6)])
-        learn(store, Settings(), {"cluster": _cluster(store, site)}, _unheard)
+        annotate_pages(
+            store, [ExampleLine(url(site, number), truth(site, number), (), {}) for number in range(6)]
+        )
+        learn_wrappers(store, _cluster(store, site))
         store.amend(_cluster(store, site), [], "eve", schema_follows=0, attributes={"name": Attribute()})
         store.reviewing.dismiss(_cluster(store, site))
     for asked_for in (None, *both):
-        extract(store, Settings(), {"site": asked_for}, _unheard)
+        extract_records(store, asked_for)
     watch_wrappers(store)
     update_index(context_of(store))
     link_entities(context_of(store), LinkEntitiesRequest(core=("phone",)))
@@ -86,7 +86,7 @@ def live(store: Store) -> None:
     put(store, *(house_page(site, number, edition=1) for site in both for number in range(PAGES)))
     check_watches(store)
     mend_wrappers(store, accept=1.01)
-    extract(store, Settings(), {"site": None}, _unheard)
+    extract_records(store, None)
     for site in both:
         count_versions(store, site)
     _ask_the_server(store)

@@ -21,13 +21,14 @@ from siteloom.core.errors import StoreBusy, StoreError
 from siteloom.core.file_lock import write_lock
 from siteloom.core.model import Cluster, Example, Seed, Template, Validators
 from siteloom.core.settings import StoreSettings
+from siteloom.extraction.shard_extraction import ExtractedRow
 from siteloom.operations.search import update_index
 from siteloom.store import schema
 from siteloom.store.migrate import is_up_to_date, upgrade
 from siteloom.store.packs.page_writer import PageWriter
 from siteloom.store.queries.clusters import KeepsClusters, PageAddress
 from siteloom.store.queries.entities import LinkedEntity
-from siteloom.store.queries.records import ExtractedRow, extraction_run
+from siteloom.store.queries.records import extraction_run
 from siteloom.store.queries.runs import recorded_run
 from siteloom.store.queries.watches_and_repairs import KeepsChanges
 from siteloom.store.queries.wrappers import KeepsWrappers

@@ -259,13 +259,16 @@ class Provenance:
 
     `rule` names the rule in its wrapper (`phone#1`), `xpath` is that rule,
     `node` the path of the very node; `confidence` is the estimated probability
-    that the value is right.
+    that the value is right. `layout` is the number of the layout that the rule
+    belongs to: 1 is the newest, and the name of a rule of another one ends in
+    the number (`phone#1@2`).
     """
 
     rule: str
     xpath: str
     node: str
     confidence: float
+    layout: int = 1
 
 
 @dataclass(frozen=True, slots=True)

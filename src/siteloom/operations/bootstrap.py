@@ -27,14 +27,14 @@ from siteloom.learning.known_records.site_bootstrap import Method
 from siteloom.learning.known_records.site_bootstrap import bootstrap as bootstrap_site
 from siteloom.learning.known_records.text_normalisation import folded, telling_key
 from siteloom.operations.context import Context
+from siteloom.operations.extract import ExtractRequest, extract
 from siteloom.operations.extraction_shards import Plan
-from siteloom.operations.learn_and_extract import extract_site
 from siteloom.operations.request_fields import NOT_STORED, Number, Site, Sites, Texts
 from siteloom.operations.seeds import seed_names
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.store.queries.seeds import GrownState
 from siteloom.store.queries.wrappers import WITHDRAWN
-from siteloom.wrappers.named_wrappers import WrapperText
+from siteloom.wrappers.matching import NamedWrapper
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -162,7 +162,7 @@ def bootstrap(context: Context, request: BootstrapRequest) -> BootstrapResult:
     if request.extract:
         for outcome in last:
             if outcome.state == "wrapped":
-                extract_site(context, outcome.site)
+                extract(context, ExtractRequest(site=outcome.site))
     return BootstrapResult(
         run=run.id,
         core=core,
@@ -365,7 +365,7 @@ class _Attempt(NamedTuple):
         assert result.wrapper is not None
         self._stored("failed", "It was stopped half way.")
         name, text = self._wrapper_name(result.urls), result.wrapper.to_json()
-        seeds = list(self._extracted(WrapperText(name, None, text), result))
+        seeds = list(self._extracted(NamedWrapper(name, None, result.wrapper), result))
         self.store.replace_seeds(self.run_id, seeds, [self.site], is_grown=True)
         newest = self.store.wrapper_in_force(name)
         if newest is not None and newest.text == text:
@@ -376,7 +376,7 @@ class _Attempt(NamedTuple):
             "wrapped", result.reason, result, wrapper=name, version=version, records=len(seeds)
         )
 
-    def _extracted(self, wrapper: WrapperText, result: Bootstrapped) -> Iterator[Seed]:
+    def _extracted(self, wrapper: NamedWrapper, result: Bootstrapped) -> Iterator[Seed]:
         """The records of the site; those without any core attribute are of no use."""
         precision = {
             name: evidence.agreement
@@ -386,7 +386,7 @@ class _Attempt(NamedTuple):
         settings = self.context.settings
         plan = Plan([wrapper], settings.parse, self.store.page_shards(self.site))
         for _, extracted in plan.results(settings.run.jobs):
-            for line in extracted.lines:
+            for line in extracted.rows:
                 row = json.loads(line.content)
                 values = {name: tuple(texts) for name, texts in row["values"].items() if name in precision}
                 if any(name in values for name in self.request.core):

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,7 +20,7 @@ from siteloom.learning.induction.attribute_schema import checked_name
 from siteloom.learning.induction.learner import learn_wrapper
 from siteloom.learning.induction.wrapper_assembly import Learned
 from siteloom.operations.cluster import ClusterRequest, cluster
-from siteloom.operations.learn_and_extract import LearnedWrapper, learn_cluster
+from siteloom.operations.learn import LearnRequest, LearnResult, learn
 from siteloom.operations.request_fields import NOT_STORED, ClusterName, Number, Site, TextsByName
 from siteloom.store.queries.clusters import PageAddress
 
@@ -175,16 +175,17 @@ class AcceptColumnsResult:
     """The wrapper that was learned from values of the columns, and how well it reproduces them.
 
     `agreement` is the share of values that it finds just as the column has them, tried on so many pages.
-    Attributes in `left_out` have no rule that reproduces enough.
+    Attributes in `left_out` have no rule that reproduces enough. What was learned from pages that are no
+    cluster is `unclustered`.
     """
 
     cluster: str
     site: str
-    wrappers: tuple[LearnedWrapper, ...]
     agreement: Mapping[str, float]
     left_out: Mapping[str, float]
     tried: int
-    learned: Learned | None = field(default=None, metadata=NOT_STORED)
+    learned: LearnResult | None = None
+    unclustered: Learned | None = field(default=None, metadata=NOT_STORED)
 
 
 def accept_columns(context: Context, request: AcceptColumnsRequest) -> AcceptColumnsResult:
@@ -207,24 +208,24 @@ def accept_columns(context: Context, request: AcceptColumnsRequest) -> AcceptCol
         discovered.cluster, discovered.site, discovered.addresses, is_cluster=discovered.is_cluster
     )
     context.progress.start("Finding rules for the columns")
-    learned: Learned | None = None
-    wrappers: tuple[LearnedWrapper, ...] = ()
+    learned: LearnResult | None = None
+    unclustered: Learned | None = None
     if pages.is_cluster:
         accepted = _annotated_columns(store, pages, table, names, limits)
-        wrappers = learn_cluster(context, pages.name)
+        learned = learn(replace(context, sources=()), LearnRequest(cluster=pages.name))
     else:
         examples = store.examples(pages.site)
         sources = list(pages.read(store))
         accepted = columns_to_wrapper.accept_columns(table, sources, names, examples, limits=limits)
-        learned = learn_wrapper(accepted.examples, sources, limits=limits)
+        unclustered = learn_wrapper(accepted.examples, sources, limits=limits)
     return AcceptColumnsResult(
         cluster=pages.name,
         site=pages.site,
-        wrappers=wrappers,
         agreement=accepted.agreement,
         left_out=accepted.left_out,
         tried=accepted.tried,
         learned=learned,
+        unclustered=unclustered,
     )
 
 

@@ -6,8 +6,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siteloom.operations import bootstrap, discover, entities, search, seeds
+from siteloom.operations.annotate import AnnotateRequest, AnnotateResult, annotate
 from siteloom.operations.clean import CleanRequest, CleanResult, clean
 from siteloom.operations.cluster import ClusterRequest, ClusterResult, cluster
+from siteloom.operations.extract import (
+    ExtractRequest,
+    ExtractResult,
+    FinishRequest,
+    FinishResult,
+    extract,
+    finish,
+)
+from siteloom.operations.learn import LearnRequest, LearnResult, learn
 
 if TYPE_CHECKING:
     from siteloom.operations.context import Context
@@ -15,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Operation(NamedTuple):
-    """An operation.
+    """An operation, which can run as a job if `is_job`.
 
     `name` is the kind of its job, `title` what pages call it, and `role` who may start it. Not every
     operation can run as a job: some answer at once, or write files.
@@ -96,6 +106,10 @@ OPERATIONS: dict[str, Operation] = {
             search.UpdateIndexResult,
             "Index for search",
         ),
+        Operation("annotate", annotate, AnnotateRequest, AnnotateResult, "Keep examples", is_job=False),
+        Operation("learn", learn, LearnRequest, LearnResult, "Learn a wrapper"),
+        Operation("extract", extract, ExtractRequest, ExtractResult, "Extract records"),
+        Operation("finish", finish, FinishRequest, FinishResult, "Learn and extract"),
     )
 }
 """Each operation by its name."""

@@ -46,7 +46,7 @@ from siteloom.store.queries.record_filters import (
     magnitude,
     matching_records,
 )
-from siteloom.store.queries.records import ExtractedRow, Extraction, StoredRecord
+from siteloom.store.queries.records import Extraction, StoredRecord
 from siteloom.store.queries.run_history import RunHistory
 from siteloom.store.queries.runs import Run, RunRecorder
 from siteloom.store.queries.search_index import NewestVersion, SearchIndex
@@ -85,7 +85,6 @@ __all__ = [
     "CountedSegments",
     "Entities",
     "EntityFilter",
-    "ExtractedRow",
     "Extraction",
     "Forgotten",
     "FoundDocument",

@@ -189,7 +189,7 @@ class Wrapper:
         if page_signature is not None and len(likely) > 1:
             number = likely[most_alike([self._layout_signatures[one] for one in likely], page_signature)]
         for record in tried[number]:
-            yield _with_layout(record, number) if number else record
+            yield _with_layout(record, number + 1) if number else record
 
     @cached_property
     def _layout_signatures(self) -> list[Signatures | None]:
@@ -331,10 +331,10 @@ class Wrapper:
         return [text for text in part_values(rule.part, node.text) if shape(text) in attribute.shapes]
 
 
-def _with_layout(record: Record, number: int) -> Record:
-    """A record whose provenance tells that its rules are those of an earlier layout."""
+def _with_layout(record: Record, layout: int) -> Record:
+    """A record whose provenance has the number of an earlier layout."""
     provenance = {
-        name: tuple(replace(origin, rule=f"{origin.rule}@{number + 1}") for origin in origins)
+        name: tuple(replace(origin, rule=f"{origin.rule}@{layout}", layout=layout) for origin in origins)
         for name, origins in record.provenance.items()
     }
     return replace(record, provenance=provenance)

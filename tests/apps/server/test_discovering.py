@@ -225,7 +225,7 @@ def test_columns_become_attributes_of_a_wrapper(store: Store, client: Browser) -
 
     assert came_of_it["agreement"].keys() == {"Name of it", "phone"}
     assert min(came_of_it["agreement"].values()) >= 0.8
-    (wrapper,) = came_of_it["wrappers"]
+    (wrapper,) = came_of_it["learned"]["wrappers"]
     assert wrapper["attributes"]["Name of it"] == 1
     assert store.wrapper(wrapper["name"]).version == wrapper["version"] == 1
     store.jobs.end(job.id, "done", {**came_of_it, "left_out": {"odd": 0.4}})
@@ -368,7 +368,9 @@ def test_what_earlier_versions_stored_is_shown(store: Store, client: Browser) ->
     for kind, result in results.items():
         job = store.jobs.add(kind, {"cluster": TEMPLATE}, "ana")
         store.jobs.end(job.id, "done", result)
-        assert job_result(store.jobs.get(job.id)) is not None
+        stored = store.jobs.get(job.id)
+        assert stored is not None
+        assert job_result(stored) is not None
         client.look(f"/jobs/{job.id}")
         for other in ({"cluster": 7}, {}):
             strange = store.jobs.add(kind, {"cluster": TEMPLATE}, "ana")

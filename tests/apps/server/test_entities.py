@@ -18,7 +18,7 @@ from siteloom.apps.server import create_app
 from siteloom.core.errors import UsageError
 from siteloom.core.model import Seed
 from siteloom.core.settings import Settings, StoreSettings
-from siteloom.store.queries.records import ExtractedRow
+from siteloom.extraction.shard_extraction import ExtractedRow
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from tests.apps.server.browsing import Browser

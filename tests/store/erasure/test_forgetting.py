@@ -15,11 +15,10 @@ from random import Random
 import pytest
 from sqlalchemy import event, func, insert, select, text
 
-from siteloom.apps.server.work.wrapping import extract
 from siteloom.core.confined_folder import ConfinedFolder
 from siteloom.core.errors import NotStored, PackError, StoreBusy
 from siteloom.core.model import Failure
-from siteloom.core.settings import Settings, StoreSettings
+from siteloom.core.settings import StoreSettings
 from siteloom.operations.clean import segment_table
 from siteloom.operations.cluster import cluster_store
 from siteloom.operations.search import SearchRequest, search, update_index
@@ -35,6 +34,7 @@ from siteloom.store.packs.pack_file import Pack
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
+from tests.operations.calls import extract_records
 from tests.operations.contexts import context_of
 from tests.store.helpers import all_versions, assert_sound, newest, page, put, random_page
 from tests.store.remembered import KEPT, LOST, PAGES, live, own_word, url, where_stands
@@ -88,7 +88,7 @@ def works_on(store: Store, site: str) -> None:
     found = search(context_of(store), SearchRequest(text=site.partition(".")[0], count=50)).hits
     assert {one.site for one in found} == {site}
     cluster_store(store, "vertex")
-    extract(store, Settings(), {"site": None}, lambda *_: None)
+    extract_records(store)
     assert segment_table(store, site).counts().pages > 0
     update_index(context_of(store))
     assert_sound(store)
@@ -192,7 +192,7 @@ def test_a_site_of_ones_own_naming_goes_with_what_tells_of_its_urls(store: Store
         site="mine",
     )
     put(store, page("http://www.bzqvw.example/3"))
-    extract(store, Settings(), {"site": None}, lambda *_: None)
+    extract_records(store)
     assert any("extracted_shards" in place for place in where_stands(store, "azqvw"))
     kept = left_of(store, KEPT)
     forget(store, ["mine"])

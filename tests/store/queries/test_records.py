@@ -16,9 +16,10 @@ from sqlalchemy import event, insert, select, update
 from siteloom.core.errors import StoreBusy, StoreError
 from siteloom.core.model import Failure
 from siteloom.core.settings import StoreSettings
+from siteloom.extraction.shard_extraction import ExtractedRow
 from siteloom.store import schema
 from siteloom.store.queries import records
-from siteloom.store.queries.records import ExtractedRow, StoredRecord
+from siteloom.store.queries.records import StoredRecord
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from tests.patience import SECONDS

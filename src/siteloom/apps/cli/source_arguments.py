@@ -282,10 +282,11 @@ def verb_context(shell: Shell, sources: list[str] | None, *, create: bool = Fals
     from siteloom.core.remote_files import shown
     from siteloom.operations.context import open_context, temporary_context
     from siteloom.sources.open_sources import open_sources
+    from siteloom.store.queries.accounts import LOCAL
 
     with shell.progress() as progress:
         if not sources:
-            with open_context(shell.settings, progress=progress, create=create) as context:
+            with open_context(shell.settings, progress=progress, author=LOCAL, create=create) as context:
                 yield context
             return
         opened = open_sources(sources, shell.settings.pages)

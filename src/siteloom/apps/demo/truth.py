@@ -42,7 +42,9 @@ def annotated(
     store: Store, guide: Iterable[BuiltinPage], directory: Iterable[BuiltinPage]
 ) -> tuple[Kind, ...]:
     """Kinds of pages, of each of which some are annotated in the workspace."""
-    from siteloom.operations.annotate import annotate
+    from siteloom.core.settings import Settings
+    from siteloom.operations.annotate import AnnotateRequest, annotate
+    from siteloom.operations.context import Context
 
     kinds = (
         _details("guide: restaurants", _of_kind(guide, "restaurant")),
@@ -51,7 +53,7 @@ def annotated(
         _details("directory: restaurants", _of_kind(directory, "restaurant")),
     )
     for kind in kinds:
-        annotate(store, kind.examples)
+        annotate(Context(store=store, settings=Settings()), AnnotateRequest(examples=tuple(kind.examples)))
     return kinds
 
 
@@ -78,6 +80,7 @@ def _lists(name: str, pages: Sequence[BuiltinPage]) -> Kind:
 def show_learning(shell: Shell, store: Store, kinds: Sequence[Kind]) -> None:
     """Learn a wrapper of each kind, and show how it does on all that is no example."""
     from siteloom.operations.annotate import annotated_templates
+    from siteloom.operations.context import Context
     from siteloom.operations.learn import learn_template
 
     rows = []
@@ -87,7 +90,8 @@ def show_learning(shell: Shell, store: Store, kinds: Sequence[Kind]) -> None:
     template_of = {example.page.url: found for found in templates for example in found.examples}
     for kind in kinds:
         start = time.perf_counter()
-        learned = learn_template(store, template_of[kind.examples[0].url]).learned
+        context = Context(store=store, settings=shell.settings)
+        learned = learn_template(context, template_of[kind.examples[0].url])[0].learned
         assert learned is not None
         wrapper = learned.wrapper
         seconds = time.perf_counter() - start

@@ -45,7 +45,7 @@ FORBIDDEN = "forbidden by robots.txt"
 WALKED = "only walked for its links"
 """Why a page is skipped that is not one of those to keep."""
 
-_PROGRAM = "siteloom.sources.open_sources.crawl"
+_PROGRAM = "siteloom.sources.crawling"
 
 
 class Ended(NamedTuple):

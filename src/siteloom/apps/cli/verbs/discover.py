@@ -15,7 +15,7 @@ from siteloom.apps.cli.source_arguments import (
     write_text,
 )
 from siteloom.apps.cli.terminal import Shell
-from siteloom.apps.cli.verbs.learn import show_rules
+from siteloom.apps.cli.verbs.learn import show_replaced, show_rules
 from siteloom.core.errors import UsageError
 from siteloom.core.remote_files import shown
 from siteloom.core.table_files import STANDARD_OUTPUT, Column, check_destination
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from siteloom.learning.discovery.table_discovery import DiscoveredColumn, DiscoveredTable
     from siteloom.operations.context import Context
     from siteloom.operations.discover import AcceptColumnsResult, DiscoverResult
-    from siteloom.operations.learn_and_extract import LearnedWrapper
 
 NAME = "discover"
 
@@ -162,35 +161,23 @@ def _accept(
     names = _names(accept, [column.label for column in discovered.columns])
     request = AcceptColumnsRequest(cluster=discovered.cluster, names=names, discovered=discovered)
     result = accept_columns(context, request)
+    if result.unclustered is not None:
+        show_rules(shell, result.unclustered)
+        text = result.unclustered.wrapper.to_json()
     if result.learned is not None:
-        show_rules(shell, result.learned)
-    for wrapper in result.wrappers:
-        if wrapper.learned is not None:
-            show_rules(shell, wrapper.learned)
-        if not context.sources:
-            _say_stored(shell, wrapper)
+        for wrapper in result.learned.wrappers:
+            if wrapper.learned is not None:
+                show_rules(shell, wrapper.learned)
+            text = wrapper.wrapper.to_json()
+            if not context.sources:
+                shell.say(f"The wrapper is kept as {wrapper.name}, version {wrapper.version}.")
+                watched = next((one for one in result.learned.watched if one.wrapper == wrapper.name), None)
+                show_replaced(shell, wrapper, watched)
     _say_agreement(shell, result)
     if output is not None:
-        if result.learned is not None:
-            text = result.learned.wrapper.to_json()
-        else:
-            text = context.store.wrapper(result.wrappers[0].name).text
         write_text(output, text)
         if output != STANDARD_OUTPUT:
             shell.say(f"The wrapper is in {shown(output)}.")
-
-
-def _say_stored(shell: Shell, wrapper: LearnedWrapper) -> None:
-    shell.say(f"The wrapper is kept as {wrapper.name}, version {wrapper.version}.")
-    if wrapper.lost:
-        say_wrapped(
-            shell,
-            f"No example tells of {', '.join(wrapper.lost)}, which the version before finds: "
-            f"siteloom rollback {wrapper.name} brings it back.",
-            hanging=0,
-        )
-    if wrapper.not_watched:
-        say_wrapped(shell, f"No pages are watched for changes: {wrapper.not_watched}", hanging=0)
 
 
 def _names(accept: Sequence[str], labels: Sequence[str]) -> Mapping[str, str]:

@@ -8,7 +8,6 @@ from siteloom.apps.server.work import (
     forgetting,
     ingesting,
     mending,
-    wrapping,
 )
 from siteloom.operations.operation_table import OPERATIONS
 
@@ -17,7 +16,6 @@ KINDS: dict[str, JobKind] = {
     **forgetting.KINDS,
     **ingesting.KINDS,
     **mending.KINDS,
-    **wrapping.KINDS,
     **{operation.name: job_kind(operation) for operation in OPERATIONS.values() if operation.is_job},
     "seeds": seeds_kind(OPERATIONS["seeds"]),
 }
