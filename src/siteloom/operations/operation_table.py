@@ -6,7 +6,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siteloom.operations.annotate import AnnotateRequest, AnnotateResult, annotate
-from siteloom.operations.cluster import ClusterRequest, ClusterResult, cluster
+from siteloom.operations.cluster import (
+    ClusterRequest,
+    ClusterResult,
+    TemplateRequest,
+    TemplateResult,
+    cluster,
+    template,
+)
+from siteloom.operations.explain import ExplainRequest, ExplainResult, explain
+from siteloom.operations.export import ExportRequest, ExportResult, export
 from siteloom.operations.extract import (
     ExtractRequest,
     ExtractResult,
@@ -16,6 +25,7 @@ from siteloom.operations.extract import (
     finish,
 )
 from siteloom.operations.learn import LearnRequest, LearnResult, learn
+from siteloom.operations.sample import SampleRequest, SampleResult, sample
 
 if TYPE_CHECKING:
     from siteloom.operations.context import Context
@@ -41,10 +51,14 @@ OPERATIONS: dict[str, Operation] = {
     operation.name: operation
     for operation in (
         Operation("cluster", cluster, ClusterRequest, ClusterResult, "Find templates"),
+        Operation("template", template, TemplateRequest, TemplateResult, "Show a template", is_job=False),
+        Operation("sample", sample, SampleRequest, SampleResult, "Choose pages to annotate", is_job=False),
         Operation("annotate", annotate, AnnotateRequest, AnnotateResult, "Keep examples", is_job=False),
         Operation("learn", learn, LearnRequest, LearnResult, "Learn a wrapper"),
         Operation("extract", extract, ExtractRequest, ExtractResult, "Extract records"),
         Operation("finish", finish, FinishRequest, FinishResult, "Learn and extract"),
+        Operation("explain", explain, ExplainRequest, ExplainResult, "Explain a page", is_job=False),
+        Operation("export", export, ExportRequest, ExportResult, "Export a wrapper", is_job=False),
     )
 }
 """Each operation by its name."""

@@ -12,7 +12,6 @@ from siteloom.apps.cli.source_arguments import (
     SourcesArgument,
     check_text_file,
     say_unread,
-    stored_clusters,
     stored_pages,
     write_text,
 )
@@ -142,6 +141,7 @@ def _chosen_of_sources(shell: Shell, store: Store, name: str | None, site: str |
 
 def _chosen(shell: Shell, store: Store, name: str | None, site: str | None) -> TablePages:
     """The cluster that was asked for, or else the most record-like, after telling how all of them are."""
+    from siteloom.operations.cluster import stored_clusters
     from siteloom.operations.discover import pages_of
 
     clusters, addresses = stored_clusters(store, name)
