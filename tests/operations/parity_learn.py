@@ -6,8 +6,12 @@ import json
 from pathlib import Path
 
 from siteloom.operations.annotate import AnnotateRequest
+from siteloom.operations.cluster import TemplateRequest
+from siteloom.operations.explain import ExplainRequest
+from siteloom.operations.export import ExportRequest
 from siteloom.operations.extract import ExtractRequest, FinishRequest
 from siteloom.operations.learn import LearnRequest
+from siteloom.operations.sample import SampleRequest
 from siteloom.sources.example_files import ExampleLine
 from siteloom.store.store import Store
 from tests.apps.demo.sites import guide, of_kind
@@ -39,6 +43,14 @@ def _lines() -> list[ExampleLine]:
 
 
 CASES = [
+    ParityCase("template", TemplateRequest(with_paths=True, with_tags=True), ("template", "--paths")),
+    ParityCase("sample", SampleRequest(), ("sample",)),
+    ParityCase("explain", ExplainRequest(url=_lines()[0].url), ("explain", _lines()[0].url)),
+    ParityCase(
+        "export",
+        ExportRequest(format="xslt", wrapper=RESTAURANTS),
+        ("export", "--format", "xslt", "--wrapper", RESTAURANTS),
+    ),
     ParityCase("annotate", AnnotateRequest(examples=tuple(_lines()))),
     ParityCase("learn", LearnRequest(), ("learn",), {}),
     ParityCase(

@@ -19,7 +19,7 @@ from siteloom.learning.discovery.table_discovery import discover as discover_pag
 from siteloom.learning.induction.attribute_schema import checked_name
 from siteloom.learning.induction.learner import learn_wrapper
 from siteloom.learning.induction.wrapper_assembly import Learned
-from siteloom.operations.cluster import ClusterRequest, cluster
+from siteloom.operations.cluster import ClusterRequest, cluster, stored_clusters
 from siteloom.operations.learn import LearnRequest, LearnResult, learn
 from siteloom.operations.request_fields import NOT_STORED, ClusterName, Number, Site, TextsByName
 from siteloom.store.queries.clusters import PageAddress
@@ -294,13 +294,7 @@ def _pages_of_sources(context: Context, request: DiscoverRequest) -> TablePages 
 def _chosen_cluster(context: Context, request: DiscoverRequest, ranking: list[RankedCluster]) -> TablePages:
     """The cluster that was asked for, or else the most record-like; the comparison goes to `ranking`."""
     store, progress = context.store, context.progress
-    if request.cluster is not None:
-        store.require_cluster(request.cluster)
-    clusters, addresses = store.clusters(request.cluster)
-    if not clusters:
-        raise UsageError(
-            "There are no clusters yet: find them with siteloom cluster, or name the pages to look at."
-        )
+    clusters, addresses = stored_clusters(store, request.cluster)
     choices = [_cluster_pages(one, addresses) for one in clusters if request.site in (None, one.site)]
     if not choices:
         raise UsageError(f"There is no cluster of {request.site}: siteloom cluster lists them.")

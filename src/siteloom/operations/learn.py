@@ -354,7 +354,7 @@ def _schema_of(
     Variants of one template may be described apart: the cluster of the request has the last word.
     """
     ids = sorted((cluster.id for cluster in template.clusters), key=lambda name: name == request.cluster)
-    declared = {
+    declared: dict[str, Attribute | Mapping[str, object]] = {
         name: attribute for id_ in ids for name, attribute in store.cluster_schema(id_).attributes.items()
     }
     names = {name for _, name in attribute_names_of(examples)}

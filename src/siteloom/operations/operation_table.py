@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from siteloom.operations import bootstrap, discover, entities, search, seeds
 from siteloom.operations.annotate import AnnotateRequest, AnnotateResult, annotate
 from siteloom.operations.clean import CleanRequest, CleanResult, clean
-from siteloom.operations.cluster import ClusterRequest, ClusterResult, cluster
+from siteloom.operations.cluster import (
+    ClusterRequest,
+    ClusterResult,
+    TemplateRequest,
+    TemplateResult,
+    cluster,
+    template,
+)
+from siteloom.operations.explain import ExplainRequest, ExplainResult, explain
+from siteloom.operations.export import ExportRequest, ExportResult, export
 from siteloom.operations.extract import (
     ExtractRequest,
     ExtractResult,
@@ -18,6 +27,7 @@ from siteloom.operations.extract import (
     finish,
 )
 from siteloom.operations.learn import LearnRequest, LearnResult, learn
+from siteloom.operations.sample import SampleRequest, SampleResult, sample
 
 if TYPE_CHECKING:
     from siteloom.operations.context import Context
@@ -27,8 +37,7 @@ if TYPE_CHECKING:
 class Operation(NamedTuple):
     """An operation, which can run as a job if `is_job`.
 
-    `name` is the kind of its job, `title` what pages call it, and `role` who may start it. Not every
-    operation can run as a job: some answer at once, or write files.
+    `name` is the kind of the job, `title` what pages call it, and `role` who may start it.
     """
 
     name: str
@@ -106,10 +115,14 @@ OPERATIONS: dict[str, Operation] = {
             search.UpdateIndexResult,
             "Index for search",
         ),
+        Operation("template", template, TemplateRequest, TemplateResult, "Show a template", is_job=False),
+        Operation("sample", sample, SampleRequest, SampleResult, "Choose pages to annotate", is_job=False),
         Operation("annotate", annotate, AnnotateRequest, AnnotateResult, "Keep examples", is_job=False),
         Operation("learn", learn, LearnRequest, LearnResult, "Learn a wrapper"),
         Operation("extract", extract, ExtractRequest, ExtractResult, "Extract records"),
         Operation("finish", finish, FinishRequest, FinishResult, "Learn and extract"),
+        Operation("explain", explain, ExplainRequest, ExplainResult, "Explain a page", is_job=False),
+        Operation("export", export, ExportRequest, ExportResult, "Export a wrapper", is_job=False),
     )
 }
 """Each operation by its name."""

@@ -266,7 +266,7 @@ def test_the_records_of_a_page_are_told_newest_run_first(store: Store) -> None:
         with store.extracting({}, fingerprint) as extraction:
             extraction.commit(0, [*found, row(7)], [], {})
         (run,) = store.runs(1)
-        told = [StoredRecord(extraction.run_id, run.started_at, *each[1:]) for each in found] + told
+        told = [StoredRecord(extraction.run_id, run.started_at, *each[1:4]) for each in found] + told
     assert store.records_of(url) == told
     assert store.records_of("http://a.example/none") == []
 

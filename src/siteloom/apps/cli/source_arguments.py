@@ -24,12 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from siteloom.core.model import Cluster
     from siteloom.engines.engine import Engine
     from siteloom.engines.whole_crawls.crawl_run import BulkRun, Counts
     from siteloom.operations.context import Context
     from siteloom.sources.page_source import PageSource
-    from siteloom.store.queries.clusters import PageAddress
     from siteloom.store.store import Store
 
 
@@ -322,15 +320,3 @@ def say_unread(shell: Shell, failures: Mapping[str, int]) -> None:
     """Say how many pages could not be read, and why."""
     for reason, count in failures.items():
         shell.say(f"{plural(count, 'page')} could not be read: {reason}.")
-
-
-def stored_clusters(store: Store, name: str | None) -> tuple[tuple[Cluster, ...], tuple[PageAddress, ...]]:
-    """The clusters that were found last, or the one of a name, and the pages their members are indices of."""
-    if name is not None:
-        store.require_cluster(name)
-    clusters, pages = store.clusters(name)
-    if not clusters:
-        raise UsageError(
-            "There are no clusters yet: find them with siteloom cluster, or name the pages to look at."
-        )
-    return clusters, pages
