@@ -336,7 +336,7 @@ def _live_in(store: Store) -> None:
         store.entities.replace(
             run.id, {"core": ["name"]}, [LinkedEntity(1, 2, ("phone",), ("Blue Fern",), {"entity": 1})]
         )
-    store.save_grown_site("tableatlas.example", "poor", 1, len(known), content={"reason": "too few"})
+    store.save_site_outcome("tableatlas.example", "poor", 1, len(known), content={"reason": "too few"})
     ingest(store, [Items([replace(fresh[one.entity].page, fetched_at=store.clock()) for one in places])])
     check_watches(store)
     mend_wrappers(store, accept=_SURE)

@@ -58,7 +58,7 @@ def summary(store: Store) -> dict[str, Any]:
         "checks": [[one.wrapper, one.kind, one.is_healthy] for one in store.checks()],
         "repairs": [[one.wrapper, one.outcome, one.state] for one in store.repairs()],
         "seeds": [_plain([seed.source, seed.url, seed.values]) for seed in store.seeds()],
-        "grown sites": [[one.site, one.state, one.round] for one in store.grown_sites()],
+        "grown sites": [[one.site, one.state, one.round] for one in store.site_outcomes()],
         "segments": {site.name: store.counted_segments(site.name).counted_to for site in store.sites()},
         "hits": sorted({hit.url for hit in hits}),
         "accounts": [[one.name, one.role] for one in store.accounts.all()],

@@ -43,7 +43,7 @@ def _bootstrapped(store: Store) -> None:
     _known(store)
     context = Context(store=store, settings=Settings())
     bootstrap(context, BootstrapRequest(core=_CORE, sites=(DIRECTORY,), extract=False))
-    (site,) = store.grown_sites()
+    (site,) = store.site_outcomes()
     assert site.state == "wrapped", site.content
 
 

@@ -125,7 +125,7 @@ def test_a_site_is_wrapped_from_records_of_another_and_its_own_join_them(store: 
     assert sum(right) >= 0.98 * len(seeds)
     assert all(0.5 < seed.confidence <= 1 for seed in seeds)
     assert all(seed.values.keys() <= set(one.attributes) for seed in seeds)
-    (kept,) = store.grown_sites()
+    (kept,) = store.site_outcomes()
     assert kept.content["sources"].keys() == {"table"}
     # All is done: nothing is tried again, and nothing changes.
     assert tried(store, CORE) == ()
@@ -143,7 +143,7 @@ def test_what_is_too_little_for_a_site_suffices_once_another_has_helped(store: S
         (DIRECTORY, 1, "wrapped"),
         (GUIDE, 2, "wrapped"),
     ]
-    sources = {one.site: one.content["sources"].keys() for one in store.grown_sites()}
+    sources = {one.site: one.content["sources"].keys() for one in store.site_outcomes()}
     assert DIRECTORY in sources[GUIDE]
     assert sources[DIRECTORY] == {"table"}
     # What came of a site is withdrawn with it.
@@ -152,7 +152,7 @@ def test_what_is_too_little_for_a_site_suffices_once_another_has_helped(store: S
     assert sorted(taken.withdrawn) == sorted({one.wrapper for one in outcomes if one.wrapper})
     assert {seed.source for seed in store.seeds()} == {"table"}
     assert store.wrappers() == []
-    assert [(one.site, one.state) for one in store.grown_sites()] == [
+    assert [(one.site, one.state) for one in store.site_outcomes()] == [
         (GUIDE, "poor"),
         (DIRECTORY, "withdrawn"),
     ]
@@ -249,7 +249,7 @@ def test_a_kill_after_the_wrapper_was_kept_leaves_nothing_that_cannot_be_withdra
 def test_what_an_attempt_left_half_way_goes_if_the_next_finds_too_little(store: Store) -> None:
     filled(store, known_of(guide(), "table"), directory())
     assert [one.state for one in tried(store, CORE)] == ["wrapped"]
-    store.save_grown_site(DIRECTORY, "failed", 1, 0)  # as if it was stopped at the very end
+    store.save_site_outcome(DIRECTORY, "failed", 1, 0)  # as if it was stopped at the very end
     given_now(store, others(), "table")
     assert [one.state for one in tried(store, CORE)] == ["poor"]
     assert store.wrappers() == []
@@ -270,7 +270,7 @@ def test_a_poor_site_is_tried_again_once_anything_is_different(store: Store) -> 
     given_now(store, [replace(seed, source="more") for seed in others()[1:]])  # as many
     assert tries() == [1, 0]
     assert len(tried(store, ["name"])) == len(tried(store, ["name"], method="findattrpos")) == 1
-    assert {one.state for one in store.grown_sites()} == {"poor"}
+    assert {one.state for one in store.site_outcomes()} == {"poor"}
 
 
 def test_records_of_a_site_that_was_withdrawn_are_listed_no_more(store: Store) -> None:
@@ -329,6 +329,6 @@ def test_a_site_is_accepted_by_whoever_asks(store: Store) -> None:
         accept_site(context_of(store, author="ana"), AcceptSiteRequest(site=DIRECTORY, version=2))
     result = accept_site(context_of(store, author="ana"), AcceptSiteRequest(site=DIRECTORY, version=1))
     assert result.accepted_by == "ana"
-    assert [one.accepted_by for one in store.grown_sites()] == ["ana"]
+    assert [one.accepted_by for one in store.site_outcomes()] == ["ana"]
     with pytest.raises(NotFound, match="x is not wrapped from known records"):
         accept_site(context_of(store), AcceptSiteRequest(site="x"))

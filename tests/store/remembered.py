@@ -115,7 +115,7 @@ def _know(store: Store) -> None:
             "text": truth(site, 1)["name"][0],
         }
         content = {"sources": {other: 2, site: 1}, "examples": {"name": [example]}, "disagreements": {}}
-        store.save_grown_site(site, "wrapped", 1, 6, f"{site}/1", 1, content)
+        store.save_site_outcome(site, "wrapped", 1, 6, f"{site}/1", 1, content)
 
 
 def _ask_the_server(store: Store) -> None:

@@ -192,12 +192,12 @@ def test_a_workspace_with_changes_is_upgraded_to_keep_seeds(
         assert not names & {"seeds", "grown_sites"}
         with store.recording("seeds", {}) as run:
             store.add_seeds(run.id, [known])
-        store.save_grown_site("a.example", "poor", 1, 1)
+        store.save_site_outcome("a.example", "poor", 1, 1)
     with closing(open_store(old_workspace)) as store:
         assert store.backup is None
         assert [watch.wrapper for watch in store.watches()] == ["shop"]
         assert list(store.seeds()) == [known]
-        assert [grown.site for grown in store.grown_sites()] == ["a.example"]
+        assert [grown.site for grown in store.site_outcomes()] == ["a.example"]
         assert_sound(store)
 
 

@@ -32,7 +32,7 @@ from siteloom.operations.extraction_shards import Plan
 from siteloom.operations.request_fields import NOT_STORED, Number, Site, Sites, Texts
 from siteloom.operations.seeds import seed_names
 from siteloom.store.queries.clusters import PageAddress
-from siteloom.store.queries.seeds import GrownState
+from siteloom.store.queries.seeds import SiteState
 from siteloom.store.queries.wrappers import WITHDRAWN
 from siteloom.wrappers.matching import NamedWrapper
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from siteloom.learning.known_records.bootstrap_result import Bootstrapped, SeedMatch
     from siteloom.learning.known_records.entity_linking import Entity
     from siteloom.store.queries.runs import RunRecorder
-    from siteloom.store.queries.seeds import GrownSite
+    from siteloom.store.queries.seeds import StoredSiteOutcome
     from siteloom.store.queries.sites import Site as StoredSite
     from siteloom.store.queries.wrappers import StoredWrapper
     from siteloom.store.store import Store
@@ -93,7 +93,7 @@ class SiteOutcome:
 
     site: str
     round: int
-    state: GrownState
+    state: SiteState
     reason: str
     wrapper: str | None = None
     version: int | None = None
@@ -216,7 +216,7 @@ def check_schema_names(schema: Schema, names: set[str]) -> None:
 
 def wrappers_beside(store: Store, sites: Collection[str]) -> list[StoredWrapper]:
     """The wrappers in force on sites, beside which there will be another one if they are wrapped."""
-    wrapped = {result.site for result in store.grown_sites() if result.state == "wrapped"}
+    wrapped = {result.site for result in store.site_outcomes() if result.state == "wrapped"}
     return [
         wrapper
         for wrapper in store.wrappers()
@@ -298,7 +298,7 @@ class _Means(NamedTuple):
 
 def _untried(store: Store, named: Collection[str], means: _Means) -> list[StoredSite]:
     """The sites to try with what is known now."""
-    before = {result.site: result for result in store.grown_sites()}
+    before = {result.site: result for result in store.site_outcomes()}
     wrapped_otherwise = {wrapper.site for wrapper in store.wrappers() if wrapper.origin != ORIGIN}
     return [
         site
@@ -310,7 +310,7 @@ def _untried(store: Store, named: Collection[str], means: _Means) -> list[Stored
     ]
 
 
-def _is_due(before: GrownSite | None, fingerprint: str, *, is_named: bool) -> bool:
+def _is_due(before: StoredSiteOutcome | None, fingerprint: str, *, is_named: bool) -> bool:
     if before is None or before.state == "failed":
         return True
     if before.state == "poor":
@@ -346,7 +346,7 @@ class _Attempt(NamedTuple):
                 limits=self.context.settings.parse,
             )
             if result.wrapper is None:
-                _take_back(self.store, self.run_id, self.site)  # what an attempt left that was stopped
+                _remove_results(self.store, self.run_id, self.site)  # what an attempt left that was stopped
                 return self._stored("poor", result.reason, result)
             return self._wrapped(result)
         except SiteloomError as error:
@@ -415,7 +415,7 @@ class _Attempt(NamedTuple):
 
     def _stored(
         self,
-        state: GrownState,
+        state: SiteState,
         reason: str,
         result: Bootstrapped | None = None,
         *,
@@ -440,7 +440,7 @@ class _Attempt(NamedTuple):
                 "examples": _examples(result),
                 "disagreements": _disagreements(result),
             }
-        self.store.save_grown_site(
+        self.store.save_site_outcome(
             self.site, state, self.round, self.known.records, wrapper, version, content
         )
         accepted = (name for name, one in evidence.items() if one.verdict == "accepted")
@@ -523,7 +523,7 @@ class AcceptSiteResult:
 def accept_site(context: Context, request: AcceptSiteRequest) -> AcceptSiteResult:
     """Record that a person has looked at a site that was wrapped from known records and found it right."""
     author = context.author or "local"
-    if not context.store.accept_grown_site(request.site, author, request.version):
+    if not context.store.accept_site_outcome(request.site, author, request.version):
         raise NotFound(f"{request.site} is not wrapped from known records.")
     return AcceptSiteResult(site=request.site, accepted_by=author)
 
@@ -552,7 +552,7 @@ def withdraw(context: Context, request: WithdrawRequest) -> WithdrawResult:
     The next round tries these sites again. The wrappers are no longer in force, but are kept.
     """
     store, site = context.store, request.site
-    results = {result.site: result for result in store.grown_sites()}
+    results = {result.site: result for result in store.site_outcomes()}
     if site not in results or results[site].state == "withdrawn":
         wrapped = ", ".join(name for name, result in results.items() if result.state == "wrapped")
         raise StoreError(f"No site {site} was wrapped from seeds: there are {wrapped or 'none'}.")
@@ -562,19 +562,19 @@ def withdraw(context: Context, request: WithdrawRequest) -> WithdrawResult:
     with store.recording("bootstrap", {"withdraw": site}) as run:
         # The site itself last: if this is stopped half way, it can be done again.
         for name in (*helped, site):
-            removed, withdrawn = _take_back(store, run.id, name, results[name].wrapper)
+            removed, withdrawn = _remove_results(store, run.id, name, results[name].wrapper)
             seeds += removed
             wrappers += withdrawn
-            state: GrownState = "withdrawn" if name == site else "poor"
+            state: SiteState = "withdrawn" if name == site else "poor"
             reason = "A person withdrew it." if name == site else f"{site}, which had helped, was withdrawn."
-            store.save_grown_site(name, state, results[name].round, 0, content={"reason": reason})
+            store.save_site_outcome(name, state, results[name].round, 0, content={"reason": reason})
         run.counts.update(seeds=seeds, wrappers=len(wrappers), retried=len(helped))
     return WithdrawResult(
         run=run.id, site=site, seeds=seeds, withdrawn=tuple(wrappers), retried=tuple(helped)
     )
 
 
-def helped_by(site: str, results: Iterable[GrownSite]) -> list[str]:
+def helped_by(site: str, results: Iterable[StoredSiteOutcome]) -> list[str]:
     """The sites that records of a site have helped to wrap, or those of such a site, the last first."""
     wrapped = [result for result in results if result.state == "wrapped"]
     helped = [site]
@@ -587,7 +587,9 @@ def helped_by(site: str, results: Iterable[GrownSite]) -> list[str]:
     return helped[:0:-1]
 
 
-def _take_back(store: Store, run_id: int, site: str, wrapper: str | None = None) -> tuple[int, list[str]]:
+def _remove_results(
+    store: Store, run_id: int, site: str, wrapper: str | None = None
+) -> tuple[int, list[str]]:
     """Remove the seeds that a site gave, and take its wrappers out of force that were made from seeds.
 
     One that a person has taught since stays. Returns how many seeds there were, and the wrappers' names.

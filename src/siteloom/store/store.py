@@ -49,7 +49,7 @@ from siteloom.store.queries.review_queue import Reviewing, carry_dismissals
 from siteloom.store.queries.run_history import RunHistory
 from siteloom.store.queries.runs import RunRecorder, forgetting_mark, recorded_run
 from siteloom.store.queries.search_index import SearchIndex
-from siteloom.store.queries.seeds import KeepsGrownSites, KeepsSeeds
+from siteloom.store.queries.seeds import KeepsSeeds, KeepsSiteOutcomes
 from siteloom.store.queries.segments import KeepsSegments
 from siteloom.store.queries.sites import KeepsSites
 from siteloom.store.queries.watches_and_repairs import KeepsChanges
@@ -81,7 +81,7 @@ class Store(
     KeepsRecords,
     KeepsChanges,
     KeepsSeeds,
-    KeepsGrownSites,
+    KeepsSiteOutcomes,
     KeepsSegments,
 ):
     """An open store: runs and pages, and what can be done with all else that it keeps.

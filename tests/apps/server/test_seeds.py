@@ -309,7 +309,7 @@ def test_evidence_of_a_wrapped_site(client: Browser, grown: Store) -> None:
     asked = {"url": example["url"], "site": DIRECTORY, "attribute": "name", "node": example["node"]}
     queries = [dict(parse_qsl(urlsplit(link).query)) for link in links if link.startswith("/pages/at?")]
     assert {**asked, "wrapper": f"{DIRECTORY}/1"} in queries
-    assert len(json.dumps(grown.grown_sites()[1].content)) < 20_000
+    assert len(json.dumps(grown.site_outcomes()[1].content)) < 20_000
 
 
 def test_evidence_of_a_poor_site_says_what_to_do(client: Browser) -> None:

@@ -236,12 +236,6 @@ def no_page_read(*, failed: bool, skipped: int) -> SourceError:
     return SourceError(f"No page could be read: {why}.")
 
 
-def nothing_read(store: Store, *, failed: bool) -> SourceError:
-    """The same of a store; if it is one of sources, they may have had none."""
-    counts = store.runs(1)[0].counts
-    return no_page_read(failed=failed or bool(counts.get("failed")), skipped=counts.get("skipped", 0))
-
-
 @contextmanager
 def stored_pages(shell: Shell, sources: list[str] | None) -> Iterator[Store]:
     """The workspace's store; or, for sources, one of their pages that is gone in the end.
