@@ -20,10 +20,10 @@ from siteloom.apps.demo.sites.built_in_page import BuiltinPage
 from siteloom.core.errors import StoreBusy
 from siteloom.core.model import Failure, Page, Resource, Skipped
 from siteloom.core.settings import StoreSettings
-from siteloom.operations.annotate import annotate, annotated_templates
+from siteloom.operations.annotate import annotated_templates
 from siteloom.operations.cluster import cluster_store
 from siteloom.operations.ingest import ingest
-from siteloom.operations.learn import NewWrapper, learn_template
+from siteloom.operations.learn import LearnedWrapper
 from siteloom.operations.relearn import mend_wrappers
 from siteloom.operations.watch import watch_wrappers
 from siteloom.sources.example_files import ExampleLine
@@ -34,6 +34,7 @@ from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from siteloom.wrappers.wrapper import Wrapper
 from tests.maintenance import guide
+from tests.operations.calls import annotate_pages, learned_template
 from tests.patience import SECONDS
 
 INGEST_UNTIL_STOPPED = """
@@ -253,12 +254,12 @@ def appear(store: Store, pages: Sequence[BuiltinPage]) -> None:
 
 
 def examples_of(store: Store, pages: Sequence[BuiltinPage]) -> None:
-    annotate(store, [ExampleLine(one.page.url, guide.truth(one), (), {}) for one in pages])
+    annotate_pages(store, [ExampleLine(one.page.url, guide.truth(one), (), {}) for one in pages])
 
 
-def learn(store: Store) -> NewWrapper:
+def learn(store: Store) -> LearnedWrapper:
     (template,) = annotated_templates(store)
-    return learn_template(store, template)
+    return learned_template(store, template)
 
 
 def in_force(store: Store) -> Wrapper:
@@ -292,6 +293,27 @@ def test_more_examples_of_the_new_layout_do_not_push_out_the_old_one(site: Store
     assert len(in_force(site).earlier) == 1
     assert phones_right(site, new)
     assert phones_right(site, guide.restaurants())
+
+
+def test_the_name_of_an_attribute_says_nothing_of_the_layout(tmp_path: Path) -> None:
+    """Rules of earlier layouts are named `phone#1@2`; an attribute may be called `a@b` as well."""
+    old, new = guide.restaurants(), guide.restaurants("redesign")
+    with closing(open_store(StoreSettings(str(tmp_path / "workspace")), create=True)) as store:
+        for pages, annotated in ((old, old[:5]), (new, new[5:10])):
+            appear(store, pages)
+            lines = [ExampleLine(one.page.url, {"a@b": one.truth["phone"]}, (), {}) for one in annotated]
+            annotate_pages(store, lines)
+            learned = learn(store)
+        again = learn(store)
+        assert again.version == learned.version == 2
+        # Examples of the new layout are not taken for ones of the layout before.
+        assert again.learned is not None
+        assert again.learned.report.attributes["a@b"].examples == 5
+        found = in_force(store)
+        assert len(found.earlier) == 1
+        assert all(
+            found.extract(one.page).values.get("a@b", ()) == one.truth["phone"] for one in (*old, *new)
+        )
 
 
 def test_learning_from_old_examples_does_not_undo_a_repair(site: Store) -> None:

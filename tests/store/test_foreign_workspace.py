@@ -22,7 +22,7 @@ from siteloom.core.errors import OutputError, PackError, StoreError
 from siteloom.core.model import Page
 from siteloom.core.settings import StoreSettings
 from siteloom.operations.clean import count_versions
-from siteloom.operations.search import Search, search_store, update_index
+from siteloom.operations.search import SearchRequest, search, update_index
 from siteloom.sources.crawling.crawl_journal import CrawlJournal, FetchedUrl
 from siteloom.sources.crawling.crawl_source import Crawl
 from siteloom.store import schema
@@ -32,6 +32,7 @@ from siteloom.store.packs.pack_file import encode_block
 from siteloom.store.store import Store
 from siteloom.store.workspace_copy import back_up
 from siteloom.store.workspace_folder import open_store
+from tests.operations.contexts import context_of
 from tests.store.helpers import newest, opened_pack
 from tests.store.remembered import live
 
@@ -298,14 +299,14 @@ def test_a_hostile_block_is_a_damaged_pack(tmp_path: Path, index: bytes, bodies:
 def test_what_tables_hold_compressed_is_bounded_too(workspace: Path, content: bytes) -> None:
     with closing(open_store(StoreSettings(str(workspace)))) as store:
         count_versions(store, "a.example")
-        update_index(store)
+        update_index(context_of(store))
         with store.engine.begin() as connection:
             for table in (schema.segment_tables, schema.search_documents):
                 connection.execute(update(table).values(content=content))
         with pytest.raises(StoreError, match="segment table of this workspace is damaged"):
             store.counted_segments("a.example")
         with pytest.raises(StoreError, match="document of the search index is damaged"):
-            search_store(store, Search("one"))
+            search(context_of(store), SearchRequest(text="one"))
 
 
 def test_what_was_written_is_read(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from siteloom.store.erasure.disk_erasure import is_unfinished
 from siteloom.store.erasure.erasure import forget
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
+from tests.operations.contexts import context_of
 from tests.store.erasure.test_forgetting import in_postgres_files
 from tests.store.helpers import assert_sound, newest, page, put
 from tests.store.remembered import where_stands
@@ -34,7 +35,7 @@ def settings(postgres_url: str, tmp_path: Path) -> StoreSettings:
     made = StoreSettings(str(tmp_path / "workspace"), url=postgres_url)
     with closing(open_store(made, create=True)) as store:
         put(store, *PAGES)
-        update_index(store)
+        update_index(context_of(store))
     return made
 
 

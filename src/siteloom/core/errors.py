@@ -22,7 +22,8 @@
         ├── StoreBusy             another process is writing to it
         ├── StoreTooNew           it was made by a newer version of Siteloom
         ├── NotStored             it has nothing with the requested name (a NotFound, too)
-        ├── PackError             a pack file is damaged
+        ├── PackError             a pack file cannot be used
+        │   └── DamagedBlock      a part of it is damaged
         └── AccountError          an account cannot be created, changed or used
             └── TooManyFailures   too many wrong passwords were tried recently
 
@@ -178,6 +179,10 @@ class NotStored(StoreError, NotFound):
 
 class PackError(StoreError):
     """A pack file does not contain what the store expects."""
+
+
+class DamagedBlock(PackError):
+    """A block of a pack file cannot be read; others of the file may be whole."""
 
 
 class AccountError(StoreError):

@@ -13,8 +13,7 @@ import os
 import pickle
 import re
 import shutil
-from collections import Counter
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
@@ -28,21 +27,12 @@ from siteloom.core.errors import OutputError
 from siteloom.core.interrupts import held_back_interrupt
 from siteloom.core.model import Failure
 from siteloom.engines.local_engine import run_shards
-from siteloom.extraction.extractor import (
-    ShardExtraction,
-    ShardResult,
-    Tally,
-    add_tally,
-    tally_from,
-    tally_rows,
-)
+from siteloom.extraction.extraction_counts import ExtractionCounts, sum_of
+from siteloom.extraction.shard_extraction import ShardExtraction, ShardResult
 from siteloom.html.parser import PARSER
-from siteloom.operations.stored_wrappers import wrapper_texts_of_store
 from siteloom.sources.html_folder import HTML_SUFFIXES, INDEX_FILE, Folder
 from siteloom.sources.open_sources import place_on_disk
 from siteloom.sources.page_source import Items
-from siteloom.store.queries.records import ExtractedRow
-from siteloom.wrappers.named_wrappers import WrapperText, wrapper_texts_of_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Generator, Iterable, Iterator, Sequence
@@ -52,6 +42,7 @@ if TYPE_CHECKING:
     from siteloom.sources.page_source import PageSource
     from siteloom.store.queries.records import Extraction
     from siteloom.store.store import Store
+    from siteloom.wrappers.matching import NamedWrapper
 
 _FINGERPRINT_BYTES = 16
 
@@ -87,7 +78,7 @@ def shards_of(source: PageSource) -> Sequence[PageSource | Stream]:
 class Plan:
     """All that decides what an extraction gives: wrappers, limits, and the pages in shards."""
 
-    wrappers: Sequence[WrapperText]
+    wrappers: Sequence[NamedWrapper]
     limits: ParseSettings
     shards: Sequence[PageSource | Stream]
 
@@ -97,11 +88,14 @@ class Plan:
         return None if any(isinstance(shard, Stream) for shard in self.shards) else len(self.shards)
 
     def fingerprint(self, files: Iterable[Path] = ()) -> str:
-        """The same for plans that give the same; `files` are those of the pages, see `source_files`."""
-        return fingerprint((list(self.wrappers), self.limits), self.shards, files)
+        """Equal for plans that produce the same output; `files` are those of the pages: `source_files`."""
+        wrappers = [
+            (named.name, named.version, named.site, named.wrapper.to_json()) for named in self.wrappers
+        ]
+        return fingerprint((wrappers, self.limits), self.shards, files)
 
     def results(self, jobs: int, done: Container[int] = ()) -> Generator[tuple[int, ShardResult], None, None]:
-        """What comes of each shard that is not done yet, with its number, as soon as it is there."""
+        """The result of each shard that is not done yet, with its number, as soon as it is there."""
         left = ((number, shard) for number, shard in enumerate(self._cut()) if number not in done)
         return run_shards(partial(ShardExtraction, self.wrappers, self.limits), left, jobs)
 
@@ -169,8 +163,8 @@ class Journal(Protocol):
         ...
 
     @property
-    def tally(self) -> Tally:
-        """What was counted in the shards that were committed before."""
+    def counts(self) -> ExtractionCounts:
+        """The counts of the shards that are committed."""
         ...
 
     def commit(self, shard: int, result: ShardResult) -> None:
@@ -187,16 +181,13 @@ class Journal(Protocol):
 
 
 def run_extraction(
-    plan: Plan, journal: Journal, jobs: int, on_shard: Callable[[Tally], object] = lambda _: None
-) -> Tally:
-    """Do all shards that are not in the journal, and put them there; the tally is that of all shards."""
-    total: Tally = Counter(journal.tally)
+    plan: Plan, journal: Journal, jobs: int, on_shard: Callable[[int, ShardResult], object] = lambda *_: None
+) -> None:
+    """Extract all shards that are not in the journal, and put them there."""
     with closing(plan.results(jobs, frozenset(journal.done))) as results:
         for shard, result in results:
             journal.commit(shard, result)
-            add_tally(total, result.tally)
-            on_shard(result.tally)
-    return total
+            on_shard(shard, result)
 
 
 class StoreJournal:
@@ -207,25 +198,22 @@ class StoreJournal:
         self._extraction = extraction
         self.run_id = extraction.run_id
         self.done = set(extraction.done)
-        self.tally: Tally = Counter()
-        for summary in extraction.done.values():
-            add_tally(self.tally, tally_from(summary["tally"]))
-        self._total: Tally = Counter(self.tally)
-        self._count(self.tally)
-        extraction.sum_up = lambda: _summary(self._total)
+        self.counts = sum_of(
+            ExtractionCounts.from_rows(summary["tally"]) for summary in extraction.done.values()
+        )
+        self._update_run(self.counts)
+        extraction.sum_up = lambda: _summary(self.counts)
 
     def commit(self, shard: int, result: ShardResult) -> None:
         """Keep a result in one transaction."""
-        rows = [ExtractedRow(*line) for line in result.lines]
-        self._extraction.commit(shard, rows, result.failures, _summary(result.tally))
+        self._extraction.commit(shard, result.rows, result.failures, _summary(result.counts))
         self.done.add(shard)
-        add_tally(self._total, result.tally)
-        self._count(result.tally)
+        self.counts.add(result.counts)
+        self._update_run(result.counts)
 
-    def _count(self, tally: Tally) -> None:
+    def _update_run(self, counts: ExtractionCounts) -> None:
         """Add to the counts of the run, which `status` shows."""
-        failed = sum(count for key, count in tally.items() if key[0] == "failed")
-        self._extraction.counts.update(pages=tally["pages",], records=tally["records",], failed=failed)
+        self._extraction.counts.update(pages=counts.pages, records=counts.records, failed=counts.failed)
 
     def lines(self) -> Iterator[str]:
         """The records of the run in order."""
@@ -236,8 +224,8 @@ class StoreJournal:
         return self._store.failures(self._extraction.run_id)
 
 
-def _summary(tally: Tally) -> dict[str, object]:
-    return {"tally": tally_rows(tally)}
+def _summary(counts: ExtractionCounts) -> dict[str, object]:
+    return {"tally": counts.to_rows()}
 
 
 class FolderJournal:
@@ -251,7 +239,7 @@ class FolderJournal:
     def __init__(self, folder: Path, fingerprint: str) -> None:
         self.folder = folder
         self.done: set[int] = set()
-        self.tally: Tally = Counter()
+        self.counts = ExtractionCounts()
         try:
             _check_is_journal(folder)
             folder.mkdir(exist_ok=True)
@@ -272,11 +260,11 @@ class FolderJournal:
         """Count a shard as done, unless its file is damaged: then it is done again."""
         try:
             with file.open(encoding="utf-8") as lines:
-                tally = tally_from(json.loads(next(lines))["tally"])
+                counts = ExtractionCounts.from_rows(json.loads(next(lines))["tally"])
         except (ValueError, KeyError, TypeError, StopIteration):
             return
         self.done.add(int(file.stem))
-        add_tally(self.tally, tally)
+        self.counts.add(counts)
 
     def __enter__(self) -> Self:
         return self
@@ -294,13 +282,14 @@ class FolderJournal:
 
     def commit(self, shard: int, result: ShardResult) -> None:
         """Keep a result in a file of its own."""
-        header = {"records": len(result.lines), "tally": tally_rows(result.tally)}
-        lines = [json.dumps(header), *(line.content for line in result.lines)]
+        header = {"records": len(result.rows), "tally": result.counts.to_rows()}
+        lines = [json.dumps(header), *(row.content for row in result.rows)]
         lines += [json.dumps([one.url, one.reason, one.detail]) for one in result.failures]
         try:
             with held_back_interrupt():
                 _write_whole(self._file(shard), lines)
                 self.done.add(shard)
+                self.counts.add(result.counts)
         except OSError as error:
             raise _unwritable(self.folder, error) from error
 
@@ -376,21 +365,3 @@ def _write_whole(file: Path, lines: Iterable[str]) -> None:
 
 def _unwritable(folder: Path, error: OSError) -> OutputError:
     return OutputError(f"{folder} cannot be written: {error.strerror or error}.")
-
-
-def workspace_plan(
-    store: Store, limits: ParseSettings, site: str | None = None, files: Sequence[str] = ()
-) -> Plan:
-    """What is to be done with the pages of a workspace, or of a site, by its wrappers or those of files."""
-    if site is not None:
-        store.require_sites([site])
-    wrappers = wrapper_texts_of_files(files) if files else wrapper_texts_of_store(store)
-    return Plan(wrappers, limits, store.page_shards(site))
-
-
-@contextmanager
-def workspace_journal(store: Store, plan: Plan, site: str | None = None) -> Iterator[StoreJournal]:
-    """A run of extract in a workspace: one that was stopped, if the same plan began it, or a new one."""
-    arguments = {"site": site, "wrappers": [one.name for one in plan.wrappers]}
-    with store.extracting(arguments, plan.fingerprint()) as extraction:
-        yield StoreJournal(store, extraction)

@@ -13,10 +13,8 @@ import pytest
 from siteloom.apps.server import create_app
 from siteloom.apps.server.upload_folder import new_upload
 from siteloom.apps.server.work.ingesting import ingest_upload
-from siteloom.apps.server.work.wrapping import learn
 from siteloom.core.errors import NotFound, SourceError, UsageError
 from siteloom.core.settings import Settings, StoreSettings
-from siteloom.operations.annotate import annotate
 from siteloom.operations.cluster import cluster_store
 from siteloom.operations.watch import watch_wrappers
 from siteloom.sources.example_files import ExampleLine
@@ -25,6 +23,7 @@ from tests.apps.demo.sites import guide, of_kind
 from tests.apps.server.browsing import Browser
 from tests.apps.server.serving import program, serving
 from tests.maintenance import guide as watched_guide
+from tests.operations.calls import annotate_pages, learn_wrappers
 from tests.sources.warc_records import gzip_members, http, page_record, plain, record, warcinfo
 from tests.store.helpers import put
 
@@ -106,9 +105,9 @@ def test_without_templates_the_next_step_is_to_find_them_and_with_wrappers_to_ex
     assert store.resource(f"https://www.{GUIDE}/style.css") is None
     taken_in(store, {"crawl.warc": warc()}, cluster=True)
     one = of_kind(guide(), "restaurant")[0]
-    annotate(store, [ExampleLine(one.page.url, one.truth, (), {})])
+    annotate_pages(store, [ExampleLine(one.page.url, one.truth, (), {})])
     (name,) = [found.name for found in store.cluster_summaries() if found.annotated]
-    learn(store, Settings(), {"cluster": name}, lambda *_: None)
+    learn_wrappers(store, name)
     told = taken_in(store, {"more.warc.gz": gzip.compress(warc(14))}, cluster=True)
     assert (told["new"], told["sites"][0]["next_step"]["kind"]) == (2, "extract")
 

@@ -10,16 +10,15 @@ from pathlib import Path
 import pytest
 
 from siteloom.apps.demo.sites import guide_site
-from siteloom.apps.server.work.wrapping import finish
 from siteloom.core.model import Attribute, Example, Page
-from siteloom.core.settings import Settings, StoreSettings
+from siteloom.core.settings import StoreSettings
 from siteloom.operations.annotate import annotated_templates
 from siteloom.operations.annotation.annotation_session import Workbench
 from siteloom.operations.cluster import cluster_store
-from siteloom.operations.learn import learn_template
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
+from tests.operations.calls import finish_cluster, learned_template
 
 SITE = "guide"
 ATTRIBUTES = ("name", "phone", "rating")
@@ -42,7 +41,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
             values = {name: list(one.truth[name]) for name in ATTRIBUTES}
             opened.save_example(PageAddress(SITE, one.page.url), Example(one.page, values))
         for template in annotated_templates(opened):
-            learn_template(opened, template)
+            learned_template(opened, template)
         urls = {one.page.url for one in restaurants}
         put(opened, [one.page for one in guide_site("redesign") if one.page.url in urls])
         yield opened
@@ -61,16 +60,10 @@ def test_one_attribute_annotated_anew_is_found_on_all_pages_as_they_are_now(stor
         assert value.pick is not None
         bench.say(page.id, {"name": [value.pick]}, "ana", version=page.version, seen={})
 
-    came_of_it = finish(
-        store, Settings(store=StoreSettings(str(store.folder))), {"cluster": cluster}, _unheard
-    )
+    result = finish_cluster(store, cluster)
 
-    (wrapper,) = came_of_it["wrappers"]
-    assert wrapper["lost"] == []
-    assert came_of_it["with_record"] == came_of_it["cluster_pages"]
-    assert came_of_it["records"] >= came_of_it["cluster_pages"]
-    assert store.watched() == {wrapper["name"]: wrapper["version"]}  # so that the next change is noticed
-
-
-def _unheard(done: int, total: int | None, message: str) -> None:
-    """Nobody listens."""
+    (wrapper,) = result.learned.wrappers
+    assert wrapper.lost_attributes == ()
+    assert result.pages_with_record == result.cluster_pages
+    assert result.extracted.records >= result.cluster_pages
+    assert store.watched() == {wrapper.name: wrapper.version}  # so that the next change is noticed

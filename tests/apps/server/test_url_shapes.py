@@ -13,11 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.apps.server import create_app
-from siteloom.apps.server.work.wrapping import learn
 from siteloom.core.model import Page, Resource
 from siteloom.core.settings import Settings, StoreSettings
 from siteloom.core.urls import url_shape
-from siteloom.operations.annotate import annotate
 from siteloom.operations.cluster import cluster_store
 from siteloom.operations.list_urls import found_urls, shapes_of_urls
 from siteloom.sources.example_files import ExampleLine
@@ -26,6 +24,7 @@ from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from tests.apps.demo.sites import directory, guide, of_kind
 from tests.apps.server.browsing import Browser
+from tests.operations.calls import annotate_pages, learn_wrappers
 from tests.store.helpers import put
 
 GUIDE = "larkmoor-guide.example"
@@ -184,9 +183,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         put(opened, *(one.page for one in of_kind(guide(), "event")[:8]))
         put(opened, Resource(f"https://www.{GUIDE}/style.css", b"p{}", "text/css"))
         cluster_store(opened, "vertex")
-        annotate(opened, [ExampleLine(one.page.url, one.truth, (), {}) for one in places[:4]])
+        annotate_pages(opened, [ExampleLine(one.page.url, one.truth, (), {}) for one in places[:4]])
         for name in [one.name for one in opened.cluster_summaries() if one.annotated]:
-            learn(opened, Settings(), {"cluster": name}, lambda *_: None)
+            learn_wrappers(opened, name)
         put(opened, *(one.page for one in of_kind(directory(), "restaurant")[:3]))
         put(opened, Page("https://x.example/<b>", b"<p>"), site="odd <i>/site")
         opened.save_wrapper("broken/1", "broken", "{}", "learn")

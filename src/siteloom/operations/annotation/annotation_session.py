@@ -19,7 +19,8 @@ from siteloom.operations.annotation.annotator_state import (
     sheet_attribute,
 )
 from siteloom.operations.annotation.sample_pages import page_of, sample_of
-from siteloom.operations.annotation.suggested_values import known_values, wrapper_in_force
+from siteloom.operations.annotation.suggested_values import known_values
+from siteloom.operations.stored_wrappers import wrapper_of_cluster
 from siteloom.store.queries.annotations import Amendment
 from siteloom.templates.sampling import covered_share
 
@@ -62,7 +63,7 @@ class Workbench:
         self._session = self._sample.session
         self._session.prepare()  # now, while people still look, and not at their first click
         self._ids = [page.id for page in self.pages]
-        self._in_force = wrapper_in_force(store, cluster, [page.page.url for page in self.pages])
+        self._in_force = wrapper_of_cluster(store, cluster, [page.page.url for page in self.pages])
         self._lock = RLock()
         self._learned_of: object = None
         self._learned = _Learned(None, None)

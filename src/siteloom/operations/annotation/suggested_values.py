@@ -1,4 +1,4 @@
-"""Values to be confirmed, known before anyone annotates, and the wrapper in use until then."""
+"""Values to be confirmed, known before anyone annotates."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from siteloom.learning.annotation.embedded_examples import marked_pages
 from siteloom.learning.annotation.visible_values import ShownTexts
 from siteloom.learning.known_records.site_bootstrap import bootstrap
 from siteloom.operations.cluster import cluster_pages
-from siteloom.wrappers.wrapper import Wrapper
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from siteloom.operations.annotation.sample_pages import SampleOfCluster, SamplePage
     from siteloom.store.store import Store
-    from siteloom.wrappers.rule_features import AttributeRules
 
 
 if TYPE_CHECKING:
@@ -118,32 +116,3 @@ def _from_seeds(store: Store, sample: SampleOfCluster) -> Texts:
                 values |= dict(found.wrapper.extract(page.page).values)
         known[page.id] = values
     return known
-
-
-def wrapper_in_force(store: Store, cluster: str, urls: Sequence[str]) -> Wrapper | None:
-    """The wrapper of a cluster: that of its name, or the one that most of some pages are extracted by."""
-    stored = {wrapper.name: wrapper for wrapper in store.wrappers()}
-    if cluster not in stored:
-        count = Counter(name for name in store.wrappers_of(urls).values() if name in stored)
-        if not count:
-            return None
-        cluster = count.most_common(1)[0][0]
-    return Wrapper.from_json(stored[cluster].text)
-
-
-def rules_to_keep(
-    store: Store, cluster: str, urls: Sequence[str], *, is_list: bool
-) -> dict[str, AttributeRules]:
-    """How attributes are found that people left as they were: those of the wrapper in force that they see.
-
-    A wrapper of lists and one of single records have no rules in common.
-    """
-    wrapper = wrapper_in_force(store, cluster, urls)
-    if wrapper is None or (wrapper.record_rule is not None) != is_list:
-        return {}
-    schema = store.cluster_schema(cluster)
-    return {
-        name: rules
-        for name, rules in wrapper.attributes.items()
-        if schema.revision == 0 or name in schema.attributes
-    }

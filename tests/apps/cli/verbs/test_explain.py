@@ -19,7 +19,7 @@ from siteloom.store.workspace_folder import open_store
 from tests.apps.cli.command import one_sentence, work_inside
 from tests.apps.cli.verbs.test_learn import within
 from tests.apps.demo.sites import guide, of_kind
-from tests.extraction.test_extraction import RESTAURANTS, SHOP, lists, restaurants, shop, text
+from tests.extraction.test_extraction import RESTAURANTS, SHOP, lists, restaurants, shop
 
 PAGE = RESTAURANTS[0].page
 LIST = of_kind(guide(), "list")[0].page
@@ -36,7 +36,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         store.save_wrapper("guide/2", "larkmoor-guide.example", lists().to_json(), "learn")
     (folder / "page.html").write_bytes(PAGE.html)
     (folder / "food.json").write_text(restaurants().to_json(), encoding="utf-8")
-    (folder / "shop.json").write_text(text(shop()).text, encoding="utf-8")
+    (folder / "shop.json").write_text(shop().to_json(), encoding="utf-8")
     (folder / "blank.json").write_text(Wrapper({}).to_json(), encoding="utf-8")
     return folder
 

@@ -29,7 +29,7 @@ from siteloom.html.parser import parse
 from siteloom.operations.annotation.sample_pages import version_of
 from siteloom.operations.stored_wrappers import readable
 from siteloom.wrappers.matching import NO_TAGS, NO_WRAPPER_FOR_SITE, NO_WRAPPER_FOR_URL, UNLIKE, Matcher
-from siteloom.wrappers.named_wrappers import WrapperText
+from siteloom.wrappers.named_wrappers import read_wrapper
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -264,11 +264,11 @@ def _wrapper_asked_for(store: Store, asked: Asked) -> NamedWrapper | None:
         repair = next((one for one in store.repairs() if one.id == asked.proposed), None)
         if repair is None or repair.text is None:
             raise NotFound(f"There is no repair {asked.proposed} that proposes a wrapper.")
-        return WrapperText(repair.wrapper, None, repair.text).loaded()
+        return read_wrapper(repair.wrapper, None, repair.text)
     if asked.wrapper is None:
         return None
     stored = store.wrapper(asked.wrapper, asked.wrapper_version)
-    return WrapperText(stored.name, stored.version, stored.text).loaded()
+    return read_wrapper(stored.name, stored.version, stored.text)
 
 
 def _wrappers_for(store: Store, address: PageAddress) -> list[NamedWrapper]:

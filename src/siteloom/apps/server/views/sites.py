@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from siteloom.apps.server.request_types import site_of_cluster
 from siteloom.core.errors import NotFound
 from siteloom.core.model import Failure
-from siteloom.extraction.extractor import counted_by_name, tally_from
+from siteloom.extraction.extraction_counts import ExtractionCounts
 from siteloom.html.parser import parse
 from siteloom.operations.annotation.sample_pages import SAMPLE_PAGES
 from siteloom.operations.cluster import cluster_pages, sample_cluster
@@ -220,10 +220,10 @@ def records_held(store: Store, sites: Mapping[str, str]) -> Counter[tuple[str, s
     asked_for = {run_id: site for site, run_id in in_force.items()}
     records: Counter[tuple[str, str]] = Counter()
     for run_id, rows in store.run_history.tallies(list(asked_for)):
-        for wrapper, count in counted_by_name(tally_from(rows), "records of"):
+        for wrapper, counts in ExtractionCounts.from_rows(rows).wrappers.items():
             site = asked_for[run_id] or sites.get(wrapper)
             if site is not None and wrapper in sites and in_force.get(site, run_id) == run_id:
-                records[site, wrapper] += count
+                records[site, wrapper] += counts.records
     return records
 
 

@@ -11,11 +11,11 @@ from siteloom.apps.server.job_kinds import Argument, JobKind, Report
 from siteloom.apps.server.upload_folder import find_upload
 from siteloom.apps.server.views.sites import NextStep, site_summaries
 from siteloom.apps.server.work.mending import monitor
-from siteloom.apps.server.work.wrapping import find_templates
 from siteloom.core.errors import SourceError, UsageError
 from siteloom.core.model import Failure, Page
 from siteloom.core.urls import site_of
 from siteloom.html.visible_text import normalize
+from siteloom.operations.cluster import cluster_store
 from siteloom.operations.ingest import ingest
 from siteloom.sources.html_folder import INDEX_FILE
 from siteloom.sources.open_sources import open_source
@@ -26,14 +26,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from siteloom.core.model import Clustering
     from siteloom.core.settings import PagesSettings, Settings
     from siteloom.operations.ingest import IngestReport, IngestVerb
     from siteloom.sources.page_source import PageSource, SourceItem
+    from siteloom.store.queries.clusters import PageAddress
     from siteloom.store.store import Store
 
 _FAILURES_TOLD = 5
 # More than fit on a screen; all of them are on the first page.
 _SITES_TOLD = 50
+
+
+def find_templates(
+    store: Store, settings: Settings, site: str | Sequence[str] | None, pages: int, report: Report
+) -> tuple[Clustering, tuple[PageAddress, ...]]:
+    """Cluster the pages of a site, of several or of all, and tell how many of them were looked at."""
+    looked_at = 0
+
+    def count(_: Page) -> None:
+        nonlocal looked_at
+        looked_at += 1
+        report(looked_at, pages, "pages looked at")
+
+    report(0, pages, "pages looked at")
+    return cluster_store(store, "vertex", site=site, limits=settings.parse, on_page=count)
 
 
 def ingest_upload(
