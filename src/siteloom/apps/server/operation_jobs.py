@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
-
-from pydantic import TypeAdapter, ValidationError
+from functools import partial
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from siteloom.apps.server.job_kinds import Argument, JobKind, Report
 from siteloom.operations.context import Context
@@ -47,8 +46,8 @@ def job_result(job: Job) -> Any:
     if operation is None or not isinstance(job.result, Mapping):
         return None
     try:
-        return _adapter(operation.result).validate_python(job.result)
-    except ValidationError:
+        return _typed(operation.result, job.result)
+    except (KeyError, TypeError, ValueError):
         return None
 
 
@@ -123,6 +122,36 @@ def _parts(hint: Any) -> list[Any]:
     return [hint, *metadata, *(part for inner in get_args(hint) for part in _parts(inner))]
 
 
-@cache
-def _adapter(result: type) -> TypeAdapter[Any]:
-    return TypeAdapter(result)
+def _typed(hint: Any, value: Any) -> Any:
+    """A value of a type from what `to_plain` makes of it. Fields that are not stored have their defaults."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _typed(inner[0], value)
+    if origin in (Union, UnionType):
+        kinds = [kind for kind in inner if kind is not NoneType]
+        return None if value is None and len(kinds) < len(inner) else _typed(kinds[0], value)
+    if origin is Literal:
+        return inner[inner.index(value)]
+    if is_dataclass(hint) or hasattr(hint, "_fields"):
+        return _typed_fields(hint, value)
+    if origin is tuple:
+        items = inner[:1] * len(value) if inner[-1] is Ellipsis else inner
+        return tuple(_typed(kind, item) for kind, item in zip(items, value, strict=True))
+    if origin is not None and issubclass(origin, Mapping):
+        return {_typed(inner[0], key): _typed(inner[1], item) for key, item in value.items()}
+    if hint is datetime:
+        return datetime.fromisoformat(value)
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return hint(value)
+    is_fitting = isinstance(value, (int, float) if hint is float else hint) if hint is not Any else True
+    if not is_fitting:
+        raise TypeError(f"{value!r} is no {hint}")
+    return value
+
+
+def _typed_fields(hint: Any, value: Mapping[str, Any]) -> Any:
+    hints = get_type_hints(hint)
+    names = list(hints)
+    if is_dataclass(hint):
+        names = [field.name for field in fields(hint) if field.metadata.get("stored", True)]
+    return hint(**{name: _typed(hints[name], value[name]) for name in names if name in value})
