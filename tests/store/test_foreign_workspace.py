@@ -188,6 +188,53 @@ def test_a_workspace_with_a_link_is_not_opened(workspace: Path, name: str) -> No
     assert victim.read_bytes() == before
 
 
+@pytest.mark.parametrize("name", [name for name in OWN_FILES if name not in ("crawls", "uploads")])
+def test_a_workspace_with_a_hard_link_is_not_written(workspace: Path, name: str) -> None:
+    place, victim = workspace / name, workspace.parent / "victim"
+    if place.is_file():
+        place.rename(victim)
+    else:
+        victim.write_bytes(b"precious")
+    before = victim.read_bytes()
+    place.hardlink_to(victim)
+    with pytest.raises(StoreError, match=f"{name} has another name, too"):
+        open_store(StoreSettings(str(workspace)))
+    assert victim.read_bytes() == before
+
+
+def test_a_workspace_with_hard_links_is_read_where_nothing_is_written(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a snapshot that a program for backups has made."""
+    (workspace.parent / "snapshot.db").hardlink_to(workspace / "siteloom.db")
+    monkeypatch.setattr(os, "access", lambda _, mode: mode != os.W_OK)  # root may write anywhere
+    with closing(open_store(StoreSettings(str(workspace)))) as store:
+        assert newest(store) == {PAGE.url: PAGE.html}
+
+
+def test_a_pack_that_is_a_hard_link_is_not_written(workspace: Path) -> None:
+    (pack,) = (workspace / "packs").rglob("*.pack")
+    victim = workspace.parent / "victim"
+    victim.hardlink_to(pack)
+    before = victim.read_bytes()
+    with closing(open_store(StoreSettings(str(workspace)))) as store:
+        with pytest.raises(StoreError, match="it has another name, too"):
+            keep(store, Page("http://a.example/2", b"<p>two"))
+        assert newest(store) == {PAGE.url: PAGE.html}
+    assert victim.read_bytes() == before
+
+
+def test_a_lock_that_becomes_a_hard_link_is_not_written(workspace: Path) -> None:
+    victim = workspace.parent / "victim"
+    victim.write_bytes(b"precious")
+    with closing(open_store(StoreSettings(str(workspace)))) as store:
+        (workspace / "lock").unlink()
+        (workspace / "lock").hardlink_to(victim)
+        with pytest.raises(StoreError, match="it has another name, too"):
+            keep(store, Page("http://a.example/2", b"<p>two"))
+    assert victim.read_bytes() == b"precious"
+
+
 def test_a_workspace_with_a_named_pipe_is_not_waited_for(workspace: Path) -> None:
     (workspace / "lock").unlink()
     os.mkfifo(workspace / "lock")

@@ -1,8 +1,8 @@
-"""Files below a folder, reached without following symbolic links.
+"""Files below a folder, reached without following symbolic links, and written through no hard link.
 
 The folder may have been made by someone else, and a link in it could lead to any file of the person who uses
 the folder. So each step of a path is opened from the handle of the step before it, and a step that is a link
-is an error.
+is an error. So is writing to a file that has another name, too: what is there may be anyone's.
 
 What is made there is for its owner alone: folders have mode 0700 and files 0600, or less where the umask is
 stricter.
@@ -37,6 +37,14 @@ class LinkError(OSError):
 
     def __init__(self, path: Path) -> None:
         super().__init__(errno.ELOOP, "it is a symbolic link, and links are not followed here", str(path))
+
+
+class HardLinkError(OSError):
+    """A file that is to be written has another name, too, and would change there as well."""
+
+    def __init__(self, path: Path) -> None:
+        why = "it has another name, too (a hard link), and is not written: replace it with a copy of it"
+        super().__init__(errno.EMLINK, why, str(path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +155,20 @@ class ConfinedFolder:
             return 0
 
     def _open_file(self, name: str, flags: int) -> int:
+        path = self.root / name
         with self._above(name) as (handle, last):
-            opened = _open_at(handle, last, flags | _FILE, self.root / name)
-        return ordinary(opened, self.root / name)
+            # Emptied only once it is known what it is.
+            opened = _open_at(handle, last, (flags | _FILE) & ~os.O_TRUNC, path)
+        ordinary(opened, path)
+        try:
+            if flags & os.O_ACCMODE != os.O_RDONLY and os.fstat(opened).st_nlink > 1:
+                raise HardLinkError(path)
+            if flags & os.O_TRUNC:
+                os.ftruncate(opened, 0)
+        except OSError:
+            os.close(opened)
+            raise
+        return opened
 
     @contextmanager
     def _opened(self, folder: str) -> Iterator[int]:

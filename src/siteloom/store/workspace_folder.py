@@ -147,12 +147,26 @@ def _check_for_links(folder: Path) -> None:
     """Raise StoreError if there is a link where Siteloom's own files belong: it would lead to other files."""
     if not folder.is_dir():
         return
+    may_write = os.access(folder, os.W_OK)
     with os.scandir(folder) as entries:
         for entry in entries:
-            is_ordinary = entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
-            if not is_ordinary and entry.name != PACKS_FOLDER:
+            is_file = entry.is_file(follow_symlinks=False)
+            if not is_file and not entry.is_dir(follow_symlinks=False) and entry.name != PACKS_FOLDER:
                 what = "a symbolic link" if entry.is_symlink() else "neither a file nor a folder"
                 raise StoreError(f"{entry.path} is {what}, which no workspace may contain: remove it.")
+            # SQLite writes to its own files, wherever else they are.
+            if is_file and may_write and _has_another_name(entry):
+                raise StoreError(
+                    f"{entry.path} has another name, too (a hard link), and what is written to it would change "
+                    "there as well: put a copy of the file in its place."
+                )
+
+
+def _has_another_name(file: os.DirEntry[str]) -> bool:
+    try:
+        return file.stat(follow_symlinks=False).st_nlink > 1
+    except FileNotFoundError:  # another process has just removed it
+        return False
 
 
 def _check_packs(folder: Path, marker: _Marker | None) -> None:
