@@ -137,9 +137,7 @@ def test_a_named_pipe_is_not_waited_for(folder: ConfinedFolder) -> None:
 
 
 @pytest.mark.parametrize("mode", ["wb", "ab", "r+b", "a+b"])
-def test_a_file_that_has_another_name_is_not_written(
-    folder: ConfinedFolder, victim: Path, mode: str
-) -> None:
+def test_a_file_that_has_another_name_is_not_written(folder: ConfinedFolder, victim: Path, mode: str) -> None:
     (folder.root / "hard").hardlink_to(victim / "file")
     before = content(victim)
     with pytest.raises(OSError, match="a hard link"):

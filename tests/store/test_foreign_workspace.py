@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -10,14 +11,16 @@ import sqlite3
 import struct
 import zlib
 from contextlib import closing, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
 import pytest
 import zstandard
-from sqlalchemy import update
+from sqlalchemy import insert, update
 from torture.fuzz_targets.journals import write_journal
 
+from siteloom.core.database import connect, sqlite_url
 from siteloom.core.errors import OutputError, PackError, StoreError
 from siteloom.core.model import Page
 from siteloom.core.settings import StoreSettings
@@ -28,6 +31,7 @@ from siteloom.sources.crawling.crawl_source import Crawl
 from siteloom.store import schema
 from siteloom.store.erasure.disk_erasure import remove_unknown_packs
 from siteloom.store.erasure.erasure import forget
+from siteloom.store.migrate import upgrade
 from siteloom.store.packs.pack_file import encode_block
 from siteloom.store.store import Store
 from siteloom.store.workspace_copy import back_up
@@ -186,6 +190,62 @@ def test_a_workspace_with_a_link_is_not_opened(workspace: Path, name: str) -> No
     with pytest.raises(StoreError, match=f"{name} is a symbolic link, which no workspace may contain"):
         open_store(StoreSettings(str(workspace)))
     assert victim.read_bytes() == before
+
+
+def older_workspace(folder: Path) -> Path:
+    """One that is upgraded when it is opened, and its tables copied before."""
+    folder.mkdir()
+    engine = connect(sqlite_url(folder))
+    upgrade(engine, "0011")
+    with engine.begin() as connection:
+        connection.execute(insert(schema.workspace).values(id="old", created_at=datetime.now(UTC)))
+    engine.dispose()
+    (folder / "workspace.json").write_text(json.dumps({"id": "old", "database": "sqlite"}))
+    return folder
+
+
+def test_a_journal_beside_the_backup_of_an_upgrade_has_no_file_removed(tmp_path: Path) -> None:
+    """Neither while the backup is made nor when it is opened later."""
+    folder, victim = older_workspace(tmp_path / "workspace"), tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    backup = folder / "siteloom.db.before-0011"
+    with closing(sqlite3.connect(backup)) as database:
+        database.execute("CREATE TABLE t (a)")
+    write_journal(backup, victim)
+    with closing(open_store(StoreSettings(str(folder)))) as store:
+        assert store.backup == str(backup)
+    with closing(sqlite3.connect(backup)) as database:
+        assert database.execute("SELECT version_num FROM alembic_version").fetchone() == ("0011",)
+    assert victim.exists()
+    assert [file.name for file in folder.glob("siteloom.db.before-*")] == [backup.name]
+
+
+@pytest.mark.parametrize("ending", ["", "-wal", "-shm", ".unfinished-1"])
+def test_the_backup_of_an_upgrade_is_not_written_through_hard_links(tmp_path: Path, ending: str) -> None:
+    folder, victim = older_workspace(tmp_path / "workspace"), tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    engine = connect(sqlite_url(folder))
+    (folder / f"siteloom.db.before-0011{ending}").hardlink_to(victim)
+    backup = upgrade(engine)
+    engine.dispose()
+    assert victim.read_bytes() == b"precious"
+    assert [str(file) for file in folder.glob("siteloom.db.before-*")] == [backup]
+
+
+def test_a_copy_that_an_upgrade_cannot_finish_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = older_workspace(tmp_path / "workspace")
+    engine = connect(sqlite_url(folder))
+    monkeypatch.setattr(os, "fsync", raise_disk_full)
+    with pytest.raises(StoreError, match=r"no backup can be made at .* No space left"):
+        upgrade(engine)
+    engine.dispose()
+    assert not list(folder.glob("siteloom.db.before-*"))
+
+
+def raise_disk_full(_: int) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @pytest.mark.parametrize("name", [name for name in OWN_FILES if name not in ("crawls", "uploads")])

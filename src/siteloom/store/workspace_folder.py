@@ -157,8 +157,8 @@ def _check_for_links(folder: Path) -> None:
             # SQLite writes to its own files, wherever else they are.
             if is_file and may_write and _has_another_name(entry):
                 raise StoreError(
-                    f"{entry.path} has another name, too (a hard link), and what is written to it would change "
-                    "there as well: put a copy of the file in its place."
+                    f"{entry.path} has another name, too (a hard link), so writing to it would change that "
+                    "as well: put a copy of it in its place."
                 )
 
 
