@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import event, func, inspect, select, text
 
 from siteloom.core.atomic_files import sync_to_disk
+from siteloom.core.child_processes import environment_of_programs
 from siteloom.core.confined_folder import ConfinedFolder
 from siteloom.core.database import SQLITE_FILE, VERSION_TABLE, connect, sqlite_url
 from siteloom.core.errors import OutputError, StoreError, UsageError
@@ -221,7 +222,7 @@ def _dump_postgres(connection: Connection, snapshot: str, file: Path) -> None:
             *tables,
             f"--dbname={address}",
         ],
-        env={**os.environ, **secret},
+        env={**environment_of_programs(), **secret},
         capture_output=True,
         text=True,
         check=False,

@@ -12,9 +12,8 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
-import siteloom.core.compiled  # noqa: F401 - says where compiled code is kept
+from siteloom.core.compiled import njit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

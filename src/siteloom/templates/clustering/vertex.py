@@ -17,9 +17,8 @@ from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
-import siteloom.core.compiled  # noqa: F401 - says where compiled code is kept
+from siteloom.core.compiled import njit
 from siteloom.templates.signature import SIGNATURE_BYTES, Mask
 
 if TYPE_CHECKING:
