@@ -134,23 +134,82 @@ def test_the_packs_of_a_workspace_may_be_on_another_disk(workspace: Path) -> Non
         assert list(store.links()) == ["packs/a.example/link"]
 
 
-@pytest.mark.parametrize("owner", [None, "someone else"])
+def packs_elsewhere(workspace: Path) -> Path:
+    elsewhere = workspace.parent / "disk"
+    (workspace / "packs").rename(elsewhere)
+    (workspace / "packs").symlink_to(elsewhere)
+    return elsewhere
+
+
+def follow_advice(refused: pytest.ExceptionInfo[StoreError]) -> None:
+    advice = re.search(r"write this line into (.*?): (.*)$", str(refused.value))
+    assert advice is not None
+    Path(advice[1]).write_text(f"{advice[2]}\n")
+
+
+@pytest.mark.parametrize("owner", [None, "someone else", "{id} elsewhere", "{id}x"])
 def test_a_folder_that_does_not_say_whose_packs_it_has_is_not_used(
     workspace: Path, owner: str | None
 ) -> None:
     """It may be the folder of another workspace, whose packs are unknown here and would be removed."""
-    elsewhere = workspace.parent / "disk"
-    (workspace / "packs").rename(elsewhere)
-    (workspace / "packs").symlink_to(elsewhere)
+    elsewhere = packs_elsewhere(workspace)
+    own_id = json.loads((workspace / "workspace.json").read_text())["id"]
     (elsewhere / ".workspace-id").unlink()
     if owner is not None:
-        (elsewhere / ".workspace-id").write_text(owner)
+        (elsewhere / ".workspace-id").write_text(owner.format(id=own_id))
     with pytest.raises(StoreError, match="does not belong to this workspace") as refused:
         open_store(StoreSettings(str(workspace)))
-    advice = re.search(r"write (\S+) into (\S+)\.$", str(refused.value))
-    assert advice is not None
-    Path(advice[2]).write_text(advice[1])
+    follow_advice(refused)
     open_store(StoreSettings(str(workspace))).close()
+
+
+def by_another(workspace: Path, packs: Path) -> Path:
+    """A copy of a workspace, with the same id, that would have packs elsewhere."""
+    copy = workspace.parent / "copy"
+    shutil.copytree(workspace, copy, ignore=shutil.ignore_patterns("packs"))
+    (copy / "packs").symlink_to(packs)
+    return copy
+
+
+@pytest.mark.parametrize("are_elsewhere", [False, True])
+@pytest.mark.parametrize("is_old", [False, True], ids=["", "of 1.0"])
+def test_a_copy_of_a_workspace_does_not_use_its_packs(
+    workspace: Path, are_elsewhere: bool, is_old: bool
+) -> None:
+    """Every copy and every backup has the id of the workspace, and may come back from someone else."""
+    packs = packs_elsewhere(workspace) if are_elsewhere else workspace / "packs"
+    if is_old:
+        own_id = (packs / ".workspace-id").read_text().split()[0]
+        (packs / ".workspace-id").write_text(f"{own_id}\n")
+    if are_elsewhere:
+        open_store(StoreSettings(str(workspace))).close()  # which says whose they are
+    copy = by_another(workspace, packs)
+    with pytest.raises(StoreError, match="does not belong to this workspace"):
+        open_store(StoreSettings(str(copy)))
+    open_store(StoreSettings(str(workspace))).close()
+
+
+def test_a_workspace_of_version_1_0_keeps_its_packs_on_another_disk(workspace: Path) -> None:
+    elsewhere = packs_elsewhere(workspace)
+    line = (elsewhere / ".workspace-id").read_text()
+    (elsewhere / ".workspace-id").write_text(line.split()[0] + "\n")
+    with closing(open_store(StoreSettings(str(workspace)))) as store:
+        assert newest(store) == {PAGE.url: PAGE.html}
+    assert (elsewhere / ".workspace-id").read_text() == line
+
+
+def test_packs_know_where_their_workspace_has_gone(workspace: Path) -> None:
+    moved = workspace.rename(workspace.parent / "moved \udcff")
+    open_store(StoreSettings(str(moved))).close()
+    assert (moved / "packs/.workspace-id").read_bytes().endswith(b"moved \xff\n")
+    elsewhere = packs_elsewhere(moved)
+    open_store(StoreSettings(str(moved))).close()
+    again = moved.rename(moved.parent / "again")
+    with pytest.raises(StoreError, match="does not belong to this workspace") as refused:
+        open_store(StoreSettings(str(again)))
+    follow_advice(refused)
+    open_store(StoreSettings(str(again))).close()
+    assert (elsewhere / ".workspace-id").read_text().endswith("/again\n")
 
 
 def test_no_workspace_is_made_over_a_link(tmp_path: Path) -> None:
