@@ -36,6 +36,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from siteloom.core.wording import bounded
+
 
 class SiteloomError(Exception):
     """The root of all errors that Siteloom raises on purpose.
@@ -44,6 +46,10 @@ class SiteloomError(Exception):
     """
 
     exit_status = 1
+
+    def __str__(self) -> str:
+        # It may quote what others have written, which may have any length.
+        return bounded(super().__str__())
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By default, unpickling would call the class with the message alone.

@@ -434,7 +434,8 @@ def test_no_backup_of_an_upgrade_remembers(store: Store) -> None:
             (store.folder / "siteloom.db.before-0012").write_bytes(b"http://a.example/1")
         else:
             connection.execute(text("CREATE SCHEMA siteloom_before_0012"))
-            connection.execute(text("CREATE TABLE siteloom_before_0012.urls AS TABLE urls"))
+            for table in ("urls", "workspace"):
+                connection.execute(text(f"CREATE TABLE siteloom_before_0012.{table} AS TABLE {table}"))
     forget(store, ["a.example"])
     assert not list(store.folder.glob("siteloom.db.before-*"))
     with store.engine.connect() as connection:
