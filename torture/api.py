@@ -32,7 +32,7 @@ from siteloom.apps.server.work.wrapping import extract, learn
 from siteloom.core.settings import Settings, StoreSettings
 from siteloom.operations.annotate import annotate
 from siteloom.operations.cluster import cluster_store
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.operations.search import update_index
 from siteloom.sources.example_files import ExampleLine
 from siteloom.sources.page_source import Items
@@ -223,7 +223,7 @@ def _store(folder: Path) -> Store:
     """A small workspace with pages, a template, a wrapper, records and an index."""
     store = open_store(StoreSettings(str(folder)), create=True)
     pages = [one for one in guide_site() if one.kind == "restaurant"][:_PAGES]
-    ingest(store, [Items([one.page for one in pages])])
+    import_pages(store, [Items([one.page for one in pages])])
     cluster_store(store, "vertex")
     annotate(store, [ExampleLine(one.page.url, one.truth, (), {}) for one in pages[:_EXAMPLES]])
     learn(store, Settings(), {"cluster": f"{SITE}/1"}, _unheard)

@@ -12,7 +12,7 @@ from siteloom.core.errors import StoreBusy
 from siteloom.core.model import Failure, Page, Skipped
 from siteloom.core.settings import StoreSettings
 from siteloom.operations.crawl import crawl_into
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.sources.crawling import crawl_source
 from siteloom.sources.crawling.crawl_journal import Found, Journal, Links, Progress
 from siteloom.sources.crawling.crawl_source import Crawl
@@ -49,7 +49,7 @@ def test_others_can_write_while_pages_are_waited_for(
             kept = sum(url.count("/") == 3 for url in newest(other))
             committed.append(kept)
 
-        report = ingest(store, [Interleaved(items, other)], verb="crawl", on_commit=count)
+        report = import_pages(store, [Interleaved(items, other)], verb="crawl", on_commit=count)
     assert report.kept == 7
     assert len(newest(store)) == 14
     assert committed == [3, 6, 7]
@@ -77,7 +77,7 @@ def test_while_another_writes_pages_go_on_coming(
     commits = []
     with closing(open_store(store_settings)) as other:
         crawl_source = Meanwhile(items, other)
-        report = ingest(
+        report = import_pages(
             store, [crawl_source], verb="crawl", on_commit=lambda: commits.append(len(newest(other)))
         )
     assert commits == [5]
@@ -92,7 +92,9 @@ def test_what_is_no_page_is_noted_in_time_too(store: Store, monkeypatch: pytest.
     def note() -> None:
         noted.append(list(store.failures(store.runs(1)[0].id)))
 
-    ingest(store, [Items([Skipped("http://a.example/list", "walked"), gone])], verb="crawl", on_commit=note)
+    import_pages(
+        store, [Items([Skipped("http://a.example/list", "walked"), gone])], verb="crawl", on_commit=note
+    )
     assert noted == [[], [gone], [gone]]
 
 

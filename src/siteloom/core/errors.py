@@ -14,6 +14,7 @@
     ├── WrapperError              a wrapper file cannot be read
     ├── WatchError                a file of bellwethers cannot be read
     ├── SourceError               pages cannot be read from a source
+    │   └── NoPageImported        an import has ended without a single page
     ├── OutputError               results cannot be written
     ├── EngineError               the processes that do the work keep dying
     ├── ServerError               the server cannot listen where it is told to
@@ -132,6 +133,14 @@ class WatchError(SiteloomError):
 
 class SourceError(SiteloomError):
     """A source of pages does not exist, cannot be opened, or is of no known kind."""
+
+
+class NoPageImported(SourceError):
+    """An import has ended without a single page; `result` says what was read instead."""
+
+    def __init__(self, message: str, result: Any = None) -> None:
+        super().__init__(message)
+        self.result = result
 
 
 class OutputError(SiteloomError):

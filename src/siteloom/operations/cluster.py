@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from siteloom.core.model import Clustering
 from siteloom.core.settings import ParseSettings
 from siteloom.operations.context import Context
-from siteloom.operations.ingest import note_failure
+from siteloom.operations.page_import import note_failure
 from siteloom.operations.request_fields import NOT_STORED, Site, Text
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.templates.clustering.methods import (

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siteloom.operations.cluster import ClusterRequest, ClusterResult, cluster
+from siteloom.operations.crawl import CrawlRequest, CrawlResult, crawl
+from siteloom.operations.forget import ForgetRequest, ForgetResult, forget
+from siteloom.operations.ingest import IngestRequest, IngestResult, ingest
 
 if TYPE_CHECKING:
     from siteloom.operations.context import Context
@@ -28,6 +31,11 @@ class Operation(NamedTuple):
 
 OPERATIONS: dict[str, Operation] = {
     operation.name: operation
-    for operation in (Operation("cluster", cluster, ClusterRequest, ClusterResult, "Find templates"),)
+    for operation in (
+        Operation("ingest", ingest, IngestRequest, IngestResult, "Import pages"),
+        Operation("fetch", crawl, CrawlRequest, CrawlResult, "Fetch pages"),
+        Operation("cluster", cluster, ClusterRequest, ClusterResult, "Find templates"),
+        Operation("forget", forget, ForgetRequest, ForgetResult, "Forget sites or pages", "admin"),
+    )
 }
 """Each operation by its name."""

@@ -181,7 +181,7 @@ def test_letters_that_stand_for_digits_lead_into_no_private_network(site: WebSit
 def test_redirects_and_names_do_not_lead_into_private_networks(
     site: WebSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crawl_source, "_PROGRAM", "tests.pages.crawl_near_127_0_0_1")
+    monkeypatch.setattr(crawl_source, "_PROGRAM", "tests.sources.crawling.crawl_near_127_0_0_1")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")  # which would find addresses on its own
     hosts = ("inside", "both", "outside")
@@ -248,7 +248,7 @@ for _ in Crawl(("{site.address}/calendar/2026/1",), 100_000, True, settings).rea
 
 def test_the_process_ends_in_peace_while_its_input_is_open(site: WebSite) -> None:
     with subprocess.Popen(
-        [sys.executable, "-P", "-W", "ignore", "-m", "siteloom.sources.open_sources.crawl"],
+        [sys.executable, "-P", "-W", "ignore", "-m", "siteloom.sources.crawling"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -201,7 +201,7 @@ def _without_annotation(shell: Shell, user: Shell, directory: Sequence[BuiltinPa
 
 def _ingest(shell: Shell, store: Store, file: Path, pages: Iterable[BuiltinPage]) -> None:
     from siteloom.core.table_files import Column, open_output
-    from siteloom.operations.ingest import ingest
+    from siteloom.operations.page_import import import_pages
     from siteloom.sources.open_sources import open_source
 
     if pages:
@@ -210,7 +210,7 @@ def _ingest(shell: Shell, store: Store, file: Path, pages: Iterable[BuiltinPage]
             for builtin in pages:
                 page = builtin.page
                 output.write({"url": page.url, "html": page.html.decode(), "fetched_at": page.fetched_at})
-    report = ingest(store, [open_source(file)], names=[str(file)])
+    report = import_pages(store, [open_source(file)], names=[str(file)])
     shell.say(
         f"   read {report.kept:,} pages ({report.bytes / 1e6:.1f} MB): "
         f"{report.new:,} new, {report.changed:,} changed, {report.unchanged:,} unchanged"

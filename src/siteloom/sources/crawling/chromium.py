@@ -29,7 +29,7 @@ from scrapy.http import HtmlResponse, Response
 
 from siteloom.core.errors import SourceError
 from siteloom.core.urls import site_of
-from siteloom.sources.crawling.crawl_source import Problem, Refused
+from siteloom.sources.crawling.crawl_problems import Problem, Refused
 from siteloom.sources.crawling.frontier import FOUND
 from siteloom.sources.crawling.middlewares import Redirects
 from siteloom.sources.crawling.url_filters import resolver

@@ -22,14 +22,14 @@ from scrapy.exceptions import CannotResolveHostError, DownloadCancelledError
 from scrapy.http.request import NO_CALLBACK
 
 from siteloom.core.urls import site_of
-from siteloom.sources.crawling.crawl_source import (
-    FORBIDDEN,
+from siteloom.sources.crawling.crawl_problems import (
     Problem,
     Refused,
     host_problem,
     ignored_as,
     problem_of,
 )
+from siteloom.sources.crawling.crawl_source import FORBIDDEN
 from siteloom.sources.crawling.frontier import FOUND
 from siteloom.sources.crawling.url_filters import ALLOWING_PRIVATE, PRIVATE, resolver
 

@@ -28,7 +28,8 @@ from siteloom.core.errors import SiteloomError, UsageError
 from siteloom.core.model import Failure, Page, Resource, Skipped, Validators
 from siteloom.core.urls import oversized_url, site_of
 from siteloom.sources.crawling.crawl_journal import Done, Found, Links
-from siteloom.sources.crawling.crawl_source import FORBIDDEN, NOT_MODIFIED, WALKED, Ended, problem_of
+from siteloom.sources.crawling.crawl_problems import problem_of
+from siteloom.sources.crawling.crawl_source import FORBIDDEN, NOT_MODIFIED, WALKED, Ended
 from siteloom.sources.crawling.frontier import FOUND, Frontier
 from siteloom.sources.crawling.links import (
     DEEPEST,

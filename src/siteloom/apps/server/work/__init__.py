@@ -4,11 +4,8 @@ from siteloom.apps.server.job_kinds import JobKind, checked_arguments, form_argu
 from siteloom.apps.server.operation_jobs import job_kind
 from siteloom.apps.server.work import (
     discovering,
-    fetching,
-    forgetting,
     growing,
     indexing,
-    ingesting,
     linking,
     mending,
     wrapping,
@@ -17,11 +14,8 @@ from siteloom.operations.operation_table import OPERATIONS
 
 KINDS: dict[str, JobKind] = {
     **discovering.KINDS,
-    **fetching.KINDS,
-    **forgetting.KINDS,
     **growing.KINDS,
     **indexing.KINDS,
-    **ingesting.KINDS,
     **linking.KINDS,
     **mending.KINDS,
     **wrapping.KINDS,
