@@ -134,4 +134,4 @@ UPLOADED_PAGES = JobInput(
     },
     uploaded_pages,
 )
-"""The upload that a job imports, its name for people, the URL of its only page, and whether to keep images."""
+"""The upload that a job imports, what to call it, the URL of its only page, and whether to keep images."""
