@@ -22,8 +22,8 @@ from siteloom.core.model import Failure, Page, Resource, Skipped
 from siteloom.core.settings import StoreSettings
 from siteloom.operations.annotate import annotate, annotated_templates
 from siteloom.operations.cluster import cluster_store
-from siteloom.operations.page_import import import_pages
 from siteloom.operations.learn import NewWrapper, learn_template
+from siteloom.operations.page_import import import_pages
 from siteloom.operations.relearn import mend_wrappers
 from siteloom.operations.watch import watch_wrappers
 from siteloom.sources.example_files import ExampleLine

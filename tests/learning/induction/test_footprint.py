@@ -14,8 +14,8 @@ from siteloom.core.model import Footprint
 from siteloom.core.settings import StoreSettings
 from siteloom.operations.annotate import annotate, annotated_templates
 from siteloom.operations.cluster import cluster_store
-from siteloom.operations.page_import import import_pages
 from siteloom.operations.learn import learn_template, learn_together
+from siteloom.operations.page_import import import_pages
 from siteloom.sources.example_files import ExampleLine
 from siteloom.sources.open_sources import open_source
 from siteloom.store.store import Store
