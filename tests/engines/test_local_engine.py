@@ -256,7 +256,7 @@ def test_rows_of_a_part_come_in_order_and_in_small_batches(
     }
     told: list[int] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("siteloom.engines.engine.BYTES_OF_A_BATCH", 400)
+        patch.setattr("siteloom.engines.local_engine.BYTES_OF_A_BATCH", 400)
         found = LocalEngine(1).regroup(works.batches, Rows(of_files, schema), sorted(parts), told.append)
     everything = [row for rows in files for row in rows]
     assert {part for part, _ in found} == parts & {part for part, _, _ in everything}

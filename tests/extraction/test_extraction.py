@@ -258,7 +258,7 @@ def test_a_page_that_breaks_extraction_is_a_failure_and_the_rest_goes_on(
 
 
 def test_a_record_that_cannot_be_written_is_a_failure_of_its_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("siteloom.extraction.record_rows.record_row", lambda *_: {"values": object()})
+    monkeypatch.setattr("siteloom.extraction.extractor.record_row", lambda *_: {"values": object()})
     result = work(SHOP[:2], text(shop()))
     assert [failure.reason for failure in result.failures] == [BROKEN, BROKEN]
     assert (result.lines, result.tally["records",]) == ([], 0)

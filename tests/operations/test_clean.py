@@ -78,7 +78,7 @@ def test_each_site_has_a_table_of_its_own(store: Store) -> None:
 
 
 def test_counts_made_in_parts_are_those_of_one_table(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clean_pages, "_COUNTED_AT_A_TIME", 3)
+    monkeypatch.setattr(clean_pages, "COUNTED_AT_A_TIME", 3)
     pages = [page(number, " a" * (number % 3)) for number in range(10)]
     put(store, *pages)
     count_versions(store, "a.example")
@@ -88,7 +88,7 @@ def test_counts_made_in_parts_are_those_of_one_table(store: Store, monkeypatch: 
 def test_two_that_count_at_once_lose_and_double_nothing(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clean_pages, "_COUNTED_AT_A_TIME", 4)
+    monkeypatch.setattr(clean_pages, "COUNTED_AT_A_TIME", 4)
     pages = [page(number) for number in range(30)]
     put(store, *pages)
     start = Barrier(2)

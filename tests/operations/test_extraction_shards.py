@@ -101,7 +101,7 @@ def test_a_fingerprint_changes_with_all_that_decides_the_result(
     found["longer"] = one.fingerprint([file])
     file.unlink()
     found["gone"] = one.fingerprint([file])
-    monkeypatch.setattr("siteloom.__version__", "999")
+    monkeypatch.setattr("siteloom.operations.extraction_shards.__version__", "999")
     found["of another Siteloom"] = one.fingerprint()
     assert len(set(found.values())) == len(found)
 

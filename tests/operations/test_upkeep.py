@@ -209,7 +209,7 @@ def test_what_changes_meanwhile_is_not_undone(watched: Store, monkeypatch: pytes
         watched.save_wrapper(NAME, SITE, guide.wrapper().to_json(), "learn", "by a person")
         return relearn(*given)
 
-    monkeypatch.setattr("siteloom.maintenance.wrapper_repair.relearn", slow)
+    monkeypatch.setattr("siteloom.operations.relearn.relearn", slow)
     mended = only(mend_wrappers(watched, [NAME]))
     assert (mended.state, mended.row["state"], mended.version_after) == ("outdated", "outdated", None)
     assert {origin for _, origin in origins(watched)} == {"learn"}
@@ -832,7 +832,7 @@ def test_each_of_the_other_wrappers_is_tried_once(
         tried.append(wrapper)
         return Relearned("needs-annotation", wrapper, 0.0, {})
 
-    monkeypatch.setattr("siteloom.maintenance.wrapper_repair.relearn", failing)
+    monkeypatch.setattr("siteloom.operations.relearn.relearn", failing)
     assert _reused_other(own, [other], [found] * 3, [], pages) is None
     assert len(tried) == 1
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from siteloom.store.queries.runs import RunRecorder
     from siteloom.store.store import Store
 
-_log = logging.getLogger(__package__)
+_log = logging.getLogger(__name__)
 
 ImportVerb = Literal["ingest", "crawl", "fetch"]
 """The verb that a run which imports pages is recorded as."""

@@ -112,7 +112,7 @@ def test_a_job_is_followed_to_its_end(store: Store, settings: Settings) -> None:
         assert list(events(client, job["id"])) == first[-1:]
         result = client.get(f"/api/jobs/{job['id']}").json()["result"]
         assert result["pages"] == 12
-        assert result["templates"] == len(store.clusters()[0]) > 0
+        assert result["clusters"] == len(store.clusters()[0]) > 0
         page = client.get(f"/jobs/{job['id']}").text
         assert f'href="/sites/{SITE}"' in page
         assert client.get("/jobs").text.count(f'href="/jobs/{job["id"]}"') == 1
@@ -323,7 +323,7 @@ def test_wrong_orders_are_refused_with_a_sentence(store: Store, settings: Settin
             ({"kind": "cluster", "arguments": {"site": 7}}, "The site of a job must be a text."),
             (
                 {"kind": "cluster", "arguments": {"cluster": "a/1"}},
-                "A job of the kind cluster takes site, but not cluster.",
+                "A job of the kind cluster takes site, method, but not cluster.",
             ),
         ):
             answer = client.post("/api/jobs", json=order)

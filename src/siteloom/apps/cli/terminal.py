@@ -417,7 +417,7 @@ def _set_up_logging(options: CommonOptions) -> None:
     of_server = logging.StreamHandler()
     of_server.setLevel(logging.ERROR)
     of_server.setFormatter(TextRecords())
-    logging.getLogger(f"{PROGRAM}.server").addHandler(of_server)
+    logging.getLogger(f"{PROGRAM}.apps.server").addHandler(of_server)
     if options.log_file:
         try:
             to_file = logging.FileHandler(options.log_file, encoding="utf-8")

@@ -144,7 +144,7 @@ def test_a_wrapper_that_changes_meanwhile_stays_as_it_is(
             store.save_wrapper(WRAPPER, SITE, store.wrapper(WRAPPER).text, "learn")
         return relearn(*given)
 
-    monkeypatch.setattr("siteloom.maintenance.wrapper_repair.relearn", slow)
+    monkeypatch.setattr("siteloom.operations.relearn.relearn", slow)
     told = " ".join(done("relearn").split())
     assert f"{WRAPPER} got another version meanwhile, so that nothing of this is kept" in told
     assert {origin for _, origin in versions()} == {"learn"}
