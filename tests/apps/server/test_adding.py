@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from siteloom.apps.server import create_app
+from siteloom.apps.server.operation_jobs import job_result
 from siteloom.apps.server.upload_folder import new_upload
 from siteloom.apps.server.work import KINDS
 from siteloom.apps.server.work.wrapping import learn
@@ -26,7 +27,7 @@ from tests.apps.server.browsing import Browser
 from tests.apps.server.serving import program, serving
 from tests.maintenance import guide as watched_guide
 from tests.sources.warc_records import gzip_members, http, page_record, plain, record, warcinfo
-from tests.store.helpers import put
+from tests.store.helpers import page, put
 
 GUIDE = "larkmoor-guide.example"
 
@@ -126,6 +127,33 @@ def test_pages_that_come_again_are_held_against_those_that_are_watched(store: St
     (found,) = store.newest_checks(name)
     assert not found.is_healthy
     assert told["sites"][0]["next_step"]["kind"] == "repair"
+
+
+def test_the_page_of_an_import_with_changed_pages_can_be_looked_at(store: Store, settings: Settings) -> None:
+    put(store, page("https://a.example/1", "before"))
+    browser = Browser(create_app(store, settings))
+    told = taken_in(store, {"a.jsonl": b'{"url": "https://a.example/1", "html": "<p>now"}\n'})
+    assert told["changed_pages"] == 1
+    job = store.jobs.add("ingest", {"upload": "gone", "name": "a.jsonl"}, "local")
+    store.jobs.end(job.id, "done", told)
+    text = browser.look(f"/jobs/{job.id}")
+    assert "1 page read, 0 of them new" in " ".join(text.split())
+    assert "changed since the last time" in text
+
+
+def test_what_version_1_0_stored_of_an_import_does_not_break_its_page(
+    store: Store, settings: Settings
+) -> None:
+    stored = {
+        "new": 0, "changed": 12, "unchanged": 0, "failures": {}, "skipped": {}, "first_failures": [],
+        "site": GUIDE, "site_count": 1, "sites": [], "pages": 12, "url": None,
+    }  # fmt: skip
+    browser = Browser(create_app(store, settings))
+    for kind in ("ingest", "fetch"):
+        job = store.jobs.add(kind, {}, "local")
+        store.jobs.end(job.id, "done", stored)
+        assert GUIDE in browser.look(f"/jobs/{job.id}") or kind == "fetch"
+        assert job_result(job) is None
 
 
 def test_a_folder_keeps_the_urls_of_its_index_and_other_files_get_stable_ones(store: Store) -> None:
