@@ -64,7 +64,7 @@ def lay_out(store: Store) -> None:
 
 
 class _Answers(QuietHandler):
-    def do_GET(self) -> None:  # noqa: N802 - as http.server calls it
+    def do_GET(self) -> None:  # noqa: N802 - http.server calls it so
         html = SHOP.get(self.path)
         self.send_response(200 if html else 404)
         self.send_header("Content-Type", "text/html; charset=utf-8")

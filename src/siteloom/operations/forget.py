@@ -19,14 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetRequest:
-    """What to erase: sites and URLs of pages by `names`, or what the retention settings let expire."""
+    """What to erase: sites and URLs of pages by `names`, or what the retention settings let expire.
+
+    With neither, only the traces that earlier erasures have left are removed.
+    """
 
     names: SitesOrUrls
     expired: bool = False
-
-    def __post_init__(self) -> None:
-        if bool(self.names) == self.expired:
-            raise UsageError("Name the sites or URLs to forget, or give --expired, and not both.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +88,8 @@ def apply_retention(context: Context) -> tuple[ForgetResult, str]:
 
 
 def _check(context: Context, request: ForgetRequest) -> None:
+    if request.expired and request.names:
+        raise UsageError("Name the sites or URLs to forget, or choose what has expired, and not both.")
     retention = context.settings.retention
     if request.expired and not (retention.days or retention.versions):
         raise UsageError(

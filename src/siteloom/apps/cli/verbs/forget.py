@@ -46,6 +46,8 @@ def run(
     """
     from siteloom.operations.forget import ForgetRequest, forget, preview
 
+    if bool(names) == expired:
+        raise UsageError("Name the sites or URLs to forget, or give --expired, and not both.")
     request = ForgetRequest(names=tuple(names or ()), expired=expired)
     with verb_context(shell, None) as context:
         if dry_run:
