@@ -89,6 +89,8 @@ def drop_forgotten(services: Services) -> None:
     Jobs of other kinds forget as well what the settings of retention say was kept for long enough.
     """
     services.benches.drop_forgotten()
-    services.found_records.drop_forgotten(services.store.forgetting_mark())
+    forgetting = services.store.forgetting_mark()
+    services.trials.drop_forgotten(forgetting)
+    services.found_records.drop_forgotten(forgetting)
     services.annotated.tell()  # whoever listens at a workbench lets go of it
     services.store.engine.dispose()  # connections of SQLite keep pages of the database until they are used
