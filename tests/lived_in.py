@@ -15,7 +15,7 @@ from siteloom.apps.demo.sites.built_in_page import BuiltinPage
 from siteloom.core.model import Seed
 from siteloom.core.settings import StoreSettings
 from siteloom.operations.cluster import cluster_store
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.operations.relearn import mend_wrappers
 from siteloom.operations.search import update_index
 from siteloom.operations.watch import check_watches, watch_wrappers
@@ -101,7 +101,7 @@ def _annotated_clusters(store: Store) -> list[str]:
 
 
 def _ingest(store: Store, pages: Sequence[BuiltinPage]) -> None:
-    ingest(store, [Items([one.page for one in pages])])
+    import_pages(store, [Items([one.page for one in pages])])
 
 
 def _at(time: datetime, one: BuiltinPage) -> BuiltinPage:

@@ -33,8 +33,8 @@ from siteloom.operations.annotate import AnnotateRequest, annotate
 from siteloom.operations.cluster import cluster_store
 from siteloom.operations.context import Context
 from siteloom.operations.extract import ExtractRequest, extract
-from siteloom.operations.ingest import ingest
 from siteloom.operations.learn import LearnRequest, learn
+from siteloom.operations.page_import import import_pages
 from siteloom.operations.search import update_index
 from siteloom.sources.example_files import ExampleLine
 from siteloom.sources.page_source import Items
@@ -225,7 +225,7 @@ def _store(folder: Path) -> Store:
     """A small workspace with pages, a template, a wrapper, records and an index."""
     store = open_store(StoreSettings(str(folder)), create=True)
     pages = [one for one in guide_site() if one.kind == "restaurant"][:_PAGES]
-    ingest(store, [Items([one.page for one in pages])])
+    import_pages(store, [Items([one.page for one in pages])])
     cluster_store(store, "vertex")
     context = Context(store=store, settings=Settings())
     examples = tuple(ExampleLine(one.page.url, one.truth, (), {}) for one in pages[:_EXAMPLES])

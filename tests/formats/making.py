@@ -28,7 +28,7 @@ from siteloom.extraction.record_rows import record_row
 from siteloom.maintenance.watch_file import watch_to_json
 from siteloom.maintenance.watched_pages import watch
 from siteloom.operations.cluster import cluster_store
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.operations.relearn import mend_wrappers
 from siteloom.operations.search import update_index
 from siteloom.operations.watch import check_watches, watch_wrappers
@@ -315,7 +315,7 @@ def _live_in(store: Store) -> None:
     told = replace(places[0].page, validators=Validators('"1"', "Thu, 01 Oct 2026 06:00:00 GMT"))
     others = [one.page for one in (*lists, *of_kind(directory(), "restaurant")[:3])]
     broken = Failure("https://inn.example/2", "not HTML", "a picture")
-    ingest(store, [Items([told, *_pages(places[1:]), *others, broken])])
+    import_pages(store, [Items([told, *_pages(places[1:]), *others, broken])])
     cluster_store(store, "vertex")
     annotate_pages(store, [ExampleLine(one.page.url, one.truth, (), {}) for one in places[:4]])
     annotate_pages(store, [ExampleLine(lists[0].page.url, {}, lists[0].records[:3], {})])
@@ -337,7 +337,9 @@ def _live_in(store: Store) -> None:
             run.id, {"core": ["name"]}, [LinkedEntity(1, 2, ("phone",), ("Blue Fern",), {"entity": 1})]
         )
     store.save_site_outcome("tableatlas.example", "poor", 1, len(known), content={"reason": "too few"})
-    ingest(store, [Items([replace(fresh[one.entity].page, fetched_at=store.clock()) for one in places])])
+    import_pages(
+        store, [Items([replace(fresh[one.entity].page, fetched_at=store.clock()) for one in places])]
+    )
     check_watches(store)
     mend_wrappers(store, accept=_SURE)
     store.accounts.add(ACCOUNT, "admin", Passwords().hashed(PASSWORD))

@@ -26,7 +26,7 @@ from siteloom.operations.bootstrap import (
     withdraw,
 )
 from siteloom.operations.extraction_shards import Plan, StoreJournal, run_extraction
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.operations.stored_wrappers import wrappers_of_store
 from siteloom.sources.page_source import Items
 from siteloom.store.store import Store
@@ -69,7 +69,7 @@ def known_of(pages: tuple[BuiltinPage, ...], source: str) -> list[Seed]:
 
 
 def filled(store: Store, seeds: list[Seed], *sites: tuple[BuiltinPage, ...]) -> None:
-    ingest(store, [Items(tuple(page.page for page in site)) for site in sites])
+    import_pages(store, [Items(tuple(page.page for page in site)) for site in sites])
     given_now(store, seeds)
 
 
@@ -264,7 +264,7 @@ def test_a_poor_site_is_tried_again_once_anything_is_different(store: Store) -> 
     assert tries() == [1, 0]
     given_now(store, others()[1:])  # fewer
     assert tries() == [1, 0]
-    ingest(store, [Items(tuple(page.page for page in directory()[:8]))])
+    import_pages(store, [Items(tuple(page.page for page in directory()[:8]))])
     assert tries() == [1, 0]
     store.withdraw_seeds("parts")
     given_now(store, [replace(seed, source="more") for seed in others()[1:]])  # as many

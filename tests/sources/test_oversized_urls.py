@@ -15,7 +15,7 @@ from siteloom.core.errors import UsageError
 from siteloom.core.model import Failure, Page, Resource, Skipped
 from siteloom.core.settings import CrawlSettings, StoreSettings
 from siteloom.core.urls import MOST_CHARACTERS, MOST_PARTS
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.sources.crawling.crawl_journal import DiscoveredUrl
 from siteloom.sources.crawling.crawl_source import Crawl
 from siteloom.sources.crawling.frontier import Frontier
@@ -81,7 +81,7 @@ def test_such_a_page_is_a_failure_and_the_others_are_kept(tmp_path: Path, write:
     pages.mkdir()
     source = open_source(write(pages, (*OVERSIZED, *GOOD)))
     with closing(open_store(StoreSettings(str(tmp_path / "workspace")), create=True)) as store:
-        report = ingest(store, [source])
+        report = import_pages(store, [source])
         # What reads WARC takes no header as long as the longest of these for one.
         damaged = {"damaged record": 1} if write is write_warc else {}
         assert report.failures == {"URL too large": len(OVERSIZED) - len(damaged), **damaged}

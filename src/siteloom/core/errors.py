@@ -14,6 +14,7 @@
     ├── WrapperError              a wrapper file cannot be read
     ├── WatchError                a file of bellwethers cannot be read
     ├── SourceError               pages cannot be read from a source
+    │   └── NoPageImported        an import has ended without a single page
     ├── OutputError               results cannot be written
     ├── EngineError               the worker processes keep dying
     ├── ServerError               the server cannot listen at its address
@@ -141,6 +142,14 @@ class WatchError(SiteloomError):
 
 class SourceError(SiteloomError):
     """A source of pages does not exist, cannot be opened, or is of an unknown kind."""
+
+
+class NoPageImported(SourceError):
+    """An import has ended without a single page; `result` says what was read instead."""
+
+    def __init__(self, message: str, result: Any = None) -> None:
+        super().__init__(message)
+        self.result = result
 
 
 class OutputError(SiteloomError):

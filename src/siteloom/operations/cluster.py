@@ -12,7 +12,7 @@ from siteloom.core.model import Clustering, Failure, Template
 from siteloom.core.settings import ParseSettings
 from siteloom.html.parser import parse
 from siteloom.operations.context import Context
-from siteloom.operations.ingest import note_failure
+from siteloom.operations.page_import import note_failure
 from siteloom.operations.request_fields import NOT_STORED, Site, Text
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.templates.clustering.methods import (

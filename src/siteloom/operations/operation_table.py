@@ -16,6 +16,7 @@ from siteloom.operations.cluster import (
     cluster,
     template,
 )
+from siteloom.operations.crawl import CrawlRequest, CrawlResult, crawl
 from siteloom.operations.explain import ExplainRequest, ExplainResult, explain
 from siteloom.operations.export import ExportRequest, ExportResult, export
 from siteloom.operations.extract import (
@@ -26,6 +27,8 @@ from siteloom.operations.extract import (
     extract,
     finish,
 )
+from siteloom.operations.forget import ForgetRequest, ForgetResult, forget
+from siteloom.operations.ingest import IngestRequest, IngestResult, ingest
 from siteloom.operations.learn import LearnRequest, LearnResult, learn
 from siteloom.operations.sample import SampleRequest, SampleResult, sample
 
@@ -52,6 +55,8 @@ class Operation(NamedTuple):
 OPERATIONS: dict[str, Operation] = {
     operation.name: operation
     for operation in (
+        Operation("ingest", ingest, IngestRequest, IngestResult, "Import pages"),
+        Operation("fetch", crawl, CrawlRequest, CrawlResult, "Fetch pages"),
         Operation("cluster", cluster, ClusterRequest, ClusterResult, "Find templates"),
         Operation("clean", clean, CleanRequest, CleanResult, "Remove template text", is_job=False),
         Operation(
@@ -123,6 +128,7 @@ OPERATIONS: dict[str, Operation] = {
         Operation("finish", finish, FinishRequest, FinishResult, "Learn and extract"),
         Operation("explain", explain, ExplainRequest, ExplainResult, "Explain a page", is_job=False),
         Operation("export", export, ExportRequest, ExportResult, "Export a wrapper", is_job=False),
+        Operation("forget", forget, ForgetRequest, ForgetResult, "Forget sites or pages", "admin"),
     )
 }
 """Each operation by its name."""

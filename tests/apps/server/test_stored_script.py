@@ -18,7 +18,7 @@ from siteloom.apps.server import create_app
 from siteloom.core.model import Failure, Page, Seed
 from siteloom.core.settings import Settings, StoreSettings
 from siteloom.operations.cluster import cluster_store
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.operations.search import update_index
 from siteloom.operations.watch import check_watches, watch_wrappers
 from siteloom.sources.example_files import ExampleLine
@@ -60,7 +60,7 @@ def hostile(empty_workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     attribute = f"name {STRIKE}"
     with closing(open_store(StoreSettings(str(folder)))) as store:
         unread = Failure(f"https://{SITE}/{STRIKE}", "unreadable", STRIKE)
-        ingest(store, [Items([*pages, unread])], names=[STRIKE])
+        import_pages(store, [Items([*pages, unread])], names=[STRIKE])
         cluster_store(store, "vertex")
         lines = [
             ExampleLine(

@@ -17,7 +17,7 @@ from siteloom.learning.annotation.visible_values import ShownTexts
 from siteloom.learning.induction.learner import learn
 from siteloom.operations.annotate import self_annotated_templates
 from siteloom.operations.cluster import cluster_store
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.sources.example_files import ExampleLine
 from siteloom.store.store import Store
 from tests.learning.annotation.self_annotating import RESTAURANTS, restaurant, site, truth, with_json_ld
@@ -209,7 +209,7 @@ class _Pages:
 def test_templates_of_a_workspace(store: Store) -> None:
     with pytest.raises(UsageError, match="siteloom cluster first"):
         self_annotated_templates(store)
-    ingest(store, [_Pages(site(marked=25))], jobs=1, names=["guide"])  # type: ignore[list-item]
+    import_pages(store, [_Pages(site(marked=25))], jobs=1, names=["guide"])  # type: ignore[list-item]
     cluster_store(store, "vertex")
     (template,) = self_annotated_templates(store)
     assert template.found is not None

@@ -14,8 +14,8 @@ from siteloom.core.model import Footprint
 from siteloom.core.settings import StoreSettings
 from siteloom.operations.annotate import annotated_templates
 from siteloom.operations.cluster import cluster_store
-from siteloom.operations.ingest import ingest
 from siteloom.operations.learn import learn_together
+from siteloom.operations.page_import import import_pages
 from siteloom.sources.example_files import ExampleLine
 from siteloom.sources.open_sources import open_source
 from siteloom.store.store import Store
@@ -101,7 +101,7 @@ def small_store(tmp_path: Path) -> Iterator[Store]:
     lines = [json.dumps({"url": page.url, "html": page.html.decode()}) for page in pages]
     file = tmp_path / "pages.jsonl"
     file.write_text("\n".join(lines), encoding="utf-8")
-    ingest(store, [open_source(file)])
+    import_pages(store, [open_source(file)])
     cluster_store(store, "vertex")
     yield store
     store.close()

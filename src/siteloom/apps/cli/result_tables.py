@@ -11,7 +11,7 @@ import typer
 
 from siteloom.apps.cli.source_arguments import as_lines, write_text
 from siteloom.core.table_files import STANDARD_OUTPUT, Column, flat_for
-from siteloom.core.wording import percent, plural
+from siteloom.core.wording import percent, plural, some_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from siteloom.core.model import Change, Evidence, Failure
     from siteloom.extraction.extraction_counts import ExtractionCounts
     from siteloom.learning.known_records.bootstrap_result import AttributeEvidence, Verdict
-    from siteloom.operations.ingest import IngestReport
-    from siteloom.store.store import Store
+    from siteloom.operations.forget import ForgetPreview, ForgetResult
+    from siteloom.operations.ingest import IngestResult
     from siteloom.wrappers.matching import NamedWrapper
     from siteloom.wrappers.wrapper import Wrapper
 
@@ -256,21 +256,40 @@ FailuresOption = Annotated[
 ]
 
 
-def tell_ingested(
-    shell: Shell, store: Store, report: IngestReport, failures: str | None, title: str = "Ingested into"
-) -> None:
-    """Show what became of all that was read, and write what failed to a file, if one is named."""
-    write_failures(shell, failures, store.failures(report.run_id))
+def show_imported(shell: Shell, result: IngestResult, title: str) -> None:
+    """Show the outcome of an import, and of the work that followed it."""
     counts = [
-        ("new", report.new),
-        ("changed since the last time", report.changed),
-        ("unchanged", report.unchanged),
+        ("new", result.added),
+        ("changed since the last time", result.changed_pages),
+        ("unchanged", result.unchanged),
     ]
-    if report.resources:
-        counts.append(("of these, stylesheets and images", report.resources))
-    show_counts(shell, f"{title} {store.folder}", counts, report.failures, report.skipped)
-    if report.failures:
-        show_first(shell, store.failures(report.run_id))
+    if result.resources:
+        counts.append(("of these, stylesheets and images", result.resources))
+    show_counts(shell, title, counts, result.failures, result.skipped)
+    if result.failures:
+        show_first(shell, result.first_failures)
+    for problem in result.problems:
+        shell.warn(problem)
+    if result.forgotten.counts:
+        show_forgotten(shell, "Removed, as the settings of retention say", result.forgotten)
+    if result.changes:
+        show_changes(shell, result.changes)
+        say_wrapped(shell, "siteloom relearn repairs what it can from earlier records.", hanging=0)
+
+
+def show_forgotten(
+    shell: Shell, title: str, result: ForgetResult | ForgetPreview, *, is_done: bool = True
+) -> None:
+    """Show how much was removed of each kind, or would be; once it is done, which wrappers to learn again."""
+    if result.counts:
+        shell.show(title, ("", "count"), list(result.counts.items()))
+    else:
+        shell.say(f"{title}: nothing.")
+    if is_done and result.to_learn_again:
+        shell.say(
+            "Words of these pages may still be in rules that were learned from them: learn "
+            f"{some_names(result.to_learn_again)} again, or forget the site."
+        )
 
 
 def write_failures(shell: Shell, destination: str | None, failures: Iterable[Failure]) -> None:

@@ -248,7 +248,7 @@ def stored_pages(shell: Shell, sources: list[str] | None) -> Iterator[Store]:
         return
     from siteloom.core.remote_files import shown
     from siteloom.core.settings import StoreSettings
-    from siteloom.operations.ingest import ingest
+    from siteloom.operations.page_import import import_pages
     from siteloom.sources.open_sources import open_sources
     from siteloom.store.workspace_folder import open_store
 
@@ -256,7 +256,7 @@ def stored_pages(shell: Shell, sources: list[str] | None) -> Iterator[Store]:
     with tempfile.TemporaryDirectory(prefix="siteloom-") as folder:
         store = open_store(StoreSettings(workspace=folder), create=True)
         try:
-            report = ingest(
+            report = import_pages(
                 store, opened, jobs=shell.settings.run.jobs, names=[shown(one) for one in sources]
             )
             say_unread(shell, report.failures)
@@ -269,7 +269,7 @@ def stored_pages(shell: Shell, sources: list[str] | None) -> Iterator[Store]:
 def verb_context(shell: Shell, sources: list[str] | None, *, create: bool = False) -> Iterator[Context]:
     """The context of a verb: the workspace, or for sources a temporary workspace with their pages.
 
-    With `create`, the workspace is made if there is none.
+    With `create`, a missing workspace is created.
     """
     from siteloom.core.remote_files import shown
     from siteloom.operations.context import open_context, temporary_context

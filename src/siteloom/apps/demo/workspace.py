@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from siteloom.extraction.search_query import Hit
     from siteloom.operations.cluster import ClusterResult
     from siteloom.operations.context import Context
-    from siteloom.operations.ingest import IngestReport
+    from siteloom.operations.page_import import ImportReport
     from siteloom.wrappers.wrapper import Wrapper
 
     Row = dict[str, Any]
@@ -47,12 +47,12 @@ def write_pages(file: Path, pages: Sequence[BuiltinPage]) -> None:
             output.write({"url": page.url, "html": page.html.decode(), "fetched_at": page.fetched_at})
 
 
-def import_pages(context: Context, file: Path) -> IngestReport:
+def import_pages(context: Context, file: Path) -> ImportReport:
     """Import the pages of a file."""
-    from siteloom.operations.ingest import ingest
+    from siteloom.operations import page_import
     from siteloom.sources.open_sources import open_source
 
-    return ingest(context.store, [open_source(file)], names=[str(file)])
+    return page_import.import_pages(context.store, [open_source(file)], names=[str(file)])
 
 
 def find_templates(context: Context) -> ClusterResult:

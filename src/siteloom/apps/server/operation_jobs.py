@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
@@ -10,7 +11,9 @@ from functools import partial
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from siteloom.apps.server.job_kinds import Argument, JobKind, Report
+from siteloom.apps.server.job_kinds import Argument, JobInput, JobKind, Report
+from siteloom.apps.server.uploaded_pages import UPLOADED_PAGES
+from siteloom.core.wording import plural
 from siteloom.operations.context import Context
 from siteloom.operations.operation_table import OPERATIONS, Operation
 from siteloom.operations.request_fields import JobField
@@ -21,11 +24,17 @@ if TYPE_CHECKING:
     from siteloom.store.store import Store
 
 
+# How jobs get the fields of requests that no argument can hold.
+_INPUTS: Mapping[str, JobInput] = {"ingest": UPLOADED_PAGES}
+_NO_INPUT = JobInput({}, lambda *_: nullcontext({}))
+
+
 def job_kind(operation: Operation) -> JobKind:
     """The kind of job that runs an operation."""
-    return JobKind(
-        partial(_run, operation), operation.title, job_arguments(operation.request), operation.role
-    )
+    arguments = job_arguments(operation.request)
+    if operation.name in _INPUTS:
+        arguments = {**_INPUTS[operation.name].arguments, **arguments}
+    return JobKind(partial(_run, operation), operation.title, arguments, operation.role)
 
 
 def job_arguments(request: type) -> dict[str, Argument]:
@@ -83,15 +92,19 @@ class _JobProgress:
         self._done = 0
         self._total: int | None = None
         self._message = ""
+        self._unit = "page"
 
     def start(self, message: str, total: int | None = None, unit: str = "page", done: int = 0) -> None:
         self._done, self._total = done, total
+        self._unit = unit
         self._message = message if total is None else f"{unit}s: {message}"
         self._report(done, total, self._message)
 
     def advance(self, count: int = 1) -> None:
         self._done += count
-        self._report(self._done, self._total, self._message)
+        # Without a total, pages show the message alone.
+        counted = f", {plural(self._done, self._unit)}" if self._total is None else ""
+        self._report(self._done, self._total, self._message + counted)
 
     def message(self, text: str) -> None:
         self._report(self._done, self._total, text)
@@ -105,10 +118,17 @@ def _run(
     report: Report,
     author: str | None = None,
 ) -> dict[str, Any]:
+    job_input = _INPUTS.get(operation.name, _NO_INPUT)
     # An argument that was not given is None; the request then has its default.
-    chosen = {name: _frozen(value) for name, value in arguments.items() if value is not None}
+    chosen = {
+        name: _frozen(value)
+        for name, value in arguments.items()
+        if value is not None and name not in job_input.arguments
+    }
     context = job_context(store, settings, report, author)
-    result: dict[str, Any] = to_plain(operation.function(context, operation.request(**chosen)))
+    with job_input.fields(store, settings, arguments) as prepared:
+        request = operation.request(**chosen, **prepared)
+        result: dict[str, Any] = to_plain(operation.function(context, request))
     return result
 
 

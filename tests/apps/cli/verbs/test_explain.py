@@ -11,7 +11,7 @@ import pytest
 
 from siteloom import Wrapper
 from siteloom.core.settings import StoreSettings
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.operations.relearn import settle_review
 from siteloom.sources.page_source import Items
 from siteloom.store.store import Store
@@ -31,7 +31,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace with a page of each kind and two wrappers, and the page in a file."""
     folder = tmp_path_factory.mktemp("explain")
     with closing(open_store(StoreSettings(str(folder / ".siteloom")), create=True)) as store:
-        ingest(store, [Items([PAGE, LIST, EVENT])])
+        import_pages(store, [Items([PAGE, LIST, EVENT])])
         store.save_wrapper("guide/1", "larkmoor-guide.example", restaurants().to_json(), "learn")
         store.save_wrapper("guide/2", "larkmoor-guide.example", lists().to_json(), "learn")
     (folder / "page.html").write_bytes(PAGE.html)

@@ -4,17 +4,11 @@ from siteloom.apps.server.job_kinds import JobKind, checked_arguments, form_argu
 from siteloom.apps.server.operation_jobs import job_kind
 from siteloom.apps.server.uploaded_seeds import seeds_kind
 from siteloom.apps.server.work import (
-    fetching,
-    forgetting,
-    ingesting,
     mending,
 )
 from siteloom.operations.operation_table import OPERATIONS
 
 KINDS: dict[str, JobKind] = {
-    **fetching.KINDS,
-    **forgetting.KINDS,
-    **ingesting.KINDS,
     **mending.KINDS,
     **{operation.name: job_kind(operation) for operation in OPERATIONS.values() if operation.is_job},
     "seeds": seeds_kind(OPERATIONS["seeds"]),
