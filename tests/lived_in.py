@@ -26,6 +26,7 @@ from siteloom.store.workspace_folder import open_store
 from tests.apps.demo.sites import directory, guide, of_kind
 from tests.maintenance.guide import restaurants
 from tests.operations.calls import annotate_pages, extract_records, learn_wrappers
+from tests.operations.contexts import context_of
 
 GUIDE = "larkmoor-guide.example"
 DIRECTORY = "tableatlas.example"
@@ -72,7 +73,7 @@ def lived_in_workspace(folder: Path) -> Path:
             extract_records(store, GUIDE)
         watch_wrappers(store)
         check_watches(store)
-        update_index(store)
+        update_index(context_of(store))
         clock.turn(days=7)
         known = [
             Seed({name: values for name, values in one.truth.items() if values}, "guide", one.page.url)

@@ -232,6 +232,6 @@ def _store(folder: Path) -> Store:
     annotate(context, AnnotateRequest(examples=examples))
     learn(context, LearnRequest(cluster=f"{SITE}/1"))
     extract(context, ExtractRequest(site=SITE))
-    update_index(store)
+    update_index(context)
     store.jobs.add("index", {}, "the-admin")
     return store

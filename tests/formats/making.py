@@ -42,13 +42,13 @@ from siteloom.store.workspace_folder import open_store
 from siteloom.wrappers.exports.xpath_json import as_texts, to_xpath_json
 from siteloom.wrappers.rule_features import (
     AttributeRules,
-    Evidence,
     Feature,
     Kind,
-    Part,
     RecordRule,
     Rule,
+    RuleSupport,
     Scorer,
+    ValuePart,
 )
 from siteloom.wrappers.value_contract import learned_contract
 from tests.apps.demo.sites import directory, guide, of_kind
@@ -56,11 +56,12 @@ from tests.formats import kept
 from tests.formats.summary import ACCOUNT, PASSWORD, summary
 from tests.maintenance.guide import CHANGING, restaurants, truth
 from tests.operations.calls import annotate_pages, extract_records, learn_wrappers
+from tests.operations.contexts import context_of
 
 _BEGIN = datetime(2026, 10, 1, 6, tzinfo=UTC)
 _SURE = 1.01  # no repair is so sure that it is put in force by itself
 FINGERPRINT = "kept"
-_EVIDENCE = Evidence(5, 0, 1.0, 0.0)
+_EVIDENCE = RuleSupport(5, 0, 1.0, 0.0)
 
 
 def main() -> None:
@@ -171,9 +172,9 @@ def _every_kind() -> Wrapper:
     phone = _rule("text", Feature("text-before", 0, "Phone:"))
     price = _rule(*_RULES["first-text"])
     parts = {
-        "anchored": Part(left="from ", right=" a dish"),
-        "matched": Part(pattern=r"\$\d++"),
-        "split": Part(separator=" / "),
+        "anchored": ValuePart(left="from ", right=" a dish"),
+        "matched": ValuePart(pattern=r"\$\d++"),
+        "split": ValuePart(separator=" / "),
     }
     of_parts = {"anchored": price, "matched": price, "split": _rule(*_RULES["attribute"])}
     found |= {
@@ -193,7 +194,7 @@ def _every_kind() -> Wrapper:
     )
     seats = _rule(*_RULES["before"])
     found["seats"] = AttributeRules(Attribute(multi=False, type="number"), (seats,), (), 1.0)
-    opened = replace(_rule(*_RULES["prefix"]), part=Part(left="Opened:"))
+    opened = replace(_rule(*_RULES["prefix"]), part=ValuePart(left="Opened:"))
     found["opened"] = AttributeRules(Attribute(multi=False, type="date"), (opened,), (), 1.0, day_first=True)
     return Wrapper(
         found,
@@ -222,7 +223,7 @@ def _running_on() -> Wrapper:
 
 
 def _rule(target: str, *features: Feature) -> Rule:
-    return Rule(target, tuple(sorted(features)), Part(), _EVIDENCE)
+    return Rule(target, tuple(sorted(features)), ValuePart(), _EVIDENCE)
 
 
 # Other files
@@ -325,7 +326,7 @@ def _live_in(store: Store) -> None:
     store.reviewing.dismiss(next(one.name for one in store.cluster_summaries() if not one.annotated))
     extract_records(store, None)
     watch_wrappers(store, k=3)
-    update_index(store)
+    update_index(context_of(store))
     known = [
         Seed({name: values for name, values in one.truth.items() if values}, "guide", one.page.url)
         for one in places
@@ -335,7 +336,7 @@ def _live_in(store: Store) -> None:
         store.entities.replace(
             run.id, {"core": ["name"]}, [LinkedEntity(1, 2, ("phone",), ("Blue Fern",), {"entity": 1})]
         )
-    store.save_grown_site("tableatlas.example", "poor", 1, len(known), content={"reason": "too few"})
+    store.save_site_outcome("tableatlas.example", "poor", 1, len(known), content={"reason": "too few"})
     ingest(store, [Items([replace(fresh[one.entity].page, fetched_at=store.clock()) for one in places])])
     check_watches(store)
     mend_wrappers(store, accept=_SURE)

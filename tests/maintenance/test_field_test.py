@@ -10,7 +10,7 @@ import pytest
 from siteloom import Page
 from siteloom.core.model import Failure
 from siteloom.html.parser import parse
-from siteloom.learning.value_search.value_locations import PlaceIndex
+from siteloom.learning.value_search.value_locations import ValueIndex
 from siteloom.maintenance.moved_values import near_values
 from siteloom.maintenance.old_wrapper_fit import KnownPage, field_test
 from siteloom.maintenance.old_wrapper_fit import Tested as Held
@@ -38,7 +38,7 @@ def held(facts: Callable[[Inn], Facts], inns: Sequence[Inn] = TWENTY) -> Held:
 def known_page(fresh: Page, one: Inn) -> KnownPage:
     root = parse(fresh)
     assert not isinstance(root, Failure)
-    return KnownPage(fresh, root, PlaceIndex(root), [known(one)])
+    return KnownPage(fresh, root, ValueIndex(root), [known(one)])
 
 
 def counts(found: Held, name: str) -> tuple[int, int, int, int]:

@@ -14,7 +14,12 @@ from siteloom.core.settings import StoreSettings
 from siteloom.operations.crawl import crawl_into
 from siteloom.operations.ingest import ingest
 from siteloom.sources.crawling import crawl_source
-from siteloom.sources.crawling.crawl_journal import Found, Journal, Links, Progress
+from siteloom.sources.crawling.crawl_journal import (
+    CrawlJournal,
+    CrawlProgress,
+    DiscoveredLinks,
+    DiscoveredUrl,
+)
 from siteloom.sources.crawling.crawl_source import Crawl
 from siteloom.sources.page_source import Items, SourceItem
 from siteloom.store.packs import page_writer as store_writer
@@ -101,12 +106,12 @@ def test_a_crawl_that_ends_early_is_not_finished(
 ) -> None:
     monkeypatch.setattr(crawl_source, "_PROGRAM", "no.such.program")
     crawl = Crawl(("http://a.example/",), 5, follows=True)
-    journal = Journal.of(store.folder, crawl, None)
-    before = Links((Found("http://a.example/", 0), Found("http://a.example/1", 1)))
+    journal = CrawlJournal.of(store.folder, crawl, None)
+    before = DiscoveredLinks((DiscoveredUrl("http://a.example/", 0), DiscoveredUrl("http://a.example/1", 1)))
     journal.append([before])
-    begun: list[Progress] = []
+    begun: list[CrawlProgress] = []
     report = crawl_into(store, crawl, on_begin=begun.append)
-    assert [one.found for one in begun] == [before.found]
+    assert [one.discovered for one in begun] == [before.urls]
     assert not report.is_finished
     assert report.ingested.failures == {"process lost": 1}
     assert [journal.read()] == begun

@@ -218,7 +218,16 @@ def test_another_fingerprint_begins_anew(tmp_path: Path) -> None:
         assert list(journal.lines()) == ['{"is": "new"}']
 
 
-@pytest.mark.parametrize("left", [[], ["lock"], ["run.tmp"], ["lock", "00000003.jsonl", "00000004.tmp"]])
+@pytest.mark.parametrize(
+    "left",
+    [
+        [],
+        ["lock"],
+        ["run.tmp"],
+        ["lock", "00000003.jsonl", "00000004.tmp"],
+        ["run.unfinished", "00000004.jsonl.unfinished"],
+    ],
+)
 def test_what_a_killed_process_left_is_no_hindrance(tmp_path: Path, left: list[str]) -> None:
     """It may be killed before it has written its mark, while it writes, and while it removes the folder."""
     folder = tmp_path / "out.parts"
@@ -236,7 +245,7 @@ def test_a_half_written_file_is_not_done(tmp_path: Path) -> None:
     folder = tmp_path / "out.parts"
     with suppress(Stopped), FolderJournal(folder, "f") as journal:
         journal.commit(0, result("a"))
-        (folder / "00000001.tmp").write_text('{"records": 1')
+        (folder / "00000001.jsonl.unfinished").write_text('{"records": 1')
         raise Stopped
     with FolderJournal(folder, "f") as journal:
         assert list(journal.done) == [0]
@@ -266,6 +275,48 @@ def test_a_file_or_a_link_in_its_place_is_refused(tmp_path: Path) -> None:
     assert (tmp_path / "file.parts").read_text() == "mine"
 
 
+@pytest.mark.parametrize("kind", ["a link", "a hard link", "a pipe"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "run",
+        "run.unfinished",
+        "run.tmp",
+        "lock",
+        "00000000.jsonl",
+        "00000000.jsonl.unfinished",
+        "00000000.tmp",
+    ],
+)
+def test_nothing_is_read_or_written_through_what_someone_else_has_put_there(
+    tmp_path: Path, name: str, kind: str
+) -> None:
+    folder, victim = tmp_path / "out.jsonl.parts", tmp_path / "victim"
+    victim.write_text("f\n")
+    with suppress(Stopped), FolderJournal(folder, "f") as journal:
+        journal.commit(1, result("b"))
+        raise Stopped
+    (folder / name).unlink(missing_ok=True)
+    if kind == "a pipe":
+        os.mkfifo(folder / name)
+    elif kind == "a link":
+        (folder / name).symlink_to(victim)
+    else:
+        (folder / name).hardlink_to(victim)
+    with suppress(OutputError), FolderJournal(folder, "f") as journal:
+        journal.commit(0, result("a"))
+        assert [line for line in journal.lines() if line not in ('{"is": "a"}', '{"is": "b"}')] == []
+    assert victim.read_text() == "f\n"
+
+
+def test_the_results_of_shards_are_for_their_owner_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "out.jsonl.parts"
+    with FolderJournal(folder, "f") as journal:
+        journal.commit(0, result("a"))
+        modes = {file.name: file.stat().st_mode & 0o777 for file in folder.iterdir()}
+        assert (folder.stat().st_mode & 0o777, set(modes.values())) == (0o700, {0o600})
+
+
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot be written: No such file or directory"):
         FolderJournal(tmp_path / "none" / "out.parts", "f")
@@ -274,11 +325,11 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 def test_a_result_that_cannot_be_kept_is_told(tmp_path: Path) -> None:
     folder = tmp_path / "out.parts"
     with FolderJournal(folder, "f") as journal:
-        (folder / "00000002.tmp").mkdir()
+        (folder / "00000002.jsonl.unfinished").mkdir()
         with pytest.raises(OutputError, match="cannot be written"):
             journal.commit(2, result("a"))
         assert 2 not in journal.done
-        (folder / "00000002.tmp").rmdir()
+        (folder / "00000002.jsonl.unfinished").rmdir()
 
 
 @pytest.mark.parametrize("fingerprint", ["f", "other"])

@@ -11,15 +11,23 @@ from siteloom.core.errors import UsageError
 from siteloom.core.model import Attribute, Footprint, Record
 from siteloom.templates.signature import Signatures, signature
 from siteloom.wrappers.page_layouts import most_alike
-from siteloom.wrappers.rule_features import AttributeRules, Evidence, Feature, Kind, Part, RecordRule, Rule
+from siteloom.wrappers.rule_features import (
+    AttributeRules,
+    Feature,
+    Kind,
+    RecordRule,
+    Rule,
+    RuleSupport,
+    ValuePart,
+)
 from siteloom.wrappers.value_contract import Contract, learned_contract
 
-EVIDENCE = Evidence(5, 0, 1.0, 0.0)
+EVIDENCE = RuleSupport(5, 0, 1.0, 0.0)
 PHONES = learned_contract([f"0117 496 0{number:03}" for number in range(30)])
 
 
 def rule(*features: tuple[Kind, int, str]) -> Rule:
-    return Rule("text", tuple(Feature(*feature) for feature in features), Part(), EVIDENCE)
+    return Rule("text", tuple(Feature(*feature) for feature in features), ValuePart(), EVIDENCE)
 
 
 def found_after(

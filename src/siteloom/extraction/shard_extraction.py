@@ -6,7 +6,7 @@ import json
 import logging
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.core.model import Failure, Page, Skipped
+from siteloom.core.model import DamagedPage, Failure, Page, Skipped
 from siteloom.core.urls import site_of, url_shape
 from siteloom.extraction.extraction_counts import MOST_SHAPES, ExtractionCounts
 from siteloom.extraction.extractor import BROKEN, Extractor, mandatory_attributes
@@ -70,7 +70,9 @@ class ShardExtraction:
                         groups.append(counts.sites[site])
                     for group in groups:
                         group.pages += 1
-                    if number in lost.steps:
+                    if isinstance(item, DamagedPage):
+                        _add_failure(result, item.failure, groups)
+                    elif number in lost.steps:
                         _add_failure(result, lost.failure(number, item.url), groups)
                     else:
                         self._extract(item, result, groups)

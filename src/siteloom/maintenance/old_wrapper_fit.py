@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from siteloom.core.model import Cluster, Page
     from siteloom.html.parser import Element
-    from siteloom.learning.value_search.value_locations import PlaceIndex
+    from siteloom.learning.value_search.value_locations import ValueIndex
     from siteloom.maintenance.page_comparison import Pair, Values
     from siteloom.wrappers.matching import NamedWrapper
     from siteloom.wrappers.wrapper import Wrapper
@@ -66,7 +66,7 @@ class KnownPage(NamedTuple):
 
     page: Page
     root: Element
-    places: PlaceIndex
+    places: ValueIndex
     known: Sequence[Values]
 
 

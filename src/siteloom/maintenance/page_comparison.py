@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from siteloom.core.settings import ParseSettings
 from siteloom.html.visible_text import normalize, text_nodes
 from siteloom.learning.value_search.text_equality import fold
-from siteloom.learning.value_search.value_locations import PlaceIndex
+from siteloom.learning.value_search.value_locations import ValueIndex
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -44,7 +44,7 @@ class FreshPage:
     """A page as it is now: what a wrapper finds on it, and where any text stands on it."""
 
     def __init__(
-        self, page: Page, root: Element, records: tuple[Record, ...], places: PlaceIndex | None = None
+        self, page: Page, root: Element, records: tuple[Record, ...], places: ValueIndex | None = None
     ) -> None:
         """`places` is the index of the tree's texts, where there is one already."""
         self.page = page
@@ -53,9 +53,9 @@ class FreshPage:
         self._places = places
 
     @cached_property
-    def places(self) -> PlaceIndex:
+    def places(self) -> ValueIndex:
         """Where texts stand."""
-        return PlaceIndex(self.root) if self._places is None else self._places
+        return ValueIndex(self.root) if self._places is None else self._places
 
     def has(self, text: str) -> bool:
         """Whether a text stands anywhere on the page."""

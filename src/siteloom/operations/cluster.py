@@ -17,12 +17,12 @@ from siteloom.operations.request_fields import NOT_STORED, Site, Text
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.templates.clustering.methods import (
     SITE_METHODS,
-    checked_method,
+    check_method,
     cluster_features,
     describing_members,
-    joined,
+    join_clusterings,
     page_features,
-    renumbered,
+    renumber,
 )
 from siteloom.templates.essential_paths import PathRow, path_rows, tag_rows
 from siteloom.templates.sampling import sample_stream
@@ -61,7 +61,7 @@ class ClusterResult:
 def cluster(context: Context, request: ClusterRequest) -> ClusterResult:
     """Find the templates of the pages of a site, or of all, and store them."""
     store, progress = context.store, context.progress
-    method = checked_method(request.method)
+    method = check_method(request.method)
     total = sum(summary.pages for summary in store.sites() if request.site in (None, summary.name))
     progress.start("Looking at", total)
     failures = Counter(context.unread)
@@ -135,7 +135,7 @@ def template(context: Context, request: TemplateRequest) -> TemplateResult:
     """Describe the templates of clusters: what their pages share."""
     store = context.store
     if context.sources:
-        method = checked_method(request.method)
+        method = check_method(request.method)
         clustering, _ = cluster_store(store, method, limits=context.settings.parse)
         if not clustering.clusters:
             raise UsageError("No two of these pages were made alike: there is no template to show.")
@@ -215,12 +215,12 @@ def cluster_store(
         for batch in batches:
             found, pages = _cluster_sites(store, batch, method, limits, run, on_page, on_failure)
             store.save_clusters(run.id, found.clusters, pages)
-            parts.append(renumbered(found, len(addresses)))
+            parts.append(renumber(found, len(addresses)))
             addresses += pages
             run.counts.update(
                 pages=len(pages), clusters=len(found.clusters), unclustered=len(found.unclustered)
             )
-    return joined(parts, len(addresses)), tuple(addresses)
+    return join_clusterings(parts, len(addresses)), tuple(addresses)
 
 
 def _cluster_sites(

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.core.model import Failure, Skipped
 from siteloom.operations.ingest import ingest
-from siteloom.sources.crawling.crawl_journal import Done, Journal, Links
-from siteloom.sources.crawling.crawl_source import FORBIDDEN, Ended
+from siteloom.sources.crawling.crawl_journal import CrawlJournal, DiscoveredLinks, FetchedUrl
+from siteloom.sources.crawling.crawl_source import FORBIDDEN, CrawlEnded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
     from siteloom.operations.ingest import IngestReport
-    from siteloom.sources.crawling.crawl_journal import Found, Progress
+    from siteloom.sources.crawling.crawl_journal import CrawlProgress, DiscoveredUrl
     from siteloom.sources.crawling.crawl_source import Crawl
     from siteloom.sources.page_source import SourceItem
     from siteloom.store.store import Store
@@ -32,7 +32,7 @@ class CrawlReport(NamedTuple):
 
 def journal_file(store: Store, crawl: Crawl, site: str | None = None) -> Path:
     """Where what is known of a crawl is kept until its end."""
-    return Journal.of(store.folder, crawl, site).file
+    return CrawlJournal.of(store.folder, crawl, site).file
 
 
 def crawl_into(
@@ -41,7 +41,7 @@ def crawl_into(
     *,
     site: str | None = None,
     jobs: int = 1,
-    on_begin: Callable[[Progress], object] = lambda _: None,
+    on_begin: Callable[[CrawlProgress], object] = lambda _: None,
     on_item: Callable[[SourceItem], object] = lambda _: None,
 ) -> CrawlReport:
     """Fetch pages into the store, or the rest of them if the same crawl was stopped before its end.
@@ -50,7 +50,7 @@ def crawl_into(
     it is in the store. `on_begin` is called with what an earlier part of the crawl has done, once it is sure
     that no other does the same.
     """
-    journal = Journal.of(store.folder, crawl, site)
+    journal = CrawlJournal.of(store.folder, crawl, site)
     source = _Journaled(crawl, journal, on_begin)
 
     def commit() -> None:
@@ -77,9 +77,9 @@ class _Journaled:
     """A crawl as a source; beside its pages, it tells how far they have come."""
 
     crawl: Crawl
-    journal: Journal
-    on_begin: Callable[[Progress], object]
-    told: list[Links | Done] = field(default_factory=list)
+    journal: CrawlJournal
+    on_begin: Callable[[CrawlProgress], object]
+    told: list[DiscoveredLinks | FetchedUrl] = field(default_factory=list)
     is_finished: bool = False
     pages_before: int = 0
 
@@ -91,9 +91,9 @@ class _Journaled:
         with closing(replace(self.crawl, progress=progress).events()) as events:
             for event in events:
                 match event:
-                    case Links() | Done():
+                    case DiscoveredLinks() | FetchedUrl():
                         self.told.append(event)
-                    case Ended():
+                    case CrawlEnded():
                         self.is_finished = True
                     case _:
                         yield event
@@ -122,12 +122,12 @@ class LookAhead(NamedTuple):
 
 def look_ahead(crawl: Crawl) -> LookAhead:
     """What a crawl would fetch, by what its first pages and the sitemaps of its hosts tell."""
-    found: list[Found] = []
+    found: list[DiscoveredUrl] = []
     failures: list[Failure] = []
     forbidden: set[str] = set()
     for event in replace(crawl, looks_ahead=True).events():
-        if isinstance(event, Links):
-            found.extend(event.found)
+        if isinstance(event, DiscoveredLinks):
+            found.extend(event.urls)
         elif isinstance(event, Failure):
             failures.append(event)
         if isinstance(event, Failure | Skipped) and event.reason == FORBIDDEN:
@@ -135,20 +135,22 @@ def look_ahead(crawl: Crawl) -> LookAhead:
     return LookAhead(_shapes(crawl, found, forbidden), tuple(failures))
 
 
-def _shapes(crawl: Crawl, found: Sequence[Found], forbidden: Collection[str]) -> tuple[FoundShape, ...]:
+def _shapes(
+    crawl: Crawl, found: Sequence[DiscoveredUrl], forbidden: Collection[str]
+) -> tuple[FoundShape, ...]:
     from siteloom.sources.crawling.frontier import Frontier, template_shape  # noqa: PLC0415 - needs the extra
 
-    frontier = Frontier(crawl.most_pages, crawl.patterns, most_known=len(found))
+    frontier = Frontier(crawl.most_pages, crawl.patterns, max_known_urls=len(found))
     by_shape: dict[tuple[str, bool], list[str]] = {}
     for one in found:
         if one.url not in forbidden:
             frontier.add(one)
-        by_shape.setdefault((template_shape(one.url), crawl.patterns.keeps(one.url)), []).append(one.url)
+        by_shape.setdefault((template_shape(one.url), crawl.patterns.includes(one.url)), []).append(one.url)
     taken = dict.fromkeys(by_shape, 0)
-    while (following := frontier.next()) is not None:
-        is_kept = crawl.patterns.keeps(following.url)
+    while (following := frontier.next_url()) is not None:
+        is_kept = crawl.patterns.includes(following.url)
         taken[template_shape(following.url), is_kept] += 1
-        frontier.ended(is_kept=is_kept)
+        frontier.ended(is_collected=is_kept)
     shapes = [
         FoundShape(shape, len(urls), urls[0], taken[shape, is_kept], is_kept)
         for (shape, is_kept), urls in by_shape.items()

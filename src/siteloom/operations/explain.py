@@ -18,7 +18,7 @@ from siteloom.wrappers.named_wrappers import untyped_note
 
 if TYPE_CHECKING:
     from siteloom.extraction.extractor import Extracted
-    from siteloom.wrappers.matching import Considered
+    from siteloom.wrappers.matching import MatchCandidate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +112,7 @@ def _stored_page(context: Context, url: str | None) -> Page:
     return stored[1]
 
 
-def _considered(row: Considered) -> ConsideredWrapper:
+def _considered(row: MatchCandidate) -> ConsideredWrapper:
     return ConsideredWrapper(
         wrapper=row.wrapper.name,
         version=row.wrapper.version,

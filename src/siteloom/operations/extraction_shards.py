@@ -12,17 +12,17 @@ import json
 import os
 import pickle
 import re
-import shutil
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
+from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import IO, TYPE_CHECKING, Protocol, Self, TextIO
 
 from siteloom import __version__
-from siteloom.core.atomic_files import sync_to_disk
+from siteloom.core.confined_folder import ConfinedFolder
 from siteloom.core.errors import OutputError
 from siteloom.core.interrupts import held_back_interrupt
 from siteloom.core.model import Failure
@@ -52,7 +52,9 @@ _ITEMS_OF_A_SHARD = 256
 # The files of a folder journal.
 _MARK = "run"
 _LOCK = "lock"
-_OWN_FILE = re.compile(r"run|run\.tmp|lock|[0-9]{8,}\.(?:jsonl|tmp)")
+_SHARD = re.compile(r"[0-9]{8,}\.jsonl")
+# Version 1.0 wrote to files that ended in .tmp.
+_OWN_FILE = re.compile(rf"(?:run|{_SHARD.pattern})(?:\.unfinished)?|lock|run\.tmp|[0-9]{{8,}}\.tmp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,36 +236,75 @@ class FolderJournal:
     A file has its numbers in the first line, then the records, then the failures, one a
     line. It appears complete or not at all. To be used in a `with` block: the folder is gone
     when that ends well, for what it holds is elsewhere then. Only one process can have it.
+    The folder may have come with others of someone else: nothing is read or written through links.
     """
 
     def __init__(self, folder: Path, fingerprint: str) -> None:
         self.folder = folder
         self.done: set[int] = set()
         self.counts = ExtractionCounts()
+        self._files = ConfinedFolder(folder.parent)
         try:
+            folder.parent.stat()  # it is not made here
             _check_is_journal(folder)
-            folder.mkdir(exist_ok=True)
-            self._lock = _locked(folder)
-            mark = folder / _MARK
-            files = sorted(folder.glob("*.jsonl"))
-            if mark.is_file() and mark.read_text() == fingerprint:
-                for file in files:
-                    self._take_up(file)
-                return
-            for file in files:  # before the mark: they must never stand beside that of another run
-                file.unlink()
-            _write_whole(mark, [fingerprint])
+            self._files.make_folder(folder.name)
+            self._lock = self._locked()
+            with ExitStack() as on_failure:
+                on_failure.callback(self._lock.close)
+                self._begin(fingerprint)
+                on_failure.pop_all()
         except OSError as error:
             raise _unwritable(folder, error) from error
 
-    def _take_up(self, file: Path) -> None:
+    def _begin(self, fingerprint: str) -> None:
+        """Go on where a run with this fingerprint has stopped, or begin anew."""
+        files = [name for name in self._files.names(self.folder.name) if _SHARD.fullmatch(name)]
+        if self._marked_for(fingerprint):
+            for name in files:
+                self._take_up(name)
+            return
+        for name in files:  # before the mark: they must never stand beside that of another run
+            self._files.remove(self._name(name))
+        self._files.write(self._name(_MARK), fingerprint.encode())
+
+    def _name(self, name: str) -> str:
+        return f"{self.folder.name}/{name}"
+
+    def _open(self, name: str) -> TextIO:
+        return TextIOWrapper(self._files.open(self._name(name), "rb"), encoding="utf-8", newline="\n")
+
+    def _marked_for(self, fingerprint: str) -> bool:
+        """Whether the files are those of a run with this fingerprint."""
+        try:
+            with self._open(_MARK) as mark:
+                return mark.read(len(fingerprint) + 1) == fingerprint
+        except (FileNotFoundError, UnicodeDecodeError):
+            return False
+
+    def _locked(self) -> IO[bytes]:
+        """An open file that no other process can have; the system gives it back when this one ends."""
+        handle = self._files.open(self._name(_LOCK), "a+b")
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_ours = os.path.samestat(os.fstat(handle.fileno()), os.lstat(self.folder / _LOCK))
+        except (BlockingIOError, FileNotFoundError):
+            is_ours = False
+        if not is_ours:  # or whoever had it has just removed it
+            handle.close()
+            raise OutputError(
+                f"Another process is extracting to {self.folder.with_suffix('')}: try again when it ends, "
+                "or give another -o."
+            )
+        return handle
+
+    def _take_up(self, name: str) -> None:
         """Count a shard as done, unless its file is damaged: then it is done again."""
         try:
-            with file.open(encoding="utf-8") as lines:
+            with self._open(name) as lines:
                 counts = ExtractionCounts.from_rows(json.loads(next(lines))["tally"])
         except (ValueError, KeyError, TypeError, StopIteration):
             return
-        self.done.add(int(file.stem))
+        self.done.add(int(name.partition(".")[0]))
         self.counts.add(counts)
 
     def __enter__(self) -> Self:
@@ -274,11 +315,12 @@ class FolderJournal:
     ) -> None:
         if kind is None:
             # The lock last: whoever gets it finds nothing else that is about to go.
-            for file in self.folder.iterdir():
-                if file.name != _LOCK:
-                    file.unlink(missing_ok=True)
-            shutil.rmtree(self.folder, ignore_errors=True)
-        os.close(self._lock)
+            for name in self._files.names(self.folder.name):
+                if name != _LOCK:
+                    self._files.remove(self._name(name))
+            with suppress(OSError):
+                self._files.remove_tree(self.folder.name)
+        self._lock.close()
 
     def commit(self, shard: int, result: ShardResult) -> None:
         """Keep a result in a file of its own."""
@@ -287,7 +329,8 @@ class FolderJournal:
         lines += [json.dumps([one.url, one.reason, one.detail]) for one in result.failures]
         try:
             with held_back_interrupt():
-                _write_whole(self._file(shard), lines)
+                content = "\n".join(lines).encode("utf-8", "replace")
+                self._files.write(self._name(_file_of(shard)), content)
                 self.done.add(shard)
                 self.counts.add(result.counts)
         except OSError as error:
@@ -308,17 +351,18 @@ class FolderJournal:
                 if number >= records:
                     yield Failure(*json.loads(line))
 
-    def _file(self, shard: int) -> Path:
-        return self.folder / f"{shard:08}.jsonl"
-
     def _read(self, shard: int) -> tuple[int, Iterator[str]]:
         """How many records a file has, and its lines."""
         lines = self._lines(shard)
         return json.loads(next(lines))["records"], lines
 
     def _lines(self, shard: int) -> Iterator[str]:
-        with self._file(shard).open(encoding="utf-8", newline="\n") as lines:
+        with self._open(_file_of(shard)) as lines:
             yield from lines
+
+
+def _file_of(shard: int) -> str:
+    return f"{shard:08}.jsonl"
 
 
 def _check_is_journal(folder: Path) -> None:
@@ -333,34 +377,6 @@ def _check_is_journal(folder: Path) -> None:
             f"{folder} is where the results of a run are kept until it is done, but something else is there: "
             "move it away, or give another -o."
         )
-
-
-def _locked(folder: Path) -> int:
-    """An open file that no other process can have; the system gives it back when this one ends."""
-    file = folder / _LOCK
-    handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        is_ours = file.exists() and os.path.samestat(os.fstat(handle), file.stat())
-    except BlockingIOError:
-        is_ours = False
-    if not is_ours:  # or whoever had it has just removed it
-        os.close(handle)
-        raise OutputError(
-            f"Another process is extracting to {folder.with_suffix('')}: try again when it ends, "
-            "or give another -o."
-        )
-    return handle
-
-
-def _write_whole(file: Path, lines: Iterable[str]) -> None:
-    temporary = file.with_suffix(".tmp")
-    with temporary.open("w", encoding="utf-8", errors="replace", newline="\n") as output:
-        output.write("\n".join(lines))
-        output.flush()
-        os.fsync(output.fileno())
-    temporary.replace(file)
-    sync_to_disk(file.parent)  # or the file may be gone after a power cut
 
 
 def _unwritable(folder: Path, error: OSError) -> OutputError:

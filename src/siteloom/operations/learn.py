@@ -33,7 +33,7 @@ from siteloom.operations.stored_wrappers import wrapper_of_cluster
 from siteloom.operations.watch import WatchedWrapper, watch_new_version
 from siteloom.sources.example_files import ExampleLine
 from siteloom.store.queries.clusters import PageAddress
-from siteloom.templates.footprint import cluster_footprint, footprint, united
+from siteloom.templates.footprint import cluster_footprint, footprint, merge_footprints
 from siteloom.templates.signature import signature
 from siteloom.templates.url_patterns import matches
 from siteloom.wrappers.matching import BYTES_NEEDED
@@ -437,10 +437,10 @@ def _with_footprint(
         *(cluster_footprint(found, urls[found.id]) for found in clusters),
         footprint([(page.url, signature(page.html)) for page in others]),
     ]
-    whole = united(parts)
+    whole = merge_footprints(parts)
     if not set(learned.wrapper.footprint.accepted) <= set(whole.accepted):
         # Pages have changed since they were clustered: what they are like now, only they tell.
-        whole = united([*parts, learned.wrapper.footprint])
+        whole = merge_footprints([*parts, learned.wrapper.footprint])
     patterns = tuple(
         pattern for pattern in whole.url_patterns if any(matches(pattern, url) for url in learned.urls)
     )

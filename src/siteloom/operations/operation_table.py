@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from siteloom.operations import bootstrap, discover, entities, search, seeds
 from siteloom.operations.annotate import AnnotateRequest, AnnotateResult, annotate
+from siteloom.operations.clean import CleanRequest, CleanResult, clean
 from siteloom.operations.cluster import (
     ClusterRequest,
     ClusterResult,
@@ -51,6 +53,68 @@ OPERATIONS: dict[str, Operation] = {
     operation.name: operation
     for operation in (
         Operation("cluster", cluster, ClusterRequest, ClusterResult, "Find templates"),
+        Operation("clean", clean, CleanRequest, CleanResult, "Remove template text", is_job=False),
+        Operation(
+            "discover", discover.discover, discover.DiscoverRequest, discover.DiscoverResult, "Make a table"
+        ),
+        Operation(
+            "accept_columns",
+            discover.accept_columns,
+            discover.AcceptColumnsRequest,
+            discover.AcceptColumnsResult,
+            "Make attributes of columns",
+        ),
+        Operation(
+            "seeds",
+            seeds.import_seeds,
+            seeds.ImportSeedsRequest,
+            seeds.ImportSeedsResult,
+            "Import known records",
+        ),
+        Operation(
+            "remove_seeds",
+            seeds.remove_seeds,
+            seeds.RemoveSeedsRequest,
+            seeds.RemoveSeedsResult,
+            "Remove known records",
+        ),
+        Operation(
+            "bootstrap",
+            bootstrap.bootstrap,
+            bootstrap.BootstrapRequest,
+            bootstrap.BootstrapResult,
+            "Wrap sites from known records",
+        ),
+        Operation(
+            "accept_site",
+            bootstrap.accept_site,
+            bootstrap.AcceptSiteRequest,
+            bootstrap.AcceptSiteResult,
+            "Accept a site",
+            is_job=False,
+        ),
+        Operation(
+            "withdraw",
+            bootstrap.withdraw,
+            bootstrap.WithdrawRequest,
+            bootstrap.WithdrawResult,
+            "Refuse a site",
+        ),
+        Operation(
+            "entities",
+            entities.link_entities,
+            entities.LinkEntitiesRequest,
+            entities.LinkEntitiesResult,
+            "Find the same things on several sites",
+        ),
+        Operation("search", search.search, search.SearchRequest, search.SearchResult, "Search", is_job=False),
+        Operation(
+            "index",
+            search.update_index,
+            search.UpdateIndexRequest,
+            search.UpdateIndexResult,
+            "Index for search",
+        ),
         Operation("template", template, TemplateRequest, TemplateResult, "Show a template", is_job=False),
         Operation("sample", sample, SampleRequest, SampleResult, "Choose pages to annotate", is_job=False),
         Operation("annotate", annotate, AnnotateRequest, AnnotateResult, "Keep examples", is_job=False),

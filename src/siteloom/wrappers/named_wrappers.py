@@ -58,7 +58,7 @@ def untyped_note(wrappers: Iterable[NamedWrapper]) -> str | None:
 
 
 _WRAPPER_SUFFIX = ".json"
-_LARGEST_MARK = 1_000_000  # bytes: a mark has some counts
+_LARGEST_MARK = 1_000_000  # bytes: a mark only holds a few counts
 
 
 def wrappers_of_files(
@@ -90,7 +90,7 @@ class _FileText(NamedTuple):
 
 
 def _is_folder(location: str) -> bool:
-    if has_scheme(location):  # to ask would take as long as to read it
+    if has_scheme(location):  # asking the server would take as long as reading it
         return not location.lower().endswith(_WRAPPER_SUFFIX)
     return Path(location).is_dir()
 
@@ -114,14 +114,14 @@ def _texts_of_folder(location: str) -> list[_FileText]:
     from fsspec.core import url_to_fs  # noqa: PLC0415 - an extra, with PyArrow
     from pyarrow.dataset import ParquetFileFormat, dataset, partitioning  # noqa: PLC0415
 
-    kept_once = ParquetFileFormat(dictionary_columns={"wrapper"})
+    format_with_dictionary = ParquetFileFormat(dictionary_columns={"wrapper"})
     by_site = partitioning(pyarrow.schema([("site", pyarrow.string())]), flavor="hive")
     try:
         files, path = url_to_fs(location)
         mark = files.cat_file(f"{path.rstrip('/')}/_SUCCESS", start=0, end=_LARGEST_MARK)
         outcomes = json.loads(mark).get("outcomes")
         if outcomes and outcomes["wrapped"]:
-            of_sites = dataset(path, filesystem=files, format=kept_once, partitioning=by_site)
+            of_sites = dataset(path, filesystem=files, format=format_with_dictionary, partitioning=by_site)
             _check_links(location, of_sites.files)
             _check_texts(of_sites.schema, pyarrow)
             table = of_sites.to_table(["site", "wrapper"])
@@ -147,21 +147,21 @@ def _texts_of_folder(location: str) -> list[_FileText]:
 
 
 def _check_texts(schema: Any, pyarrow: Any) -> None:
-    """Raise ValueError if wrappers are of a type that is not kept once."""
+    """Raise ValueError if the wrapper column is not dictionary-encoded."""
     kind = dict(zip(schema.names, schema.types, strict=True)).get("wrapper")
     if kind is not None and not pyarrow.types.is_dictionary(kind):
         raise ValueError("its column wrapper holds no texts")
 
 
 def _check_size(table: Any, pyarrow: Any) -> None:
-    """Raise TooLargeError if wrappers are too much together: one may be kept once for many sites."""
+    """Raise TooLargeError if the decoded wrappers are too large: one stored text may serve many sites."""
     size = sum(decoded_bytes(batch.columns, pyarrow) for batch in table.to_batches())
     if size > LARGEST_OF_RECORDS:
         raise TooLargeError("what they say", LARGEST_OF_RECORDS, "bytes")
 
 
 def _check_links(location: str, files: Sequence[str]) -> None:
-    """Raise OutsideError if a link leads out of a folder of this machine, which may come from anyone."""
+    """Raise OutsideError if a link leads out of a local folder, which may come from an untrusted source."""
     folder = local_path(location)
     for file in map(Path, files if folder is not None else ()):
         if leads_out(file, Path(folder or "/")):

@@ -14,7 +14,7 @@ from lxml import html
 from siteloom.apps.server import create_app
 from siteloom.core.model import Failure, Page
 from siteloom.core.settings import Settings, StoreSettings
-from siteloom.html.node_paths import numbered
+from siteloom.html.node_paths import elements_in_order
 from siteloom.html.parser import Element, parse
 from siteloom.learning.annotation.clicked_nodes import Pick, picked
 from siteloom.operations.annotation.sample_pages import version_of
@@ -61,7 +61,7 @@ def asked(client: Browser, page: int, **query: Any) -> dict[str, Any]:
 def tree(page: Page) -> list[Element]:
     root = parse(page)
     assert not isinstance(root, Failure)
-    return numbered(root)
+    return elements_in_order(root)
 
 
 def meant(page: Page, pick: dict[str, Any]) -> str:

@@ -29,6 +29,7 @@ from tests.apps.server.access import CHEAP
 from tests.apps.server.browsing import Browser
 from tests.apps.server.test_links import INLINE, LINKS
 from tests.operations.calls import annotate_pages, extract_records, learn_wrappers
+from tests.operations.contexts import context_of
 
 # Breaks out of elements, attributes with either quotes, scripts and comments, wherever it is not escaped.
 STRIKE = "'\"></script></title></textarea>--><struck onload=alert(1)><img src=x onerror=alert(1)>{{7*7}}"
@@ -74,7 +75,7 @@ def hostile(empty_workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         check_watches(store)
         with store.recording("seeds", {"locations": [STRIKE]}) as run:
             store.add_seeds(run.id, [Seed({attribute: (STRIKE,)}, STRIKE, STRIKE)])
-        update_index(store)
+        update_index(context_of(store))
         for kind, arguments in (("ingest", {"upload": "x", "name": STRIKE}), ("fetch", {"urls": [STRIKE]})):
             job = store.jobs.add(kind, arguments, STRIKE)
             store.jobs.start(job.id)

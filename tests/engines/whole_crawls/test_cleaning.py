@@ -327,7 +327,7 @@ def test_packs_are_sent_when_all_that_wait_are_too_large(monkeypatch: pytest.Mon
     for number, kind in enumerate("abcabc"):
         gathered.add(kind, number, 25)
     assert sent == [("a", [0, 3]), ("b", [1]), ("c", [2])]
-    gathered.send_rest()
+    gathered.send_remaining()
     assert sent[3:] == [("b", [4]), ("c", [5])]
 
 

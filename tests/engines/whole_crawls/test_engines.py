@@ -29,7 +29,7 @@ from siteloom.engines.spark_engine import SparkEngine
 from siteloom.engines.whole_crawls.bootstrap_crawl import bootstrap_in_bulk
 from siteloom.engines.whole_crawls.clean_crawl import clean_in_bulk
 from siteloom.engines.whole_crawls.cluster_crawl import cluster_in_bulk
-from siteloom.engines.whole_crawls.crawl_run import BulkRun, Counts, part_count, row_schema
+from siteloom.engines.whole_crawls.crawl_run import BulkRun, Counts, partition_count, row_schema
 from siteloom.engines.whole_crawls.extract_crawl import extract_in_bulk
 from siteloom.engines.whole_crawls.output_folder import OutputFolder, site_folder
 from siteloom.sources.open_sources import open_sources
@@ -277,7 +277,7 @@ def test_after_a_killed_driver_the_same_command_goes_on(
     for copy in range(COPIES):
         for file in crawl.glob("*.warc.gz"):
             (tmp_path / f"{copy}-{file.name}").hardlink_to(file)
-    alone = bulk_run(engine, tmp_path / "undisturbed", part_count(FILES * COPIES))
+    alone = bulk_run(engine, tmp_path / "undisturbed", partition_count(FILES * COPIES))
     extract(alone, [shard for source in open_sources([f"{tmp_path}/*.gz"]) for shard in source.shards()])
 
     wrappers = [f"--wrapper={crawl / name}.json" for name in crawls.wrappers()]

@@ -14,9 +14,9 @@ from siteloom.core.model import Example, Page
 from siteloom.learning.annotation.annotation_history import (
     StatedValue,
     Version,
-    amended,
+    amend,
     as_list,
-    renamed,
+    rename_attributes,
     statements,
 )
 from siteloom.learning.annotation.clicked_nodes import Picked
@@ -46,9 +46,9 @@ def said(example: Example, record: int | None = None) -> dict[str, list[Picked]]
 
 
 def test_a_statement_is_the_one_who_made_it_not_the_ones_who_left_it() -> None:
-    first = amended(Example(PAGE), {"name": [Picked("a", "/p[1]")]}, None)
-    second = amended(first, {"phone": []}, None)
-    third = amended(second, {"name": [Picked("a", "/p[2]")]}, None)
+    first = amend(Example(PAGE), {"name": [Picked("a", "/p[1]")]}, None)
+    second = amend(first, {"phone": []}, None)
+    third = amend(second, {"name": [Picked("a", "/p[2]")]}, None)
     found = statements(history(first, second, third)).values
     assert found["name"].values == (StatedValue("a", "/p[2]"),)
     assert (found["name"].author, found["name"].revision) == ("person 3", 3)
@@ -60,9 +60,9 @@ def test_a_statement_is_the_one_who_made_it_not_the_ones_who_left_it() -> None:
 
 
 def test_what_was_taken_back_and_said_again_was_said_again() -> None:
-    first = amended(Example(PAGE), {"name": []}, None)
-    back = amended(first, {"name": None}, None)
-    again = amended(back, {"name": []}, None)
+    first = amend(Example(PAGE), {"name": []}, None)
+    back = amend(first, {"name": None}, None)
+    again = amend(back, {"name": []}, None)
     assert statements(history(first, back)).values == {}
     assert statements(history(first, back, again)).values["name"].revision == 3
 
@@ -73,7 +73,7 @@ def test_amendments_add_up_like_assignments(changes: list[Mapping[str, Sequence[
     expected: dict[str, Sequence[Picked]] = {}
     versions = []
     for change in changes:
-        example = amended(example, change, None)
+        example = amend(example, change, None)
         versions.append(example)
         for name, picked in change.items():
             expected.pop(name, None)
@@ -95,7 +95,7 @@ def test_records_stay_aligned_with_their_nodes_and_none_is_empty(
 ) -> None:
     example = Example(PAGE)
     for record, change in changes:
-        example = amended(example, change, min(record, len(example.records)))
+        example = amend(example, change, min(record, len(example.records)))
         assert len(example.record_nodes) == len(example.records)
         assert all(example.records)
         for number in range(len(example.records)):
@@ -103,8 +103,8 @@ def test_records_stay_aligned_with_their_nodes_and_none_is_empty(
 
 
 def test_what_was_said_of_a_page_is_its_first_record_once_it_is_a_list() -> None:
-    single = amended(Example(PAGE), {"name": [Picked("a", "/p[1]")]}, None)
-    listed = amended(single, {"name": [Picked("b", "/p[2]")]}, 1)
+    single = amend(Example(PAGE), {"name": [Picked("a", "/p[1]")]}, None)
+    listed = amend(single, {"name": [Picked("b", "/p[2]")]}, 1)
     assert (listed.values, listed.nodes) == ({}, {})
     assert list(listed.records) == [{"name": ["a"]}, {"name": ["b"]}]
     assert list(listed.record_nodes) == [{"name": ["/p[1]"]}, {"name": ["/p[2]"]}]
@@ -112,43 +112,43 @@ def test_what_was_said_of_a_page_is_its_first_record_once_it_is_a_list() -> None
 
 
 def test_a_page_of_records_asks_which_one_and_has_no_gaps() -> None:
-    listed = amended(Example(PAGE), {"name": [Picked("a", "/p[1]")]}, 0)
+    listed = amend(Example(PAGE), {"name": [Picked("a", "/p[1]")]}, 0)
     with pytest.raises(UsageError, match="lists records"):
-        amended(listed, {"name": []}, None)
+        amend(listed, {"name": []}, None)
     with pytest.raises(UsageError, match="no record 3 on this page: it has 1"):
-        amended(listed, {"name": []}, 2)
+        amend(listed, {"name": []}, 2)
 
 
 def test_attributes_are_renamed_and_removed_everywhere() -> None:
-    single = amended(Example(PAGE), {"a": [Picked("x", "/p[1]")], "b": []}, None)
-    assert said(renamed(single, {"a": "c"})) == {"c": [Picked("x", "/p[1]")], "b": []}
-    assert said(renamed(single, {"a": None})) == {"b": []}
-    listed = amended(amended(Example(PAGE), {"a": []}, 0), {"b": [Picked("x", "/p[1]")]}, 1)
-    without = renamed(listed, {"a": None})
+    single = amend(Example(PAGE), {"a": [Picked("x", "/p[1]")], "b": []}, None)
+    assert said(rename_attributes(single, {"a": "c"})) == {"c": [Picked("x", "/p[1]")], "b": []}
+    assert said(rename_attributes(single, {"a": None})) == {"b": []}
+    listed = amend(amend(Example(PAGE), {"a": []}, 0), {"b": [Picked("x", "/p[1]")]}, 1)
+    without = rename_attributes(listed, {"a": None})
     assert (list(without.records), list(without.record_nodes)) == ([{"b": ["x"]}], [{"b": ["/p[1]"]}])
 
 
 def test_who_renames_or_counts_otherwise_did_not_say_it() -> None:
     values = {"a": [Picked("x", "/p[1]")], "b": [Picked("y", "/p[2]")]}
-    first = amended(Example(PAGE), values, None)
-    later = renamed(first, {"a": "c"})
+    first = amend(Example(PAGE), values, None)
+    later = rename_attributes(first, {"a": "c"})
     found = statements(history(first, later)).values
     assert {name: one.author for name, one in found.items()} == {"c": "person 1", "b": "person 1"}
 
-    one = amended(Example(PAGE), {"a": [Picked("x", "/p[1]")]}, 0)
-    two = amended(one, {"a": [Picked("y", "/p[2]")]}, 1)
-    without = amended(two, {"a": None}, 0)
+    one = amend(Example(PAGE), {"a": [Picked("x", "/p[1]")]}, 0)
+    two = amend(one, {"a": [Picked("y", "/p[2]")]}, 1)
+    without = amend(two, {"a": None}, 0)
     (left,) = statements(history(one, two, without)).records
     assert left["a"].author == "person 2"
 
 
 def test_a_page_as_a_list_has_what_was_said_of_it_as_its_first_record() -> None:
-    single = amended(Example(PAGE), {"a": [Picked("x", "/p[1]")], "b": []}, None)
+    single = amend(Example(PAGE), {"a": [Picked("x", "/p[1]")], "b": []}, None)
     listed = as_list(single)
     assert (list(listed.records), list(listed.record_nodes)) == (
         [{"a": ["x"], "b": []}],
         [{"a": ["/p[1]"], "b": []}],
     )
-    assert as_list(amended(Example(PAGE), {"b": []}, None)).records == ()
+    assert as_list(amend(Example(PAGE), {"b": []}, None)).records == ()
     assert as_list(listed) == listed
     assert statements(history(single)).as_list.records == (statements(history(single)).values,)

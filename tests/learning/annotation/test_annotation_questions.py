@@ -9,7 +9,7 @@ import pytest
 from siteloom.learning.annotation.annotation_history import StatedValue, Statement
 from siteloom.learning.annotation.annotation_questions import (
     Cell,
-    Known,
+    ExternalValues,
     SheetPage,
     Value,
     cell,
@@ -55,9 +55,9 @@ def test_a_cell_is_what_was_said_or_found_or_known() -> None:
     assert not cell(SAID, [value("a \u2013 b")], [value("a - b")], None).differs  # they look the same
     assert suggested("a").state == "suggested"
     assert EMPTY.state == "empty"
-    known = cell(None, [], [], Known([value("a")], "seeds"))
+    known = cell(None, [], [], ExternalValues([value("a")], "seeds"))
     assert (known.state, known.source) == ("known", "seeds")
-    assert cell(None, [], [value("b")], Known([value("a")], "seeds")).state == "suggested"
+    assert cell(None, [], [value("b")], ExternalValues([value("a")], "seeds")).state == "suggested"
     assert cell(None, [], None, None).state == "unknown"
 
 

@@ -7,12 +7,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from siteloom.core.errors import UsageError
-from siteloom.html.node_paths import find, node_path, numbered
+from siteloom.html.node_paths import elements_in_order, find, node_path
 from siteloom.html.parser import Element
 from siteloom.html.visible_text import normalize, text_nodes, visible_text
 from siteloom.learning.annotation.clicked_nodes import Pick, Picked, pick_of, picked
 from siteloom.learning.value_search.text_equality import fold
-from siteloom.learning.value_search.value_locations import PlaceIndex
+from siteloom.learning.value_search.value_locations import ValueIndex
 from tests.html.archived_view.broken_pages import BROKEN_PAGES
 from tests.html.archived_view.test_archived import MARKUP, tree
 
@@ -21,7 +21,7 @@ PAGE = """<title>Ferns</title><h1 class=" a  b ">Blue <!-- x -->  Fern\r\n in
 
 
 def elements(html: str = PAGE) -> list[Element]:
-    return numbered(tree(html))
+    return elements_in_order(tree(html))
 
 
 def number_of(tag: str, of: list[Element]) -> int:
@@ -110,9 +110,9 @@ def test_places_of_values() -> None:
 
 def assert_round_trips(root: Element, choose: st.DataObject | None = None) -> None:
     """Every text, and a part of it, means the same to whoever points, to learning, and on the way back."""
-    page = numbered(root)
+    page = elements_in_order(root)
     numbers = {element: number for number, element in enumerate(page)}
-    places = PlaceIndex(root)
+    places = ValueIndex(root)
     for node in text_nodes(root):
         pick = Pick(numbers[node.parent], node.number)
         whole = picked(page, pick)

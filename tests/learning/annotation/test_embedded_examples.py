@@ -13,7 +13,7 @@ from siteloom.core.model import Failure, Page
 from siteloom.html.parser import parse
 from siteloom.html.visible_text import visible_text
 from siteloom.learning.annotation.embedded_examples import self_annotated, without_markup
-from siteloom.learning.annotation.visible_values import SeenTexts
+from siteloom.learning.annotation.visible_values import ShownTexts
 from siteloom.learning.induction.learner import learn
 from siteloom.operations.annotate import self_annotated_templates
 from siteloom.operations.cluster import cluster_store
@@ -74,8 +74,8 @@ def test_what_is_shown_by_chance_is_left_out() -> None:
 
     found = self_annotated(map(chance, range(24)))
     assert found.attributes["name"].is_used
-    assert found.attributes["position"].seen == 24
-    assert found.attributes["position"].why_left_out == "what rules find is something else"
+    assert found.attributes["position"].shown == 24
+    assert found.attributes["position"].why_left_out == "rules find other values"
 
 
 def test_no_rule_leans_on_markup() -> None:
@@ -143,7 +143,7 @@ def test_nothing_to_learn_is_an_error() -> None:
 def test_values_are_found_as_the_page_writes_them(value: str, shown: str, seen: str | None) -> None:
     root = parse(page(f"<p>{shown}</p>"))
     assert not isinstance(root, Failure)
-    assert SeenTexts(root).as_seen(value) == seen
+    assert ShownTexts(root).as_shown(value) == seen
 
 
 # ---- pages without their markup

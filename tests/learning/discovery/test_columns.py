@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from siteloom.learning.discovery.column_selection import Found, find_columns
+from siteloom.learning.discovery.column_selection import ColumnCandidate, find_columns
 from tests.learning.discovery.pages import pages, texts_of
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ def columns(bodies: Sequence[str], most: int = MANY) -> list[tuple[str, ...]]:
     """What the first units with a column have in it, joined by a bar; the most telling column first."""
     texts = texts_of(pages(bodies))
 
-    def first(found: Found) -> tuple[str, ...]:
+    def first(found: ColumnCandidate) -> tuple[str, ...]:
         some = list(found.strand.rows.values())[:2]
         return tuple("|".join(texts.texts[texts.text[row]] for row in rows) for rows in some)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from lxml import etree
 
-from siteloom.learning.discovery.column_names import Place, column_name, is_short, tidy, unique
+from siteloom.learning.discovery.column_names import ValueContext, column_name, is_short, tidy, unique
 from siteloom.learning.discovery.table_discovery import discover
 from tests.learning.discovery.pages import pages, values_of
 
@@ -127,12 +127,12 @@ def test_names_of_a_record_come_from_inside_of_it() -> None:
     assert {column.label for column in table.columns} == {"title", "image", "text", "text 2"}
 
 
-def places(*markups: str) -> list[Place]:
+def places(*markups: str) -> list[ValueContext]:
     found = []
     for markup in markups:
         root = etree.fromstring(markup, etree.HTMLParser())
         (element,) = root.xpath("//*[@id='here']")
-        found.append(Place(element, element.text or "", None, None))
+        found.append(ValueContext(element, element.text or "", None, None))
     return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from siteloom.learning.induction.feature_columns import Table, target_rows
-from siteloom.learning.induction.rule_search import Instance, Problem
+from siteloom.learning.induction.rule_search import CoverProblem, Instance
 from siteloom.learning.induction.tree_walk import NONE, TableBuilder
 from tests.html.trees import tree
 
@@ -18,7 +18,7 @@ def problem(
     *,
     is_multi: bool = False,
     labels: Sequence[str] = (),
-) -> Problem:
+) -> CoverProblem:
     """Pages with their values; a value stands wherever a text says it."""
     builder = TableBuilder()
     for html in (*(html for html, _ in labelled), *unlabelled):
@@ -28,11 +28,11 @@ def problem(
     instances = []
     for unit, (_, values) in enumerate(labelled):
         for value in values:
-            shown = np.flatnonzero((rows.unit == unit) & (rows.value == table.words.known(value)))
+            shown = np.flatnonzero((rows.unit == unit) & (rows.value == table.words.find(value)))
             instances.append(Instance(unit, tuple(shown.tolist())))
     is_label = np.zeros(len(table.words.texts), np.bool_)
-    is_label[[number for text in labels if (number := table.words.known(text)) != NONE]] = True
-    return Problem(
+    is_label[[number for text in labels if (number := table.words.find(text)) != NONE]] = True
+    return CoverProblem(
         rows,
         instances,
         range(len(labelled)),

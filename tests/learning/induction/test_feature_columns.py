@@ -16,13 +16,13 @@ from siteloom.html.visible_text import HIDDEN
 from siteloom.learning.induction.feature_columns import ColumnFeature, Rows, Table, target_rows
 from siteloom.learning.induction.tree_walk import NONE, TableBuilder, UnitRows
 from siteloom.wrappers.feature_index import occurrences, triggers
-from siteloom.wrappers.rule_evaluation import Node, Scope, records, select, select_in, standing
-from siteloom.wrappers.rule_features import Evidence, Feature, Part, RecordRule, Rule
+from siteloom.wrappers.rule_evaluation import Node, Scope, node_position, records, select, select_in
+from siteloom.wrappers.rule_features import Feature, RecordRule, Rule, RuleSupport, ValuePart
 from tests.html.trees import tree
 from tests.wrappers.pages import bodies
 
 ATTRIBUTES = frozenset({"href", "data-x", "content"})
-EVIDENCE = Evidence(examples=1, wrong=0, filled=1.0, repeated=0.0)
+EVIDENCE = RuleSupport(examples=1, wrong=0, filled=1.0, repeated=0.0)
 
 Place = tuple[Element, int]  # of a text its parent and number, of an element the element and 0
 
@@ -43,7 +43,7 @@ class Taken(NamedTuple):
     table: Table
 
     def targets(self) -> list[str]:
-        attributes = sorted(key for key in self.table.insides if key.startswith("@"))
+        attributes = sorted(key for key in self.table.inner_texts if key.startswith("@"))
         return ["text", *attributes, "element"]
 
     def places(self, target: str) -> list[Place]:
@@ -70,7 +70,7 @@ def take(units: Sequence[Unit]) -> Taken:
 
 def selected(unit: Unit, target: str, features: Iterable[Feature]) -> dict[Place, Node]:
     """The nodes that a rule finds in a unit; what is blank is no value and has no row."""
-    rule = Rule(target, tuple(features), Part(), EVIDENCE)
+    rule = Rule(target, tuple(features), ValuePart(), EVIDENCE)
     if unit.scope is None:
         wanted = triggers([rule])
         nodes = select(wanted.searches[rule], occurrences(unit.root, wanted))
@@ -94,7 +94,7 @@ def check(units: Sequence[Unit], pairs: Sequence[int] = (0,)) -> Taken:
             for row in mine:
                 node = every[places[row]]
                 assert taken.table.words.texts[rows.value[row]] == node.text
-                assert rows.standing(row) == standing(node, unit.scope)
+                assert rows.node_position(row) == node_position(node, unit.scope)
         for rule in _rules(rows, pairs):
             words = [word for feature in rule for word in rows.rule_features(feature)]
             flags = rows.having_all(rule)
@@ -209,7 +209,7 @@ def test_rules_may_count_farther_from_the_end_than_the_table_does(
 def having(taken: Taken, target: str, kind: str, distance: int, value: str | int) -> list[str]:
     """The texts of the rows that have a feature."""
     rows = target_rows(taken.table, target)
-    number = value if isinstance(value, int) else taken.table.words.known(value)
+    number = value if isinstance(value, int) else taken.table.words.find(value)
     flags = rows.having(ColumnFeature(kind, distance, number))
     return [taken.table.words.texts[found] for found in rows.value[flags].tolist()]
 
@@ -219,7 +219,7 @@ def test_what_is_in_the_head_has_no_text_but_attributes() -> None:
     assert having(taken, "@content", "attribute:property", 0, "og:t") == ["Fern"]
     assert having(taken, "element", "tag", 0, "title") == ["T"]
     assert having(taken, "text", "tag", 0, "h1") == ["Fern"]
-    assert taken.table.words.known("T") != NONE
+    assert taken.table.words.find("T") != NONE
     assert "T" not in [taken.table.words.texts[value] for value in taken.table.text_value]
 
 
@@ -290,7 +290,7 @@ def test_texts_behind_the_elements_of_a_flat_record_belong_to_it() -> None:
     assert having(taken, "text", "text-number", 0, 1) == ["One", "$1", "a", "Two", "$2", "c"]
     assert having(taken, "text", "text-number", 0, 2) == ["b"]
     # Nothing outside the record exists.
-    assert [taken.table.words.known(text) for text in ("x", "body", "after")] == [NONE] * 3
+    assert [taken.table.words.find(text) for text in ("x", "body", "after")] == [NONE] * 3
 
 
 def test_records_end_where_the_next_begins_though_comments_stand_between() -> None:

@@ -186,7 +186,7 @@ def test_records_are_those_of_what_was_learned_last() -> None:
     with pytest.raises(ExampleError):
         session.learn([Example(page, {"name": []})])
     assert set(session.records(page.url)[0].values) == {"name"}
-    with pytest.raises(UsageError, match="is none of those"):
+    with pytest.raises(UsageError, match="is not one of the pages"):
         session.records("http://nowhere.example/")
 
 

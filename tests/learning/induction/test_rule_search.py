@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from siteloom.learning.induction.feature_columns import ColumnFeature
-from siteloom.learning.induction.rule_search import Covering, Problem, cover
+from siteloom.learning.induction.rule_search import Covering, CoverProblem, cover
 from siteloom.wrappers.rule_features import Feature
 from tests.learning.induction.problems import problem
 
 Readable = tuple[str, int, str]
 
 
-def words(problem: Problem, features: Sequence[ColumnFeature]) -> list[Feature]:
+def words(problem: CoverProblem, features: Sequence[ColumnFeature]) -> list[Feature]:
     return [feature for found in features for feature in problem.rows.rule_features(found)]
 
 
-def kinds(problem: Problem, found: Covering) -> set[str]:
+def kinds(problem: CoverProblem, found: Covering) -> set[str]:
     return {feature.kind for rule in found.rules for feature in words(problem, rule.features)}
 
 
-def selected(problem: Problem, found: Covering, unit: int) -> list[str]:
+def selected(problem: CoverProblem, found: Covering, unit: int) -> list[str]:
     """The texts that all rules together select on a page."""
     rows = {row for rule in found.rules for row in problem.hits(rule.features).tolist()}
     mine = [row for row in sorted(rows) if problem.rows.unit[row] == unit]
@@ -56,7 +56,7 @@ def test_a_label_in_the_same_part_of_the_page_is_preferred_to_one_farther_away()
         return f"<div><p>Far</p></div><div><section><p><i><b>{value}</b></i></p></section></div><p>Near</p>"
 
     found = problem([(page("x"), ["x"]), (page("y"), ["y"])], [page("z"), page("w")])
-    text = ColumnFeature("text-before", 0, found.rows.table.words.known("Far"))
+    text = ColumnFeature("text-before", 0, found.rows.table.words.find("Far"))
     assert not found.rows.is_near(text)
     tag = next(feature for feature in found.features(1) if feature.column == "tag" and not feature.distance)
     assert found.cost(text) > found.cost(tag)
@@ -65,7 +65,7 @@ def test_a_label_in_the_same_part_of_the_page_is_preferred_to_one_farther_away()
 def test_names_made_of_digits_and_texts_of_none_but_signs_are_trusted_less() -> None:
     page = "<p class=item7>Price: <b>x</b> | <i class=item>y</i></p>"
     found = problem([(page, ["x"]), (page, ["x"])])
-    known = found.rows.table.words.known
+    known = found.rows.table.words.find
 
     def cost(column: str, text: str) -> float:
         return found.cost(ColumnFeature(column, 0, known(text)))
@@ -227,7 +227,7 @@ def test_a_rule_that_hangs_on_the_examples_comes_after_one_that_is_supported() -
     result = cover(found)
     assert not result.rules[0].is_unsupported
     assert result.rules[0].filled == 1.0
-    oak = ColumnFeature("text-before", 0, found.rows.table.words.known("Oak"))
+    oak = ColumnFeature("text-before", 0, found.rows.table.words.find("Oak"))
     assert oak in found.features(1)
     assert found.judge((oak,), found.mask(oak)).is_unsupported
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from siteloom.core.model import Example, Page
 from siteloom.learning.induction.feature_columns import ColumnFeature
 from siteloom.learning.induction.learner import learn
-from siteloom.learning.induction.rule_search import Found, Problem
+from siteloom.learning.induction.rule_search import CandidateRule, CoverProblem
 from siteloom.learning.induction.vertex_algorithm import cover, fit, search
 from siteloom.wrappers.value_from_node import probability
 from siteloom.wrappers.wrapper import Wrapper
@@ -21,7 +21,7 @@ from tests.learning.induction.problems import problem
 Readable = tuple[str, int, str]
 
 
-def readable(problem: Problem, features: Sequence[ColumnFeature]) -> set[Readable]:
+def readable(problem: CoverProblem, features: Sequence[ColumnFeature]) -> set[Readable]:
     return {
         (feature.kind, feature.distance, feature.value)
         for found in features
@@ -29,7 +29,7 @@ def readable(problem: Problem, features: Sequence[ColumnFeature]) -> set[Readabl
     }
 
 
-def selected(problem: Problem, rule: Found, unit: int) -> list[str]:
+def selected(problem: CoverProblem, rule: CandidateRule, unit: int) -> list[str]:
     """The texts that the features of a rule select on a page."""
     rows = problem.hits(rule.features)
     rows = rows[problem.rows.unit[rows] == unit]
@@ -210,7 +210,7 @@ def cells(draw: st.DrawFn, text: str, *, has_all: bool = False) -> str:
 
 
 @st.composite
-def problems(draw: st.DrawFn) -> Problem:
+def problems(draw: st.DrawFn) -> CoverProblem:
     def page(*before: str) -> str:
         return "<p>page</p>" + "".join((*before, *draw(st.lists(cells("w"), max_size=4))))
 
@@ -220,7 +220,7 @@ def problems(draw: st.DrawFn) -> Problem:
 
 
 @given(problems())
-def test_pruning_loses_nothing(found: Problem) -> None:
+def test_pruning_loses_nothing(found: CoverProblem) -> None:
     (row,) = found.instances[0].rows
     # Anchors would decide too often: what comes first has them.
     marks = ("tag", "id", "class", "attribute:itemprop")
@@ -232,7 +232,7 @@ def test_pruning_loses_nothing(found: Problem) -> None:
     assert judged(found, chosen.features) == min(every)
 
 
-def judged(problem: Problem, features: tuple[ColumnFeature, ...]) -> tuple[bool, float, int, float, int]:
+def judged(problem: CoverProblem, features: tuple[ColumnFeature, ...]) -> tuple[bool, float, int, float, int]:
     """The measures of features, straight from their definitions."""
     rows = problem.hits(features).tolist()
     known = [row for row in rows if not problem.is_unlabelled[problem.rows.unit[row]]]

@@ -17,20 +17,20 @@ from siteloom.learning.known_records.record_arrays import (
     SeedTable,
     ValueMatches,
     kind_number,
-    read_text,
-    scrambled,
+    scramble,
     seed_table,
+    text_forms,
 )
 from siteloom.learning.known_records.record_page_alignment import (
     Alignment,
     Pairs,
-    Rows,
+    RowIndex,
     TextMatches,
-    aligned,
+    align,
     bits_of_name,
     candidate_pairs,
     matched_rows,
-    told,
+    weigh_matches,
 )
 from tests.learning.known_records import sites
 
@@ -41,27 +41,27 @@ class Site(NamedTuple):
     table: SeedTable
     texts: PageTexts
     matches: list[TextMatches]
-    rows: Rows
+    rows: RowIndex
 
     def candidates(self) -> Pairs:
         return candidate_pairs(self.table, self.matches, self.rows)
 
     def aligned(self) -> Alignment | None:
         pairs = self.candidates()
-        kinds = np.array([kind_number(read_text(text).key) for text in self.texts.texts], np.int32)
+        kinds = np.array([kind_number(text_forms(text).key) for text in self.texts.texts], np.int32)
         matched = [
             matched_rows(attribute, found, pairs, self.rows)
             for attribute, found in zip(self.table.attributes, self.matches, strict=True)
         ]
-        return aligned(self.table, pairs, matched, positions_of(self.texts, kinds), self.texts, sites.CORE)
+        return align(self.table, pairs, matched, positions_of(self.texts, kinds), self.texts, sites.CORE)
 
 
 def site(table: SeedTable, pages: list[Page]) -> Site:
     texts = sites.texts_of(pages)
-    read = [read_text(text) for text in texts.texts]
+    read = [text_forms(text) for text in texts.texts]
     numbers = np.arange(len(read), dtype=np.int32)
-    matches = [told(attribute, attribute.matches(read), numbers) for attribute in table.attributes]
-    return Site(table, texts, matches, Rows(texts, ~template_rows(texts)))
+    matches = [weigh_matches(attribute, attribute.matches(read), numbers) for attribute in table.attributes]
+    return Site(table, texts, matches, RowIndex(texts, ~template_rows(texts)))
 
 
 SEEDS = sites.seeds()
@@ -95,7 +95,7 @@ def test_bits_tell_how_few_records_are_as_similar(
     text, value = np.array(pairs, np.int32).reshape(-1, 2).T
     given_similarities = np.array([similarities[pair] for pair in pairs], np.float32)
 
-    found = told(
+    found = weigh_matches(
         attribute, ValueMatches(text, value, given_similarities), np.array([10, 11, 12, 13], np.int32)
     )
 
@@ -128,10 +128,10 @@ def test_rows_are_found_by_page_and_text() -> None:
     )
     numbers = {text: number for number, text in enumerate(texts.texts)}
     is_open = texts.page != 2
-    rows = Rows(texts, is_open)
+    rows = RowIndex(texts, is_open)
     asked = [(0, "a"), (1, "a"), (1, "b"), (0, "b"), (2, "a")]
 
-    origin, found = rows.found(
+    origin, found = rows.find(
         np.array([page for page, _ in asked], np.int32),
         np.array([numbers[text] for _, text in asked], np.int32),
     )
@@ -221,7 +221,7 @@ def test_strangers_are_not_aligned() -> None:
 def test_mixed_up_records_tell_far_less() -> None:
     table = seed_table(SEEDS)
     true = site(table, sites.pages()).aligned()
-    by_chance = site(scrambled(table, np.random.default_rng(0)), sites.pages()).aligned()
+    by_chance = site(scramble(table, np.random.default_rng(0)), sites.pages()).aligned()
 
     assert true is not None
     assert by_chance is None or by_chance.score < true.score / 10

@@ -440,4 +440,4 @@ def test_a_column_that_repeats_another_does_no_harm() -> None:
     found = siteloom.bootstrap(seeds, sites.pages(), sites.CORE)
 
     assert extracted(found, sites.pages()) == expected()
-    assert found.attributes["slug"].reason == "the seeds say the same as name"
+    assert found.attributes["slug"].reason == "the seeds have the same values as for name"

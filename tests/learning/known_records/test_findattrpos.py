@@ -268,7 +268,7 @@ def test_strong_similarities_are_those_of_the_pairs_one_by_one(
     for candidate in strong_matches(weak_matches(seeds, texts, beta=1), alpha=0.4).candidates:
         pairs: list[WeakPair] = []
         similarities: list[float] = []
-        values = candidate.similar.known
+        values = candidate.similar.known_values
         for page_number, text, place in zip(
             candidate.page.tolist(), candidate.text.tolist(), candidate.place.tolist(), strict=True
         ):
@@ -280,6 +280,6 @@ def test_strong_similarities_are_those_of_the_pairs_one_by_one(
                     page_number,
                     str(values.source_of[saying]),
                 )
-                for saying in candidate.similar.sayings.of(place).tolist()
+                for saying in candidate.similar.statements.of(place).tolist()
             ]
         assert similarities == pytest.approx(strong_similarities(pairs, index, alpha=0.4), abs=1e-6)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siteloom.learning.known_records.text_normalisation import folded, telling_key
+from siteloom.learning.known_records.text_normalisation import canonical_key, folded
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ SAME = {
 
 @pytest.mark.parametrize(("key", "text"), [(key, text) for key, texts in SAME.items() for text in texts])
 def test_many_ways_of_writing_have_one_key(key: str, text: str) -> None:
-    assert telling_key(text) == key
+    assert canonical_key(text) == key
 
 
 @pytest.mark.parametrize(
@@ -171,26 +171,26 @@ def test_many_ways_of_writing_have_one_key(key: str, text: str) -> None:
     """.split("\n"),
 )
 def test_what_is_no_value_has_no_key(text: str) -> None:
-    assert telling_key(text.strip()) is None
+    assert canonical_key(text.strip()) is None
 
 
 def test_the_order_of_days_and_months_can_be_told() -> None:
-    assert telling_key("03/04/2011") == "date:2011-03-04"
-    assert telling_key("03/04/2011", day_first=True) == "date:2011-04-03"
-    assert telling_key("25/04/2011") == telling_key("04/25/2011", day_first=True) == "date:2011-04-25"
+    assert canonical_key("03/04/2011") == "date:2011-03-04"
+    assert canonical_key("03/04/2011", day_first=True) == "date:2011-04-03"
+    assert canonical_key("25/04/2011") == canonical_key("04/25/2011", day_first=True) == "date:2011-04-25"
 
 
 @given(st.text(alphabet="0123456789-/.,:()+ $€'\"xX|abcdefisbnphoemwt年\n", max_size=40) | st.text())
 def test_any_text_has_a_key_of_a_known_kind_or_none(text: str) -> None:
-    key = telling_key(text)
+    key = canonical_key(text)
     assert key is None or key.split(":")[0] in {"isbn", "phone", "date", "price", "number", "length", "url"}
 
 
 @pytest.mark.parametrize("text", ["9780306406158", "ISBN: 0306406153", "030640615X"])
 def test_an_isbn_whose_check_digit_is_wrong_is_none(text: str) -> None:
-    assert not (telling_key(text) or "").startswith("isbn:")
+    assert not (canonical_key(text) or "").startswith("isbn:")
 
 
 def test_long_texts_are_left_at_once() -> None:
-    assert telling_key("1" * 100_000) is None
-    assert telling_key("(1-" * 60) is None
+    assert canonical_key("1" * 100_000) is None
+    assert canonical_key("(1-" * 60) is None

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from siteloom.apps.demo.sites import directory_site, guide_site
 from siteloom.core.model import Seed
-from siteloom.learning.known_records.entity_linking import Entity, Stated, link
+from siteloom.learning.known_records.entity_linking import Entity, SourcedValue, link
 
 STREETS = ("Elm Street", "Harbour Road", "Station Lane", "Mill Close", "Queens Parade", "Abbey Row")
 FIRST = ("Blue", "Golden", "Silver", "Crooked", "Hungry", "Wild", "Quiet", "Lucky", "Royal", "Rusty")
@@ -51,8 +51,8 @@ def test_a_phone_that_one_of_five_sites_has_otherwise_is_a_conflict_with_its_sou
     wrong = Seed({**seeds[47].values, "phone": ("(212) 555-9999",)}, "b", "https://b/7", 0.9)
     seeds[47] = wrong
     found = with_members(link(seeds), 7, 47, 87, 127, 167).values["phone"]
-    assert found.values == (Stated("(415) 555-1259", ("a", "c", "d", "e"), 1.0),)
-    assert found.conflicts == (Stated("(212) 555-9999", ("b",), 0.9),)
+    assert found.values == (SourcedValue("(415) 555-1259", ("a", "c", "d", "e"), 1.0),)
+    assert found.conflicts == (SourcedValue("(212) 555-9999", ("b",), 0.9),)
 
 
 def test_values_that_are_written_in_another_way_agree() -> None:
@@ -153,7 +153,7 @@ def test_the_value_is_that_of_most_sources_and_then_of_the_surest() -> None:
         "Indian",
         "Thai",
     ]
-    assert entity.values["name"].values == (Stated("Golden Fern", ("a", "b", "c"), 0.9),)
+    assert entity.values["name"].values == (SourcedValue("Golden Fern", ("a", "b", "c"), 0.9),)
 
 
 def test_records_that_say_nothing_are_apart() -> None:

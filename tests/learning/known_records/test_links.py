@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siteloom.learning.known_records.record_arrays import firsts, linked
+from siteloom.learning.known_records.record_arrays import is_run_start, make_links
 
 PAIRS = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 5)), max_size=40)
 
@@ -18,9 +18,9 @@ def arrays(pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
 
 @given(PAIRS, st.lists(st.integers(0, 9), max_size=12))
 def test_expanding_is_looking_up_each(pairs: list[tuple[int, int]], asked: list[int]) -> None:
-    links = linked(*arrays(pairs), 10)
+    links = make_links(*arrays(pairs), 10)
 
-    origin, right = links.expanded(np.array(asked, np.int32))
+    origin, right = links.expand(np.array(asked, np.int32))
 
     expected = [
         (at, other)
@@ -32,14 +32,14 @@ def test_expanding_is_looking_up_each(pairs: list[tuple[int, int]], asked: list[
 
 @given(PAIRS)
 def test_each_pair_is_linked_once(pairs: list[tuple[int, int]]) -> None:
-    links = linked(*arrays(pairs), 10)
+    links = make_links(*arrays(pairs), 10)
 
     assert [(left, right) for left in range(10) for right in links.of(left).tolist()] == sorted(set(pairs))
     assert links.counts().tolist() == [len(links.of(left)) for left in range(10)]
 
 
 def test_large_numbers_are_kept_apart() -> None:
-    links = linked(np.array([1, 1, 0]), np.array([2**31 - 1, 0, 2**31 - 2]), 2)
+    links = make_links(np.array([1, 1, 0]), np.array([2**31 - 1, 0, 2**31 - 2]), 2)
 
     assert links.of(0).tolist() == [2**31 - 2]
     assert links.of(1).tolist() == [0, 2**31 - 1]
@@ -47,7 +47,7 @@ def test_large_numbers_are_kept_apart() -> None:
 
 @given(st.lists(st.integers(-3, 3)).map(sorted))
 def test_firsts_begin_each_run(ordered: list[int]) -> None:
-    found = firsts(np.array(ordered, np.int64))
+    found = is_run_start(np.array(ordered, np.int64))
 
     assert np.array(ordered)[found].tolist() == sorted(set(ordered))
     assert found.tolist() == [at == 0 or ordered[at - 1] != one for at, one in enumerate(ordered)]

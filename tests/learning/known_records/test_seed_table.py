@@ -14,9 +14,9 @@ from siteloom.learning.known_records.record_arrays import (
     PART_SIMILARITY,
     SeedAttribute,
     kind_number,
-    read_text,
-    scrambled,
+    scramble,
     seed_table,
+    text_forms,
 )
 from siteloom.learning.known_records.string_similarity import WEAKLY_SIMILAR
 from siteloom.learning.known_records.text_normalisation import folded
@@ -32,7 +32,7 @@ def attribute(*records: str | tuple[str, ...]) -> SeedAttribute:
 
 def matches(known: SeedAttribute, *texts: str) -> dict[tuple[str, str], float]:
     """How similar texts are to the values they may be."""
-    found = known.matches([read_text(text) for text in texts])
+    found = known.matches([text_forms(text) for text in texts])
     return {
         (texts[text], known.values[value].text): round(similarity, 3)
         for text, value, similarity in zip(
@@ -218,7 +218,7 @@ WRITTEN = st.sampled_from(
 )
 def test_each_pair_is_told_once_and_equals_are_always_found(values: list[str], texts: list[str]) -> None:
     known = attribute(*values)
-    found = known.matches([read_text(text) for text in (*texts, *values)])
+    found = known.matches([text_forms(text) for text in (*texts, *values)])
     pairs = list(zip(found.text.tolist(), found.value.tolist(), strict=True))
 
     assert pairs == sorted(set(pairs))
@@ -233,7 +233,7 @@ def test_each_pair_is_told_once_and_equals_are_always_found(values: list[str], t
 
 def test_scrambled_records_have_the_values_of_others() -> None:
     table = seed_table([seed(one) for one in EVERY])
-    mixed = scrambled(table, np.random.default_rng(1))
+    mixed = scramble(table, np.random.default_rng(1))
 
     assert mixed.records == table.records
     together: list[list[tuple[int, ...]]] = []
@@ -253,7 +253,7 @@ def test_scrambled_records_have_the_values_of_others() -> None:
 
 def test_scrambling_moves_several_values_together() -> None:
     table = seed_table([Seed({"a": (f"x{number}", f"y{number}")}) for number in range(30)])
-    (mixed,) = scrambled(table, np.random.default_rng(1)).attributes
+    (mixed,) = scramble(table, np.random.default_rng(1)).attributes
 
     for record in range(30):
         numbers = {mixed.values[value].text[1:].split()[0] for value in mixed.values_of.of(record).tolist()}

@@ -10,7 +10,7 @@ import pytest
 from siteloom.core.model import Attribute, Example, Page, Seed
 from siteloom.learning.induction.learner import check_example, learn
 from siteloom.learning.known_records.aligned_pages import KnownPages, known_pages, known_records
-from siteloom.learning.known_records.trial_wrapper import Wrapped, wrapped
+from siteloom.learning.known_records.trial_wrapper import TrialResult, learn_and_try
 from tests.learning.known_records import sites
 
 if TYPE_CHECKING:
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from siteloom.learning.induction.learning_session import Schema
 
 
-def outcome(pages: Sequence[Page], seeds: Sequence[Seed] | None = None, schema: Schema = None) -> Wrapped:
+def outcome(pages: Sequence[Page], seeds: Sequence[Seed] | None = None, schema: Schema = None) -> TrialResult:
     known = known_pages(
         known_records(sites.seeds() if seeds is None else seeds, sites.CORE), sites.texts_of(pages)
     )
     assert isinstance(known, KnownPages), known
-    return wrapped(known, pages, schema)
+    return learn_and_try(known, pages, schema)
 
 
 @cache
-def whole_site() -> Wrapped:
+def whole_site() -> TrialResult:
     return outcome(sites.pages())
 
 
 @cache
-def without_kitchens() -> Wrapped:
+def without_kitchens() -> TrialResult:
     return outcome(sites.pages(without=("cuisine",)))
 
 

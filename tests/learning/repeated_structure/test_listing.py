@@ -18,7 +18,7 @@ from siteloom.apps.demo.sites import directory_site, guide_site
 from siteloom.core.model import Page
 from siteloom.html.parser import Element, parse
 from siteloom.html.visible_text import visible_text
-from siteloom.learning.repeated_structure.repeated_records import Listing, main_listing, parts_inside
+from siteloom.learning.repeated_structure.repeated_records import Listing, find_listed_records, main_listing
 from siteloom.learning.repeated_structure.tree_arrays import Looks
 from tests.learning.discovery.pages import LAYOUTS as FACTS
 
@@ -306,7 +306,7 @@ def words_of(listing: Listing | None, pages: int) -> list[list[set[str]]]:
     """The words of each record, page by page."""
     assert listing is not None
     found: list[list[set[str]]] = [[] for _ in range(pages)]
-    for part in listing.parts:
+    for part in listing.records:
         text = " ".join(visible_text(element) for element in part.elements)
         found[part.page].append(set(re.findall(r"w\d+x", text)))
     return found
@@ -409,9 +409,9 @@ def test_what_is_known_of_some_pages_finds_the_records_of_others(layout: Layout)
     known = main_listing(roots[:4])
 
     assert known is not None
-    others = Listing(parts_inside(roots[4:], known.parents), known.parents)
+    others = Listing(find_listed_records(roots[4:], known.parents), known.parents)
     assert words_of(others, 4) == [shown(layout, items) for items in lists[4:]]
-    assert parts_inside(roots[4:], ("html", "body", "nowhere")) == ()
+    assert find_listed_records(roots[4:], ("html", "body", "nowhere")) == ()
 
 
 def detail_page(item: Item, number: int, body: str) -> Element:
@@ -522,9 +522,9 @@ def test_any_markup(bodies: list[list[str]]) -> None:
     listing = main_listing(roots)
 
     if listing is not None:
-        assert [part.page for part in listing.parts] == sorted(part.page for part in listing.parts)
+        assert [part.page for part in listing.records] == sorted(part.page for part in listing.records)
         seen: set[Element] = set()
-        for part in listing.parts:
+        for part in listing.records:
             inside = {one for element in part.elements for one in element.iter()}
             assert not inside & seen
             seen |= inside
@@ -572,7 +572,7 @@ def test_built_in_list_pages(site: str, pages: int) -> None:
     for number, one in enumerate(own):
         texts = [
             " ".join(visible_text(element) for element in part.elements)
-            for part in main.parts
+            for part in main.records
             if part.page == number
         ]
         assert len(texts) == len(one.records)

@@ -10,7 +10,7 @@ import pytest
 from siteloom import Example, ExampleNotFound, Page, Wrapper, learn
 from siteloom.core.errors import ExampleError, SiteloomError
 from siteloom.learning.repeated_structure.record_rules import find_records, record_rule
-from siteloom.learning.value_search.value_locations import PlaceIndex
+from siteloom.learning.value_search.value_locations import ValueIndex
 from siteloom.wrappers.rule_evaluation import records
 from tests.html.trees import tree
 
@@ -255,9 +255,9 @@ def test_a_record_with_a_value_that_is_not_there() -> None:
 
 def test_the_records_of_the_examples_are_found_first() -> None:
     root = tree(listing(CARDS))
-    found = find_records("u", root, known(*ITEMS[:2]), PlaceIndex(root))
+    found = find_records("u", root, known(*ITEMS[:2]), ValueIndex(root))
     assert [(start.tag, start.get("class")) for start in found.starts] == [("li", "card")] * 2
-    rule = record_rule(found.starts, [], runs_on=found.runs_on, least=2)
+    rule = record_rule(found.starts, [], runs_on=found.runs_on, min_attributes=2)
     assert rule.least == 2
     assert len(records(rule, root)) == len(CARDS)
 
@@ -314,7 +314,7 @@ def test_a_record_begins_where_its_nodes_are() -> None:
     root = tree(ALIKE)
     both = [item_nodes(2), item_nodes(4)]
     values = [SAME, {"stock": ["In stock"], "price": ["$5"]}]
-    found = find_records("http://x", root, values, PlaceIndex(root), both)
+    found = find_records("http://x", root, values, ValueIndex(root), both)
     items = root.findall(".//div[@class='item']")
     assert found.starts == [items[1], items[3]]
 

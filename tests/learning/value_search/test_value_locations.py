@@ -15,15 +15,15 @@ from siteloom.html.node_paths import find, node_path
 from siteloom.html.parser import Element, parse
 from siteloom.html.visible_text import normalize, text_nodes, visible_text
 from siteloom.learning.value_search.text_equality import fold
-from siteloom.learning.value_search.value_locations import Place, PlaceIndex
+from siteloom.learning.value_search.value_locations import ValueIndex, ValueLocation
 from tests.html.html_bytes import html_bytes
 from tests.html.trees import tree
 
 
 def found(html: str, value: str) -> list[tuple[str, str, int, int]]:
     """Each place as its node below the body, the whole, start and end."""
-    places = PlaceIndex(tree(html)).find(value)
-    return [(short(place.node), place.whole, place.start, place.end) for place in places]
+    places = ValueIndex(tree(html)).find(value)
+    return [(short(place.node), place.text, place.start, place.end) for place in places]
 
 
 def short(node: str) -> str:
@@ -39,11 +39,11 @@ def test_a_whole_text() -> None:
 
 def test_the_fields_of_a_place() -> None:
     root = tree("<p><b>Price:</b> $5 <i>now</i> only $5</p>")
-    first, second = PlaceIndex(root).find("$5")
+    first, second = ValueIndex(root).find("$5")
     paragraph = root.find("body/p")
     assert paragraph is not None
-    assert first == Place(paragraph, "text", 1, "$5", 0, 2)
-    assert second == Place(paragraph, "text", 2, "only $5", 5, 7)
+    assert first == ValueLocation(paragraph, "text", 1, "$5", 0, 2)
+    assert second == ValueLocation(paragraph, "text", 2, "only $5", 5, 7)
     assert (first.is_whole, second.is_whole) == (True, False)
     assert second.node == "/html[1]/body[1]/p[1]/text()[2]"
 
@@ -59,8 +59,8 @@ def test_a_part_of_a_word_is_no_place(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["12", "(12)", "a-12/b", "12.99", "$12", "_12_", "a 12", "12★"])
 def test_a_value_stands_between_edges_of_words(text: str) -> None:
-    places = PlaceIndex(tree(f"<p>{text}</p>")).find("12")
-    assert [place.whole[place.start : place.end] for place in places] == ["12"]
+    places = ValueIndex(tree(f"<p>{text}</p>")).find("12")
+    assert [place.text[place.start : place.end] for place in places] == ["12"]
 
 
 def test_a_word_that_is_part_of_the_page_but_shown_by_two_texts() -> None:
@@ -125,9 +125,9 @@ def test_case_counts() -> None:
 )
 def test_what_looks_the_same_is_the_same(html: str, value: str) -> None:
     root = tree(f"<p>{html}</p>")
-    (place,) = PlaceIndex(root).find(value)
+    (place,) = ValueIndex(root).find(value)
     assert (place.target, place.is_whole) == ("text", True)
-    assert place.whole == visible_text(root)
+    assert place.text == visible_text(root)
 
 
 def test_entities_are_read_only_where_the_value_is_not_found_as_it_is() -> None:
@@ -147,9 +147,9 @@ def test_entities_are_read_only_where_the_value_is_not_found_as_it_is() -> None:
     ],
 )
 def test_offsets_are_those_of_the_text_as_it_stands(text: str, value: str, piece: str) -> None:
-    (place,) = PlaceIndex(tree(f"<p>{text}</p>")).find(value)
-    assert place.whole == text
-    assert place.whole[place.start : place.end] == piece
+    (place,) = ValueIndex(tree(f"<p>{text}</p>")).find(value)
+    assert place.text == text
+    assert place.text[place.start : place.end] == piece
 
 
 def test_the_folded_form() -> None:
@@ -207,13 +207,13 @@ def test_no_run_where_one_text_inside_has_the_value() -> None:
 
 def test_offsets_in_a_run_with_unseen_characters() -> None:
     html = "<p><i>\u200b</i>x: <b>1\u200b2</b>.99<i>\u200b</i>; y</p>"
-    (place,) = PlaceIndex(tree(html)).find("12.99")
-    assert place.whole[place.start : place.end] == "1\u200b2.99"
+    (place,) = ValueIndex(tree(html)).find("12.99")
+    assert place.text[place.start : place.end] == "1\u200b2.99"
     assert short(place.node) == "p"
 
 
 def test_a_run_with_nothing_else_around_it_is_whole() -> None:
-    (place,) = PlaceIndex(tree("<p><i>\u200b</i> <b>12</b>.99<i>\u200b</i></p>")).find("12.99")
+    (place,) = ValueIndex(tree("<p><i>\u200b</i> <b>12</b>.99<i>\u200b</i></p>")).find("12.99")
     assert place.is_whole
     assert short(place.node) == "p"
 
@@ -267,7 +267,7 @@ def test_meta_and_link_in_the_head() -> None:
 
 
 def test_an_attribute_with_the_name_of_broken_markup() -> None:
-    index = PlaceIndex(tree("<p data-a\"b='5'>x"))
+    index = ValueIndex(tree("<p data-a\"b='5'>x"))
     (place,) = index.find("5")
     assert index.at(place.node, "5") == place
 
@@ -300,7 +300,7 @@ def test_the_order_of_places() -> None:
 
 @pytest.mark.parametrize("value", ["", "  ", "\u00a0", "\u200b", "\n"])
 def test_a_blank_value_is_a_mistake(value: str) -> None:
-    index = PlaceIndex(tree("<p>x"))
+    index = ValueIndex(tree("<p>x"))
     with pytest.raises(UsageError, match="blank"):
         index.find(value)
     with pytest.raises(UsageError, match="blank"):
@@ -313,14 +313,14 @@ def test_a_value_that_html_reads_as_blank_is_not_found() -> None:
 
 
 def test_a_list_of_places_is_the_callers_own() -> None:
-    index = PlaceIndex(tree("<p>x"))
+    index = ValueIndex(tree("<p>x"))
     index.find("x").clear()
     assert len(index.find("x")) == 1
 
 
 # ---- exact nodes
 
-NODES = PlaceIndex(
+NODES = ValueIndex(
     tree(
         "<title>The Fern</title><p>one <b>two</b> three, one three</p>"
         "<p><a id=n9 href='/a/b'>1200yen</a></p><script>s()</script><p></p>"
@@ -349,7 +349,7 @@ BODY = "/html[1]/body[1]"
 def test_the_place_in_a_node(node: str, value: str, expected: tuple[str, int, str, int, int]) -> None:
     place = NODES.at(node, value)
     assert place is not None
-    assert (place.target, place.number, place.whole, place.start, place.end) == expected
+    assert (place.target, place.number, place.text, place.start, place.end) == expected
     assert find(place.element, node_path(place.element)) is place.element
 
 
@@ -376,14 +376,14 @@ def test_no_place_in_a_node(node: str, value: str) -> None:
 
 
 def test_no_letter_is_cut_from_its_accent() -> None:
-    index = PlaceIndex(tree("<p>xq\u0301</p>"))
+    index = ValueIndex(tree("<p>xq\u0301</p>"))
     assert index.at(f"{BODY}/p[1]", "q") is None
     assert index.at(f"{BODY}/p[1]", "x") is not None
 
 
 # ---- the nearest text
 
-MENU = PlaceIndex(
+MENU = ValueIndex(
     tree(
         "<title>Blue Fern Restaurant</title><h1>The Blue Fern</h1><p>Open daily. Call 555-0199, or write.</p>"
         "<p>12 Main Street<br>Springfield</p><p>$12.99</p><p>Only 3500yen</p>"
@@ -410,7 +410,7 @@ def test_the_nearest_text(value: str, nearest: str | None) -> None:
 
 
 def test_nothing_is_near_on_an_empty_page() -> None:
-    assert PlaceIndex(tree("<p>")).nearest("x") is None
+    assert ValueIndex(tree("<p>")).nearest("x") is None
 
 
 # ---- any page
@@ -451,10 +451,10 @@ def small_trees(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> Element:
 
 def check(root: Element, values: set[str]) -> None:
     """What must hold for any values on any page."""
-    index = PlaceIndex(root)
+    index = ValueIndex(root)
     for parent, number, text in text_nodes(root):
         if fold(text):
-            place = Place(parent, "text", number, normalize(text), 0, len(normalize(text)))
+            place = ValueLocation(parent, "text", number, normalize(text), 0, len(normalize(text)))
             assert place in index.find(text)
             values.add(text)
     for value in values:
@@ -462,9 +462,9 @@ def check(root: Element, values: set[str]) -> None:
         assert len(set(places)) == len(places)
         met = set()
         for place in places:
-            assert fold(place.whole[place.start : place.end]) == fold(value)
+            assert fold(place.text[place.start : place.end]) == fold(value)
             if place.target == "element":
-                assert place.whole == visible_text(place.element)
+                assert place.text == visible_text(place.element)
                 assert place.number == 0
             node = place.node
             back = index.at(node, value)
@@ -481,7 +481,7 @@ def test_places_on_any_small_tree(root: Element, values: set[str]) -> None:
 
 @given(small_trees(TEXTS))
 def test_the_text_of_every_element_is_found_inside_it(root: Element) -> None:
-    index = PlaceIndex(root)
+    index = ValueIndex(root)
     for element in root.iter(etree.Element):
         if element.xpath("boolean(ancestor-or-self::script or ancestor-or-self::head)"):
             continue
@@ -496,4 +496,4 @@ def test_places_on_any_page(html: bytes) -> None:
     root = parse(Page("u", html))
     if not isinstance(root, Failure):
         check(root, {"x", "two", "a", "two words x"})
-        PlaceIndex(root).nearest("two wrods")
+        ValueIndex(root).nearest("two wrods")

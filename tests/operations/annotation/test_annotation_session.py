@@ -12,7 +12,7 @@ from siteloom.core.errors import NotFound, Overtaken, UsageError
 from siteloom.core.model import Attribute, Example, Seed
 from siteloom.learning.annotation.annotation_questions import Cell, Sheet
 from siteloom.learning.annotation.clicked_nodes import Pick, pick_of
-from siteloom.learning.value_search.value_locations import PlaceIndex
+from siteloom.learning.value_search.value_locations import ValueIndex
 from siteloom.operations.annotate import annotated_templates
 from siteloom.operations.annotation.annotation_session import Workbench
 from siteloom.operations.annotation.sample_pages import SamplePage
@@ -46,7 +46,7 @@ def truth(guide: list[BuiltinPage]) -> dict[str, dict[str, tuple[str, ...]]]:
 
 
 def picks(page: SamplePage, *texts: str) -> list[Pick]:
-    index = PlaceIndex(page.root)
+    index = ValueIndex(page.root)
     found = [pick_of(page.elements, page.numbers, index.find(text)[0].node, text) for text in texts]
     assert None not in found
     return [pick for pick in found if pick is not None]

@@ -87,7 +87,7 @@ def bulk_run(
     shell: Shell, choice: EngineChoice, sources: list[str] | None, output: str | None, asked: object
 ) -> Iterator[tuple[BulkRun, list[PageSource]]]:
     """A run of a verb into the folder `-o`, and the shards of all sources; `asked` is all that decides it."""
-    from siteloom.engines.whole_crawls.crawl_run import BulkRun, part_count
+    from siteloom.engines.whole_crawls.crawl_run import BulkRun, partition_count
     from siteloom.engines.whole_crawls.output_folder import OutputFolder
     from siteloom.extraction.record_formats import is_database
     from siteloom.operations.extraction_shards import fingerprint, source_files
@@ -116,7 +116,7 @@ def bulk_run(
             shell.say(f"Stage {stage}: {done:,} of {steps:,} done.")  # for those who look at a log
             return shown.enter_context(shell.stepping(stage.capitalize(), steps, done))
 
-        yield BulkRun(engine, folder, of, part_count(len(shards)), on_stage), shards
+        yield BulkRun(engine, folder, of, partition_count(len(shards)), on_stage), shards
 
 
 def _at_full_path(shell: Shell, source: PageSource) -> PageSource:
@@ -236,12 +236,6 @@ def no_page_read(*, failed: bool, skipped: int) -> SourceError:
     return SourceError(f"No page could be read: {why}.")
 
 
-def nothing_read(store: Store, *, failed: bool) -> SourceError:
-    """The same of a store; if it is one of sources, they may have had none."""
-    counts = store.runs(1)[0].counts
-    return no_page_read(failed=failed or bool(counts.get("failed")), skipped=counts.get("skipped", 0))
-
-
 @contextmanager
 def stored_pages(shell: Shell, sources: list[str] | None) -> Iterator[Store]:
     """The workspace's store; or, for sources, one of their pages that is gone in the end.
@@ -272,8 +266,11 @@ def stored_pages(shell: Shell, sources: list[str] | None) -> Iterator[Store]:
 
 
 @contextmanager
-def verb_context(shell: Shell, sources: list[str] | None) -> Iterator[Context]:
-    """The context of a verb: the workspace, or for sources a temporary workspace with their pages."""
+def verb_context(shell: Shell, sources: list[str] | None, *, create: bool = False) -> Iterator[Context]:
+    """The context of a verb: the workspace, or for sources a temporary workspace with their pages.
+
+    With `create`, the workspace is made if there is none.
+    """
     from siteloom.core.remote_files import shown
     from siteloom.operations.context import open_context, temporary_context
     from siteloom.sources.open_sources import open_sources
@@ -281,7 +278,7 @@ def verb_context(shell: Shell, sources: list[str] | None) -> Iterator[Context]:
 
     with shell.progress() as progress:
         if not sources:
-            with open_context(shell.settings, progress=progress, author=LOCAL) as context:
+            with open_context(shell.settings, progress=progress, author=LOCAL, create=create) as context:
                 yield context
             return
         opened = open_sources(sources, shell.settings.pages)

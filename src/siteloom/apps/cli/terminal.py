@@ -139,7 +139,7 @@ def verb(function: Callable[..., None]) -> Callable[..., None]:
                 {"store.workspace": options.workspace, "store.url": options.store, "run.jobs": options.jobs},
                 shows_untrusted=context.info_name in _SHOW_UNTRUSTED,
             )
-            function(Shell(settings, resolved, options.quiet), **arguments)
+            function(Shell(settings, resolved, options.quiet, options.verbose > 0), **arguments)
 
     context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     common = inspect.Parameter("options", inspect.Parameter.KEYWORD_ONLY, annotation=CommonOptions)
@@ -155,6 +155,7 @@ class Shell:
     settings: Settings
     resolved: tuple[ResolvedSetting, ...]
     quiet: bool
+    is_verbose: bool = False
 
     def say(self, text: str) -> None:
         """Print a message."""

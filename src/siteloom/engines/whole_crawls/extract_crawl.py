@@ -1,4 +1,4 @@
-"""Records of whole crawls: each shard by the wrappers of its pages, then what repeats another, by wrapper."""
+"""Extract the records of whole crawls: from each shard by wrapper, then flag duplicates per wrapper."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from siteloom.core.model import Page
 from siteloom.core.table_files import load_pyarrow
 from siteloom.core.urls import site_of
-from siteloom.engines.engine import cut_by
+from siteloom.engines.engine import group_batches
 from siteloom.engines.whole_crawls.crawl_run import place_of, row_schema
 from siteloom.engines.whole_crawls.output_folder import without_folder
 from siteloom.extraction.extraction_counts import ExtractionCounts, sum_of
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
 
 _ROWS_OF_A_FILE = 10_000  # of some kilobytes each
 
-# What is counted of all shards comes to one machine, so it must be small: of the shapes of URLs that no
-# wrapper is for, the most frequent ones tell enough.
+# The counts of all shards are collected on one machine, so they must be small: of the shapes of URLs without
+# a wrapper, only the most frequent ones are kept.
 _SHAPES_OF_A_SHARD = 32
 
 
 def extract_in_bulk(
     run: BulkRun, shards: Sequence[PageSource], wrappers: Sequence[NamedWrapper], limits: ParseSettings
 ) -> Counts:
-    """The records of all pages, by site, and their failures; what was counted is kept with the run."""
+    """Extract the records of all pages, and write them by site with the failures and counts."""
     schema = row_schema(("record", load_pyarrow().string()))
     counted = run.shards("extract", partial(_Extracting, wrappers, limits), shards, schema)
     attributes = list(dict.fromkeys(name for named in wrappers for name in named.wrapper.attributes))
-    written = run.parts("records", partial(_Writing, attributes), of="extract")
+    written = run.partitions("records", partial(_Writing, attributes), of="extract")
     total = sum_of(ExtractionCounts.from_rows(json.loads(counts["tally"])) for counts in counted)
     return run.finish(
         {
@@ -70,7 +70,7 @@ class _Extracting:
 
 
 class _WithFolders(NamedTuple):
-    """A shard with pages only of sites that results can be written for."""
+    """A shard without pages of sites that cannot have a folder."""
 
     shard: PageSource
 
@@ -85,7 +85,7 @@ class _WithFolders(NamedTuple):
 
 
 class _Writing:
-    """Writes the records of some wrappers, in the order of pages."""
+    """Writes the records of wrappers, in the order of pages."""
 
     def __init__(self, attributes: Sequence[str]) -> None:
         self._table = record_tables(attributes)
@@ -93,7 +93,7 @@ class _Writing:
     def __call__(self, batches: Iterator[Any], out: Outbox) -> None:
         waiting: defaultdict[str, list[Row]] = defaultdict(list)
         duplicates = 0
-        for _, of_wrapper in cut_by("key", batches):
+        for _, of_wrapper in group_batches("key", batches):
             for row in flag_duplicates(_rows(of_wrapper)):
                 site = site_of(row["url"])
                 waiting[site].append(row)

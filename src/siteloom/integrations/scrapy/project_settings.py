@@ -1,4 +1,4 @@
-"""What a Scrapy project says of Siteloom: its settings, its workspace and its wrappers."""
+"""The Siteloom settings of a Scrapy project: its workspace and wrappers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WORKSPACE_SETTING = "SITELOOM_WORKSPACE"
 
 
 class Project(NamedTuple):
-    """What is asked for, with every path as it is seen from the project's folder."""
+    """The settings of a project, with every path relative to the project's folder resolved."""
 
     wrappers: tuple[str, ...]
     store: StoreSettings
@@ -39,7 +39,7 @@ class Project(NamedTuple):
 
 
 def project(settings: BaseSettings) -> Project:
-    """The project that a crawler's settings belong to; a `siteloom.toml` in its folder counts, too."""
+    """Read the project of a crawler's settings and of the `siteloom.toml` in its folder."""
     folder = project_folder()
     own, _ = load_settings(folder, os.environ, {"store.workspace": settings.get(WORKSPACE_SETTING)})
     store = replace(own.store, workspace=str(folder / own.store.workspace))
@@ -48,9 +48,9 @@ def project(settings: BaseSettings) -> Project:
 
 
 def project_folder() -> Path:
-    """Where `scrapy.cfg` is, or else the current folder."""
-    found = closest_scrapy_cfg()
-    return Path(found).parent if found else Path.cwd()
+    """Return the folder of `scrapy.cfg`, or else the current folder."""
+    configuration = closest_scrapy_cfg()
+    return Path(configuration).parent if configuration else Path.cwd()
 
 
 def wrappers_of(asked: Project) -> list[NamedWrapper]:
@@ -63,7 +63,7 @@ def wrappers_of(asked: Project) -> list[NamedWrapper]:
 
 
 def _files(folder: Path, location: str) -> Iterator[str]:
-    """A file, or all wrappers that lie in a folder."""
+    """Yield a file, or all wrappers in a folder."""
     if "://" in location:
         yield location
         return

@@ -1,4 +1,4 @@
-"""What people said of a page, attribute by attribute, out of all annotations that it ever had."""
+"""The current statements about a page, attribute by attribute, derived from all its annotations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Version(NamedTuple):
-    """What was said of a page at one time as a whole; the revision is greater than that of any before."""
+    """One version of a page's annotation; its revision is greater than that of all earlier versions."""
 
     revision: int
     author: str
@@ -25,7 +25,7 @@ class Version(NamedTuple):
 
 
 class StatedValue(NamedTuple):
-    """A value, and the node that it was taken from, if that is known."""
+    """A value, and the path of its node if that is known."""
 
     text: str
     node: str | None
@@ -33,7 +33,7 @@ class StatedValue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What was last said of an attribute, by whom, and when: its values, or none if it is absent."""
+    """The last statement about an attribute: its values, or none if it is absent, with author and time."""
 
     values: tuple[StatedValue, ...]
     author: str
@@ -45,78 +45,77 @@ Statements = dict[str, Statement]
 
 
 class PageStatements(NamedTuple):
-    """What holds of a page: of the whole page, or of each of its records that were told of."""
+    """The current statements about a page as a whole, or about each of its annotated records."""
 
     values: Statements
     records: tuple[Statements, ...]
 
     @property
-    def all(self) -> list[Statement]:
+    def all_statements(self) -> list[Statement]:
         """Every statement."""
-        return [said for part in (self.values, *self.records) for said in part.values()]
+        return [statement for unit in (self.values, *self.records) for statement in unit.values()]
 
     @property
     def as_list(self) -> PageStatements:
-        """The same of a page that is a list: what was said of it as a whole is said of its first record."""
+        """The statements of a list page: those about the whole page become those about its first record."""
         return self if self.records or not self.values else PageStatements({}, (self.values,))
 
     def of(self, record: int | None) -> Statements:
-        """What holds of the whole page or of one record; nothing yet of a record that no one told of."""
+        """Return the statements about the whole page or one record, none for a record without annotation."""
         if record is None:
             return self.values
         return self.records[record] if record < len(self.records) else {}
 
 
 def statements(versions: Iterable[Version]) -> PageStatements:
-    """What holds after all versions, the oldest first.
+    """Return the statements after all versions, given from the oldest on.
 
-    Who repeats a statement did not make it, nor who gave its attribute another name, or counted its record
-    otherwise.
+    Repeating a statement, renaming its attribute or renumbering its record does not change its author.
     """
-    found = PageStatements({}, ())
+    current = PageStatements({}, ())
     for version in versions:
         example = version.example
         nodes = [*example.record_nodes, *({} for _ in example.records)]
-        parts = [
-            _stated(example.values, example.nodes),
-            *(_stated(record, nodes[number]) for number, record in enumerate(example.records)),
+        units = [
+            _stated_values(example.values, example.nodes),
+            *(_stated_values(record, nodes[number]) for number, record in enumerate(example.records)),
         ]
-        earlier = _Earlier(found, names={name for part in parts for name in part})
+        earlier = _EarlierStatements(current, names={name for unit in units for name in unit})
         values, *records = (
             {
-                name: earlier.statement(number, name, said)
-                or Statement(said, version.author, version.at, version.revision)
-                for name, said in part.items()
+                name: earlier.statement(number, name, stated)
+                or Statement(values=stated, author=version.author, at=version.at, revision=version.revision)
+                for name, stated in unit.items()
             }
-            for number, part in enumerate(parts)
+            for number, unit in enumerate(units)
         )
-        found = PageStatements(values, tuple(records))
-    return found
+        current = PageStatements(values, tuple(records))
+    return current
 
 
-class _Earlier:
-    """What held before, to be found again; `names` are those of all attributes that are told of now."""
+class _EarlierStatements:
+    """Earlier statements, to be matched with new values; `names` are all current attributes."""
 
-    def __init__(self, before: PageStatements, names: Collection[str]) -> None:
-        self._parts = (before.values, *before.records)
+    def __init__(self, earlier: PageStatements, names: Collection[str]) -> None:
+        self._units = (earlier.values, *earlier.records)
         self._by_name: dict[tuple[str, tuple[StatedValue, ...]], Statement] = {}
         self._renamed: dict[tuple[StatedValue, ...], Statement] = {}
-        for part in self._parts:
-            for name, one in part.items():
-                if one.values:  # that something is absent could have been said of anything
-                    self._by_name.setdefault((name, one.values), one)
+        for unit in self._units:
+            for name, statement in unit.items():
+                if statement.values:  # that something is absent could have been said of anything
+                    self._by_name.setdefault((name, statement.values), statement)
                     if name not in names:
-                        self._renamed.setdefault(one.values, one)
+                        self._renamed.setdefault(statement.values, statement)
 
-    def statement(self, part: int, name: str, said: tuple[StatedValue, ...]) -> Statement | None:
-        """The same statement as it was made before: at the same place, of another record, by another name."""
-        same = self._parts[part].get(name) if part < len(self._parts) else None
-        if same is not None and same.values == said:
-            return same
-        return self._by_name.get((name, said)) or self._renamed.get(said)
+    def statement(self, unit: int, name: str, values: tuple[StatedValue, ...]) -> Statement | None:
+        """Find the earlier statement with these values: in the same unit, another record, or another name."""
+        unchanged = self._units[unit].get(name) if unit < len(self._units) else None
+        if unchanged is not None and unchanged.values == values:
+            return unchanged
+        return self._by_name.get((name, values)) or self._renamed.get(values)
 
 
-def _stated(
+def _stated_values(
     values: Mapping[str, Sequence[str]], nodes: Mapping[str, Sequence[str]]
 ) -> dict[str, tuple[StatedValue, ...]]:
     stated = {}
@@ -130,31 +129,31 @@ def _stated(
 
 
 def as_list(example: Example) -> Example:
-    """An example of a page that is a list: what was said of the page as a whole is its first record.
+    """Return the example of a list page: values of the page as a whole become its first record.
 
-    A record of which nothing is known but what it lacks tells nothing.
+    Records without any value are dropped.
     """
     records = [*example.records] or [example.values]
     nodes = [*example.record_nodes] or [example.nodes if not example.records else {} for _ in records]
-    kept = [number for number, record in enumerate(records) if any(record.values())]
+    non_empty = [number for number, record in enumerate(records) if any(record.values())]
     return replace(
         example,
         values={},
         nodes={},
-        records=[records[number] for number in kept],
-        record_nodes=[nodes[number] for number in kept],
+        records=[records[number] for number in non_empty],
+        record_nodes=[nodes[number] for number in non_empty],
     )
 
 
-def amended(example: Example, said: Mapping[str, Sequence[Picked] | None], record: int | None) -> Example:
-    """An example with what was said of some attributes; None takes back what was said of one.
+def amend(example: Example, changes: Mapping[str, Sequence[Picked] | None], record: int | None) -> Example:
+    """Return an example with changed values of some attributes; None removes the statement about one.
 
-    If it is said of a record, the page is a list from now on: what was said of it before is its first record.
+    A change to a record turns the page into a list: earlier values of the page become its first record.
     """
     if record is None:
         if example.records:
             raise UsageError("This page lists records: say which of them is meant.")
-        values, nodes = _amended(example.values, example.nodes, said)
+        values, nodes = _apply_changes(example.values, example.nodes, changes)
         return replace(example, values=values, nodes=nodes)
     records = [*example.records] or ([example.values] if example.values else [])
     record_nodes = [*example.record_nodes] or ([example.nodes] if example.values else [])
@@ -163,46 +162,46 @@ def amended(example: Example, said: Mapping[str, Sequence[Picked] | None], recor
     if record == len(records):
         records.append({})
     record_nodes += [{} for _ in records[len(record_nodes) :]]
-    records[record], record_nodes[record] = _amended(records[record], record_nodes[record], said)
-    kept = [number for number, values in enumerate(records) if values]
+    records[record], record_nodes[record] = _apply_changes(records[record], record_nodes[record], changes)
+    non_empty = [number for number, values in enumerate(records) if values]
     return replace(
         example,
         values={},
         nodes={},
-        records=[records[number] for number in kept],
-        record_nodes=[record_nodes[number] for number in kept],
+        records=[records[number] for number in non_empty],
+        record_nodes=[record_nodes[number] for number in non_empty],
     )
 
 
-def _amended(
+def _apply_changes(
     values: Mapping[str, Sequence[str]],
     nodes: Mapping[str, Sequence[str]],
-    said: Mapping[str, Sequence[Picked] | None],
+    changes: Mapping[str, Sequence[Picked] | None],
 ) -> tuple[dict[str, Sequence[str]], dict[str, Sequence[str]]]:
     values, nodes = dict(values), dict(nodes)
-    for name, picked in said.items():
+    for name, picked in changes.items():
         values.pop(name, None)
         nodes.pop(name, None)
         if picked is not None:
-            values[name] = [one.text for one in picked]
-            nodes[name] = [one.node for one in picked]
+            values[name] = [value.text for value in picked]
+            nodes[name] = [value.node for value in picked]
     return values, nodes
 
 
-def renamed(example: Example, names: Mapping[str, str | None]) -> Example:
-    """An example with other names for some attributes, or, with None, without them."""
+def rename_attributes(example: Example, names: Mapping[str, str | None]) -> Example:
+    """Return an example with some attributes renamed, or removed where the new name is None."""
 
     def under_new_names(values: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
-        told = ((names.get(name, name), texts) for name, texts in values.items())
-        return {name: texts for name, texts in told if name is not None}
+        renamed_items = ((names.get(name, name), texts) for name, texts in values.items())
+        return {name: texts for name, texts in renamed_items if name is not None}
 
     records = [under_new_names(record) for record in example.records]
-    kept = [number for number, record in enumerate(records) if record]
+    non_empty = [number for number, record in enumerate(records) if record]
     record_nodes = [under_new_names(record) for record in example.record_nodes]
     return replace(
         example,
         values=under_new_names(example.values),
         nodes=under_new_names(example.nodes),
-        records=[records[number] for number in kept],
-        record_nodes=[record_nodes[number] for number in kept] if record_nodes else [],
+        records=[records[number] for number in non_empty],
+        record_nodes=[record_nodes[number] for number in non_empty] if record_nodes else [],
     )

@@ -1,6 +1,6 @@
-"""The sheet of a cluster: for each sample page and attribute what was said, what is found, and what to ask.
+"""The sheet of a cluster: the annotated and found values of each sample page, and the questions to ask.
 
-Its classes are what the browser is sent, as JSON; with lists and dictionaries, as these are written fastest.
+Its classes are sent to the browser as JSON; they use lists and dictionaries, which serialise fastest.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 CellState = Literal["said", "absent", "suggested", "known", "empty", "unknown"]
 QuestionKind = Literal["differs", "empty", "doubtful", "known", "suggested"]
 
-# Of values that are found with at least this confidence hardly any is wrong, so they are asked for last.
+# Values with at least this confidence are hardly ever wrong, so they are asked for last.
 _DOUBTFUL = 0.9
-# An attribute that fewer of the pages have is rightly missing on the others, more often than not.
+# An attribute that fewer of the pages have is usually absent on the others.
 _USUAL = 0.5
-# Another page that adds less than this to what was seen of the pages hardly teaches anything.
+# Another page that adds a smaller share to the coverage hardly teaches anything.
 _HARDLY_MORE = 0.02
-# Rules that were learned from fewer pages rest on too little, however alike the pages are.
+# Rules learned from fewer pages are unreliable, however similar the pages are.
 _LEAST_SETTLED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value as it is seen, what of the page it is, and how likely it is right, if it was found by rules."""
+    """A visible value, its selection on the page, and its confidence if rules found it."""
 
     text: str
     pick: Pick | None
@@ -42,11 +42,11 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What there is of an attribute on a page or in a record.
+    """The state and values of an attribute on a page or in a record.
 
-    `said` and `absent` are a person's words, and the wrapper may find something else there; `suggested` is
-    what the wrapper finds where no one said anything, `known` what is known from elsewhere; where the wrapper
-    finds nothing it is `empty`, and `unknown` as long as nothing was learned.
+    `said` and `absent` are statements of a person, which the wrapper may contradict; `suggested` are values
+    that the wrapper finds where there is no statement; `known` are values known from elsewhere. A cell is
+    `empty` if the wrapper finds nothing, and `unknown` as long as nothing was learned.
     """
 
     state: CellState
@@ -65,7 +65,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class SheetPage:
-    """A sample page: its cells, or those of its records, and the records that are found there."""
+    """A sample page: its cells, or those of its records, and the records that the wrapper finds."""
 
     id: int
     number: int
@@ -84,7 +84,7 @@ class SheetPage:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Something a person could settle by a yes or a no."""
+    """A question that a person can answer with yes or no."""
 
     page: int
     attribute: str | None
@@ -95,7 +95,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How far the work has come: how many pages are settled, how much of what varies they show."""
+    """The progress of annotation: the number of settled pages, and the share of variation that they cover."""
 
     settled: int
     pages: int
@@ -105,8 +105,8 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """The values of an attribute on a page that are known from elsewhere, and where from."""
+class ExternalValues:
+    """The values of an attribute on a page that are known from elsewhere, and their source."""
 
     values: list[Value]
     source: str
@@ -114,7 +114,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """An attribute that is known from elsewhere, but not asked for: on how many pages, and one value."""
+    """An attribute known from elsewhere but not annotated: the number of pages with it, and one value."""
 
     name: str
     source: str
@@ -124,7 +124,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Inferred:
-    """What was learned of an attribute."""
+    """The inferred properties of an attribute."""
 
     multi: bool | None
     mandatory: bool | None
@@ -134,10 +134,10 @@ class Inferred:
 
 @dataclass(frozen=True, slots=True)
 class SheetAttribute:
-    """An attribute: what was said of it, what was learned, the rule that finds it, and how it fares.
+    """An attribute: its declared and inferred properties, its rule, and its progress.
 
-    It was settled by a person on `settled` of the pages, and `found` have a value; the remark names the
-    first page on which something is not as it should be.
+    A person settled it on `settled` of the pages, and `found` pages have a value; the remark names the first
+    page with a problem.
     """
 
     name: str
@@ -155,7 +155,7 @@ class SheetAttribute:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """All that an annotator sees of a cluster; the revision changes whenever anyone changes anything."""
+    """Everything an annotator sees of a cluster; every change by anyone changes the revision."""
 
     cluster: str
     site: str
@@ -171,16 +171,29 @@ class Sheet:
     problem: str | None
 
 
-def cell(said: Statement | None, values: list[Value], finds: list[Value] | None, known: Known | None) -> Cell:
-    """The cell of an attribute: what was said, with its values as shown; what is found, and what is known."""
-    if said is not None:
+def cell(
+    statement: Statement | None,
+    values: list[Value],
+    finds: list[Value] | None,
+    known_values: ExternalValues | None,
+) -> Cell:
+    """Build a cell from the statement with its visible values, the found values, and the known values."""
+    if statement is not None:
         differs = finds is not None and _texts(finds) != _texts(values)
         state: CellState = "said" if values else "absent"
-        return Cell(state, values, finds, differs, said.author, said.at, said.revision)
+        return Cell(
+            state=state,
+            values=values,
+            finds=finds,
+            differs=differs,
+            source=statement.author,
+            at=statement.at,
+            revision=statement.revision,
+        )
     if finds:
         return Cell("suggested", finds, source="wrapper")
-    if known is not None:
-        return Cell("known", known.values, source=known.source)
+    if known_values is not None:
+        return Cell("known", known_values.values, source=known_values.source)
     return Cell("unknown") if finds is None else Cell("empty", source="wrapper")
 
 
@@ -189,117 +202,149 @@ def _texts(values: Iterable[Value]) -> set[str]:
 
 
 def questions(pages: Sequence[SheetPage], attributes: Sequence[str]) -> list[Question]:
-    """What to ask, the most worthwhile first: contradictions, gaps, doubts, then all that is suggested."""
+    """Return the questions to ask, the most useful first: contradictions, gaps, doubts, then suggestions."""
     is_list = any(page.records for page in pages)
-    usual = {name for name in attributes if _share(pages, name) >= _USUAL}
-    asked: list[tuple[int, Question]] = []
+    usual = {name for name in attributes if _filled_share(pages, name) >= _USUAL}
+    ranked_questions: list[tuple[int, Question]] = []
     for page in pages:
-        for name, found in page.cells.items():
-            kind = _kind(found)
+        for name, cell in page.cells.items():
+            kind = _question_kind(cell)
             if kind is not None:
                 rank = _RANKS[kind] if kind != "empty" or name in usual else _RANKS["suggested"]
-                asked.append((rank, Question(page.id, name, None, kind, _words(page, name, found, kind))))
+                ranked_questions.append(
+                    (
+                        rank,
+                        Question(
+                            page=page.id,
+                            attribute=name,
+                            record=None,
+                            kind=kind,
+                            text=_question_text(page=page, name=name, cell=cell, kind=kind),
+                        ),
+                    )
+                )
         if is_list:
-            asked += _list_questions(page)
+            ranked_questions += _list_questions(page)
             if not (page.records or page.found_records):
                 text = f"Page {page.number}: no records are found."
-                asked.append((_RANKS["empty"], Question(page.id, None, None, "empty", text)))
-    asked.sort(key=lambda ranked: ranked[0])  # stable: pages and attributes keep their order
-    return [question for _, question in asked]
+                ranked_questions.append(
+                    (
+                        _RANKS["empty"],
+                        Question(page=page.id, attribute=None, record=None, kind="empty", text=text),
+                    )
+                )
+    ranked_questions.sort(
+        key=lambda ranked_question: ranked_question[0]
+    )  # stable: pages and attributes keep their order
+    return [question for _, question in ranked_questions]
 
 
 _RANKS: dict[QuestionKind, int] = {"differs": 0, "empty": 1, "doubtful": 2, "known": 3, "suggested": 4}
 
 
-def _kind(found: Cell) -> QuestionKind | None:
-    if found.is_settled:
-        return "differs" if found.differs else None
-    if found.state == "empty":
+def _question_kind(cell: Cell) -> QuestionKind | None:
+    if cell.is_settled:
+        return "differs" if cell.differs else None
+    if cell.state == "empty":
         return "empty"
-    if found.state == "known":
+    if cell.state == "known":
         return "known"
-    if found.state == "suggested":
-        return "doubtful" if _least_confidence(found) < _DOUBTFUL else "suggested"
+    if cell.state == "suggested":
+        return "doubtful" if _min_confidence(cell) < _DOUBTFUL else "suggested"
     return None
 
 
-def _share(pages: Sequence[SheetPage], name: str) -> float:
-    has = [bool(found.values) for page in pages if (found := page.cells.get(name)) is not None]
-    return sum(has) / len(has) if has else 0.0
+def _filled_share(pages: Sequence[SheetPage], name: str) -> float:
+    has_values = [bool(cell.values) for page in pages if (cell := page.cells.get(name)) is not None]
+    return sum(has_values) / len(has_values) if has_values else 0.0
 
 
-def _words(page: SheetPage, name: str, found: Cell, kind: QuestionKind) -> str:
+def _question_text(page: SheetPage, name: str, cell: Cell, kind: QuestionKind) -> str:
     where = f"Page {page.number}, {name}"
-    seen = _quoted(found.values)
+    shown = _quoted(cell.values)
     if kind == "differs":
-        finds = _quoted(found.finds or ()) or "nothing"
-        said = f"{seen} was said" if seen else "it was said to be absent"
-        return f"{where}: {said}, the wrapper finds {finds}."
+        found_texts = _quoted(cell.finds or ()) or "nothing"
+        statement = f"{shown} was said" if shown else "it was said to be absent"
+        return f"{where}: {statement}, the wrapper finds {found_texts}."
     if kind == "empty":
         return f"{where}: no value is found. Is there none?"
     if kind == "known":
-        return f"{where}: {seen}, as known from {found.source}. Is that right?"
+        return f"{where}: {shown}, as known from {cell.source}. Is that right?"
     if kind == "doubtful":
-        return f"{where}: {seen}, only {_percent(_least_confidence(found))} sure. Is that right?"
-    return f"{where}: {seen}. Is that right?"
+        return f"{where}: {shown}, only {_percent(_min_confidence(cell))} sure. Is that right?"
+    return f"{where}: {shown}. Is that right?"
 
 
 def _quoted(values: Sequence[Value]) -> str:
     return ", ".join(f"“{value.text}”" for value in values)
 
 
-def _least_confidence(found: Cell) -> float:
-    return min((1.0 if value.confidence is None else value.confidence for value in found.values), default=1.0)
+def _min_confidence(cell: Cell) -> float:
+    return min((1.0 if value.confidence is None else value.confidence for value in cell.values), default=1.0)
 
 
 def _list_questions(page: SheetPage) -> Iterable[tuple[int, Question]]:
     for number, record in enumerate(page.records):
-        for name, found in record.items():
-            if found.differs:
-                text = _words(page, name, found, "differs")
-                yield _RANKS["differs"], Question(page.id, name, number, "differs", text)
+        for name, cell in record.items():
+            if cell.differs:
+                text = _question_text(page=page, name=name, cell=cell, kind="differs")
+                yield (
+                    _RANKS["differs"],
+                    Question(page=page.id, attribute=name, record=number, kind="differs", text=text),
+                )
     count = len(page.found_records)
     if count and not page.is_settled:
-        seen = "1 record is" if count == 1 else f"{count} records are"
-        text = f"Page {page.number}: {seen} found. Are these all?"
-        yield _RANKS["suggested"], Question(page.id, None, None, "suggested", text)
+        counted = "1 record is" if count == 1 else f"{count} records are"
+        text = f"Page {page.number}: {counted} found. Are these all?"
+        yield (
+            _RANKS["suggested"],
+            Question(page=page.id, attribute=None, record=None, kind="suggested", text=text),
+        )
 
 
 def remark(pages: Sequence[SheetPage], name: str) -> str | None:
-    """The first thing that is not as it should be with an attribute."""
-    for wanted, word in (("differs", "differs"), ("empty", "empty"), ("doubtful", "doubtful")):
+    """Return the most important problem with an attribute, if there is one."""
+    for kind, word in (("differs", "differs"), ("empty", "empty"), ("doubtful", "doubtful")):
         numbers = [
             page.number
             for page in pages
-            if any(name in part and _kind(part[name]) == wanted for part in (page.cells, *page.records))
+            if any(
+                name in cells and _question_kind(cells[name]) == kind for cells in (page.cells, *page.records)
+            )
         ]
         if numbers:
-            more = f" and {len(numbers) - 1} more" if len(numbers) > 1 else ""
-            return f"page {numbers[0]} {word}{more}"
+            further = f" and {len(numbers) - 1} more" if len(numbers) > 1 else ""
+            return f"page {numbers[0]} {word}{further}"
     return None
 
 
 def coverage(pages: Sequence[SheetPage], covered: float, gain: float, open_questions: int) -> Coverage:
-    """How far the work has come.
+    """Return the progress of annotation.
 
-    `covered` is the share of what varies that the settled pages show, `gain` what the next would add;
+    `covered` is the share of variation that the settled pages cover, `gain` what the next page would add;
     open questions are contradictions, gaps and doubts.
     """
     settled = sum(page.is_settled for page in pages)
-    words = f"{settled} of {len(pages)} sample pages {'is' if settled == 1 else 'are'} settled"
+    sentence = f"{settled} of {len(pages)} sample pages {'is' if settled == 1 else 'are'} settled"
     hardly_more = settled >= min(_LEAST_SETTLED, len(pages)) and gain < _HARDLY_MORE
     if settled:
-        words += f" and {'shows' if settled == 1 else 'show'} {_percent(covered)} of what varies"
+        sentence += f" and {'shows' if settled == 1 else 'show'} {_percent(covered)} of what varies"
     if hardly_more and open_questions:
-        left = "1 doubt is" if open_questions == 1 else f"{open_questions} doubts are"
-        words += f": another page would hardly teach anything, but {left} left."
+        doubts = "1 doubt is" if open_questions == 1 else f"{open_questions} doubts are"
+        sentence += f": another page would hardly teach anything, but {doubts} left."
     elif settled == len(pages):
-        words += ": there is nothing more to annotate here."
+        sentence += ": there is nothing more to annotate here."
     elif hardly_more:
-        words += ": more would hardly teach anything."
+        sentence += ": more would hardly teach anything."
     else:
-        words += f"; the next would add {_percent(gain)}."
-    return Coverage(settled, len(pages), covered, words, hardly_more and not open_questions)
+        sentence += f"; the next would add {_percent(gain)}."
+    return Coverage(
+        settled=settled,
+        pages=len(pages),
+        covered=covered,
+        sentence=sentence,
+        is_enough=hardly_more and not open_questions,
+    )
 
 
 def _percent(share: float) -> str:

@@ -1,10 +1,10 @@
-"""What a person points at on a page that is shown, and the nodes that learning means by it.
+"""Convert between a person's selection on a displayed page and the nodes used in learning.
 
     elements = numbered(root)
     picked(elements, Pick(element=17, text=2))      # Picked(text="Blue Fern", node="/html[1]/.../text()[2]")
 
-The elements of a page have their numbers in the order of the document, those
-that are not shown as well; a browser is told them, and sends them back.
+The elements of a page, including hidden ones, are numbered in document order; the browser receives the
+numbers and sends them back.
 """
 
 from __future__ import annotations
@@ -29,12 +29,11 @@ _WORD = re.compile(r"\S+")
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """What was pointed at: the number of an element, and which of its texts or attributes.
+    """A selection: the number of an element, and one of its texts or attributes.
 
-    `text` counts the text children from 1, as XPath does; without it and without `attribute`, all
-    the text that is seen inside the element is meant. `start` and `end` are there if only part of
-    it is: offsets in the text or attribute as it stands in the page, or in the normal form of all
-    the text inside. They count UTF-16 code units, as browsers do.
+    `text` counts the text children from 1, as XPath does; without `text` and `attribute`, all visible text
+    inside the element is selected. `start` and `end` select a part of it: they are offsets in the raw text or
+    attribute, or in the normal form of the whole visible text. They count UTF-16 code units, as browsers do.
     """
 
     element: int
@@ -52,62 +51,65 @@ class Picked(NamedTuple):
 
 
 def picked(elements: Sequence[Element], pick: Pick) -> Picked:
-    """The value that a pick means; an error if there is none."""
+    """Return the value of a pick; raise UsageError if there is none."""
     if not 0 <= pick.element < len(elements):
         raise UsageError(f"The page has no element {pick.element}: load the page again.")
     element = elements[pick.element]
-    whole, node = _whole(element, pick)
-    text = normalize(_part(whole, pick))
+    node_text, node = _node_text(element, pick)
+    text = normalize(_selected_part(node_text, pick))
     if not text:
         raise UsageError("Nothing can be read there: choose a place with some text.")
     return Picked(text, node)
 
 
 def pick_of_node(elements: Sequence[Element], numbers: Mapping[Element, int], node: str) -> Pick | None:
-    """The pick that means all of the node of a path; None if it is not there.
+    """Return the pick of a whole node by its path, or None if there is no such node.
 
-    `numbers` are those of `elements`.
+    `numbers` has the numbers of `elements`.
     """
     parsed = NODE.fullmatch(node)
     element = find(elements[0], parsed["path"]) if parsed is not None and elements else None
     number = None if element is None else numbers.get(element)
     if parsed is None or element is None or number is None:
         return None
-    place = Pick(number, int(parsed["number"] or 1) if parsed["text"] else None, parsed["attribute"])
+    pick = Pick(number, int(parsed["number"] or 1) if parsed["text"] else None, parsed["attribute"])
     try:
-        _whole(element, place)
+        _node_text(element, pick)
     except UsageError:
         return None
-    return place
+    return pick
 
 
 def pick_of(elements: Sequence[Element], numbers: Mapping[Element, int], node: str, text: str) -> Pick | None:
-    """The pick that means a value in the node of a path; None if it is not there.
-
-    Of several places in one node it is the first.
-    """
+    """Return the pick of the first occurrence of a value in the node of a path, or None if there is none."""
     place = pick_of_node(elements, numbers, node)
     if place is None:
         return None
-    whole, _ = _whole(elements[place.element], place)
-    normal = normalize(whole)
+    node_text, _ = _node_text(elements[place.element], place)
+    normal = normalize(node_text)
     span = span_in(normal, text) if normalize(text) else None
     if span is None:
         return None
     if span == (0, len(normal)):
         return place
-    start, end = _raw_span(whole, *span)
-    return Pick(place.element, place.text, place.attribute, _units(whole[:start]), _units(whole[:end]))
+    start, end = _raw_span(node_text, *span)
+    return Pick(
+        element=place.element,
+        text=place.text,
+        attribute=place.attribute,
+        start=_utf16_length(node_text[:start]),
+        end=_utf16_length(node_text[:end]),
+    )
 
 
-def _whole(element: Element, pick: Pick) -> tuple[str, str]:
-    """All of the text or attribute that a pick is about, as it stands there, and the path of its node."""
+def _node_text(element: Element, pick: Pick) -> tuple[str, str]:
+    """Return the whole raw text or attribute of a pick, and the path of its node."""
     if pick.attribute is not None:
         if pick.text is not None:
             raise UsageError("A value is taken from a text or from an attribute, not from both: send one.")
         try:
             value = element.get(pick.attribute)
-        except ValueError:  # nothing can be called so, like {
+        except ValueError:  # an invalid attribute name such as {
             value = None
         if value is None:
             raise UsageError(f"The element {pick.element} has no {pick.attribute}: load the page again.")
@@ -121,7 +123,7 @@ def _whole(element: Element, pick: Pick) -> tuple[str, str]:
 
 
 def _texts(element: Element) -> Iterator[str]:
-    """The text children of an element."""
+    """Yield the text children of an element."""
     if element.text:
         yield element.text
     for child in element:
@@ -129,10 +131,10 @@ def _texts(element: Element) -> Iterator[str]:
             yield child.tail
 
 
-def _part(whole: str, pick: Pick) -> str:
+def _selected_part(text: str, pick: Pick) -> str:
     if pick.start is None and pick.end is None:
-        return whole
-    encoded = whole.encode("utf-16-le", "surrogatepass")
+        return text
+    encoded = text.encode("utf-16-le", "surrogatepass")
     start = 0 if pick.start is None else pick.start
     end = len(encoded) // 2 if pick.end is None else pick.end
     if not 0 <= start <= end <= len(encoded) // 2:
@@ -148,7 +150,7 @@ def _part(whole: str, pick: Pick) -> str:
 
 
 def _raw_span(raw: str, start: int, end: int) -> tuple[int, int]:
-    """Offsets in the normal form of a text to those in the text itself."""
+    """Convert offsets in the normal form of a text to offsets in the raw text."""
     raw_start = raw_end = at = 0
     for word in _WORD.finditer(raw):
         if at <= start:
@@ -159,5 +161,5 @@ def _raw_span(raw: str, start: int, end: int) -> tuple[int, int]:
     return raw_start, raw_end
 
 
-def _units(text: str) -> int:
+def _utf16_length(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2

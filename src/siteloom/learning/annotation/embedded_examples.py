@@ -16,7 +16,7 @@ from siteloom.html.embedded_data import main_record, may_have_records, plain_add
 from siteloom.html.encoding import in_utf8
 from siteloom.html.parser import parse
 from siteloom.html.tag_scanner import name_hash, scan_tags
-from siteloom.learning.annotation.visible_values import SeenTexts
+from siteloom.learning.annotation.visible_values import ShownTexts
 from siteloom.learning.induction.learner import learn_wrapper
 from siteloom.learning.value_search.text_equality import fold
 from siteloom.templates.sampling import sample
@@ -44,14 +44,14 @@ _META, _LINK = name_hash("meta"), name_hash("link")
 
 
 def without_markup(page: Page) -> Page:
-    """A page less the HTML attributes that say what its values are.
+    """Return a page without the HTML attributes that annotate its values.
 
-    No element goes, so that all stand where they stood; those that are only there for machines are empty.
-    Scripts stay, for nothing is read from them anyway.
+    All elements stay, so that paths do not change; elements only for machines become empty. Scripts stay,
+    since nothing is extracted from them.
     """
     html = in_utf8(page.html, page.charset)
     tags = scan_tags(html)
-    parts: list[bytes] = []
+    pieces: list[bytes] = []
     end = 0
     for start, stop, name, is_end in zip(
         tags.start.tolist(), tags.end.tolist(), tags.name, tags.is_end.tolist(), strict=True
@@ -61,11 +61,11 @@ def without_markup(page: Page) -> Page:
         tag = html[start:stop]
         stripped = _without_attributes(tag, is_unseen=name in (_META, _LINK))
         if stripped != tag:
-            parts += [html[end:start], stripped]
+            pieces += [html[end:start], stripped]
             end = stop
-    if not parts:
+    if not pieces:
         return page
-    return replace(page, html=b"".join([*parts, html[end:]]), charset="utf-8")
+    return replace(page, html=b"".join([*pieces, html[end:]]), charset="utf-8")
 
 
 def _without_attributes(tag: bytes, *, is_unseen: bool) -> bytes:
@@ -73,85 +73,87 @@ def _without_attributes(tag: bytes, *, is_unseen: bool) -> bytes:
     attributes = [] if name is None else list(_ATTRIBUTE.finditer(tag, name.end(), len(tag) - 1))
     if name is None or not attributes:
         return tag
-    is_marked = any(found[1].lower() in _SAYS_PROPERTY for found in attributes)
+    is_marked = any(attribute[1].lower() in _SAYS_PROPERTY for attribute in attributes)
     is_for_machines = is_unseen and (is_marked or _FOR_PREVIEWS.search(tag) is not None)
 
-    def is_kept(found: re.Match[bytes]) -> bool:
-        match found[1].lower():
+    def is_kept(attribute: re.Match[bytes]) -> bool:
+        match attribute[1].lower():
             case b"content":
                 return not (is_marked or is_for_machines)
             case b"href":
                 return not is_for_machines
-            case b"rel" | b"rev":  # v:directedBy is RDFa, nofollow is not
-                return b":" not in (found[2] or b"")
-            case other:
-                return other not in _NAMES
+            case b"rel" | b"rev":  # v:directedBy is RDFa, nofollow is not RDFa
+                return b":" not in (attribute[2] or b"")
+            case name:
+                return name not in _NAMES
 
-    kept = [found for found in attributes if is_kept(found)]
-    if len(kept) == len(attributes):
+    kept_attributes = [attribute for attribute in attributes if is_kept(attribute)]
+    if len(kept_attributes) == len(attributes):
         return tag
-    # One that stood right behind another's quotes must not grow together with what is before it now.
-    parts = (found[0] if found[0][:1].isspace() else b" " + found[0] for found in kept)
-    return b"".join([name[0], *parts, b">"])
+    # An attribute without white space before it must not merge with the attribute that precedes it now.
+    pieces = (
+        attribute[0] if attribute[0][:1].isspace() else b" " + attribute[0] for attribute in kept_attributes
+    )
+    return b"".join([name[0], *pieces, b">"])
 
 
 MOST_EXAMPLES = 20
-"""More hardly make better rules, and learning takes as long as there are many."""
+"""More examples hardly improve the rules, and learning time grows with their number."""
 
 _MOST_READ = 60  # pages, or up to twice as many: RDFa takes 0.2 seconds a page
 _LEAST_PAGES = 3
-_LEAST_SEEN = 0.6  # of the pages that carry an attribute; below, it is told in other words than it is shown
-_LEAST_RIGHT = 0.6  # of the pages that were held back; below, what was seen was there by chance
+_MIN_SHOWN_SHARE = 0.6  # of the pages that carry an attribute; with less, pages show it in another form
+_MIN_CORRECT_SHARE = 0.6  # of the held-back pages; with less, the visible text matched by chance
 _TRIAL_EXAMPLES = 10
 
 
 class MarkedPage(NamedTuple):
-    """A page and the record that it carries of what it is about."""
+    """A page and the record of its main entity in its markup."""
 
     page: Page
     record: EmbeddedRecord
 
     @property
     def type(self) -> str:
-        """What kind of thing it is."""
+        """The type of the main entity."""
         return self.record["_type"][0]
 
     @property
     def values(self) -> dict[str, tuple[str, ...]]:
-        """What its record says, but for its type and that its page is this one."""
-        here = plain_address(self.page.url)
+        """The values of the record, without its type and references to its own page."""
+        own_url = plain_address(self.page.url)
         return {
             name: texts
             for name, texts in self.record.items()
             if name != "_type"
             and not name.startswith("mainEntityOfPage")
-            and here not in map(plain_address, texts)
+            and own_url not in map(plain_address, texts)
         }
 
 
 class AttributeFinding(NamedTuple):
-    """What came of an attribute of the markup.
+    """The result for an attribute of the markup.
 
-    `carried` pages have it in their markup, `seen` of them show it as well. On `checked` of these, which
-    were held back, rules that were learned from others were tried, and were right on `right` of them.
+    `carried` pages have it in their markup, and `shown` of them show it as well. Rules learned from other
+    pages were tried on `checked` held-back pages, and were correct on `correct` of them.
     """
 
     carried: int
-    seen: int
+    shown: int
     checked: int
-    right: int
+    correct: int
     why_left_out: str
 
     @property
     def is_used(self) -> bool:
-        """Whether the examples have it."""
+        """Whether the examples have the attribute."""
         return not self.why_left_out
 
 
 class SelfAnnotated(NamedTuple):
-    """Examples that pages give by themselves: all of one type, with what came of each attribute.
+    """Examples from the markup of pages, all of one type, with the result for each attribute.
 
-    `pages` is how many carry a record of this type, `other_types` how many carry one of another.
+    `pages` is the number of pages with a record of this type, `other_types` the numbers with other types.
     """
 
     type: str
@@ -161,8 +163,8 @@ class SelfAnnotated(NamedTuple):
     other_types: Mapping[str, int] = MappingProxyType({})
 
 
-class _Shown(NamedTuple):
-    """A page without its markup, and what it carried: as it is seen, or None where it is not."""
+class _ShownPage(NamedTuple):
+    """A page without its markup, and the visible texts of its values, or None for invisible values."""
 
     page: Page
     values: Mapping[str, list[str] | None]
@@ -173,18 +175,18 @@ def marked_pages(
     on_page: Callable[[Page], object] = lambda _: None,
     limits: ParseSettings = ParseSettings(),
 ) -> list[MarkedPage]:
-    """Pages with their records; of many, some from all over. Open Graph counts only if there is no more."""
-    rich, poor = _Thinned(), _Thinned()
+    """Return a sample of pages with records; Open Graph counts only if no page has richer markup."""
+    rich, poor = _ThinnedPages(), _ThinnedPages()
     for page in pages:
         on_page(page)
         if may_have_records(page, more_than_open_graph=True):
             rich.add(page)
         elif may_have_records(page):
             poor.add(page)
-    for some in (rich, poor):
+    for sample_of_pages in (rich, poor):
         marked = [
             MarkedPage(page, record)
-            for page in some.pages
+            for page in sample_of_pages.pages
             if (record := main_record(page, limits.learned)) is not None
         ]
         if marked:
@@ -197,56 +199,67 @@ def self_annotated(
     on_page: Callable[[Page], object] = lambda _: None,
     limits: ParseSettings = ParseSettings(),
 ) -> SelfAnnotated:
-    """Examples from the markup of pages, of the type that most of them carry."""
+    """Return examples from the markup of pages, of the most frequent type."""
     marked = marked_pages(pages, on_page, limits)
-    found = examples_of(most_frequent(marked), limits)
-    count = Counter(one.type for one in marked if one.type != found.type)
-    return found._replace(other_types=dict(count.most_common()))
+    annotated = examples_of(most_frequent(marked), limits)
+    count = Counter(marked_page.type for marked_page in marked if marked_page.type != annotated.type)
+    return annotated._replace(other_types=dict(count.most_common()))
 
 
 def most_frequent(marked: Sequence[MarkedPage]) -> list[MarkedPage]:
-    """The pages of the type that most have."""
-    count = Counter(one.type for one in marked)
-    return [one for one in marked if one.type == count.most_common(1)[0][0]]
+    """Return the pages of the most frequent type."""
+    count = Counter(marked_page.type for marked_page in marked)
+    return [marked_page for marked_page in marked if marked_page.type == count.most_common(1)[0][0]]
 
 
 def examples_of(marked: Sequence[MarkedPage], limits: ParseSettings = ParseSettings()) -> SelfAnnotated:
-    """Examples from pages that carry records of one type.
+    """Return examples from pages that carry records of one type.
 
-    An attribute counts if its values differ and are seen on most pages that carry them, and if rules that are
-    learned from some of the pages find it on others. The pages of the examples are without their markup,
-    so that no rule can lean on it. What a record does not have its page is taken not to have.
+    An attribute is used if its values differ, are visible on most pages that carry them, and if rules learned
+    from some of the pages find it on others. The example pages have no markup, so that no rule can depend on
+    it. Attributes missing in a record count as absent on its page.
     """
     if len(marked) < _LEAST_PAGES:
-        who = f"{len(marked) or 'No'} {'page carries' if len(marked) < 2 else 'pages carry'}"
+        subject = f"{len(marked) or 'No'} {'page carries' if len(marked) < 2 else 'pages carry'}"
         raise ExampleError(
-            f"{who} a record as JSON-LD, microdata, RDFa or Open Graph, and {_LEAST_PAGES} are needed: "
+            f"{subject} a record as JSON-LD, microdata, RDFa or Open Graph, and {_LEAST_PAGES} are needed: "
             "give --examples FILE instead."
         )
-    carried = Counter(name for one in marked for name in one.values)
-    shown = [found for one in marked if (found := _shown(one, carried, limits)) is not None]
-    seen = Counter(name for one in shown for name, texts in one.values.items() if texts)
-    reasons = {name: _why_not_taught(name, carried[name], seen[name], shown) for name in carried}
-    names = [name for name in carried if not reasons[name]]
-    tried = _trial(shown, names, limits)
-    for name, (checked, right) in tried.items():
-        if right < _LEAST_RIGHT * checked or not checked:
-            reasons[name] = "what rules find is something else"
-    findings = {
-        name: AttributeFinding(carried[name], seen[name], *tried.get(name, (0, 0)), reasons[name])
+    carried = Counter(name for marked_page in marked for name in marked_page.values)
+    shown = [
+        shown_page
+        for marked_page in marked
+        if (shown_page := _show_values(marked_page, carried, limits)) is not None
+    ]
+    shown_counts = Counter(name for shown_page in shown for name, texts in shown_page.values.items() if texts)
+    reasons = {
+        name: _why_not_taught(
+            name=name, carried_count=carried[name], shown_count=shown_counts[name], shown_pages=shown
+        )
         for name in carried
     }
     names = [name for name in carried if not reasons[name]]
-    usable = [one for one in shown if any(one.values.get(name) for name in names)]
+    trial_results = _trial(shown, names, limits)
+    for name, (checked, correct) in trial_results.items():
+        if correct < _MIN_CORRECT_SHARE * checked or not checked:
+            reasons[name] = "rules find other values"
+    findings = {
+        name: AttributeFinding(
+            carried[name], shown_counts[name], *trial_results.get(name, (0, 0)), reasons[name]
+        )
+        for name in carried
+    }
+    names = [name for name in carried if not reasons[name]]
+    usable = [shown_page for shown_page in shown if any(shown_page.values.get(name) for name in names)]
     if not usable:
-        told = "; ".join(f"{name}: {why}" for name, why in list(reasons.items())[:5])
-        raise ExampleError(f"Nothing of what pages carry as {marked[0].type} can be learned ({told}).")
-    examples = [_example(one, names) for one in _sampled(usable, MOST_EXAMPLES)]
-    return SelfAnnotated(marked[0].type, len(marked), examples, findings)
+        reason_texts = "; ".join(f"{name}: {why}" for name, why in list(reasons.items())[:5])
+        raise ExampleError(f"No attribute of {marked[0].type} in the markup can be learned ({reason_texts}).")
+    examples = [_example(shown_page, names) for shown_page in _sample_diverse(usable, MOST_EXAMPLES)]
+    return SelfAnnotated(type=marked[0].type, pages=len(marked), examples=examples, attributes=findings)
 
 
-class _Thinned:
-    """Some of many pages, from all over, while they come one by one."""
+class _ThinnedPages:
+    """An evenly spaced sample of a stream of pages."""
 
     def __init__(self) -> None:
         self.pages: list[Page] = []
@@ -254,7 +267,7 @@ class _Thinned:
         self._count = 0
 
     def add(self, page: Page) -> None:
-        """Keep a page, or not."""
+        """Add a page, which may or may not become part of the sample."""
         if self._count % self._step == 0:
             self.pages.append(page)
         self._count += 1
@@ -263,59 +276,64 @@ class _Thinned:
             self._step *= 2
 
 
-def _shown(marked: MarkedPage, names: Iterable[str], limits: ParseSettings) -> _Shown | None:
+def _show_values(marked: MarkedPage, names: Iterable[str], limits: ParseSettings) -> _ShownPage | None:
     page = without_markup(marked.page)
     root = parse(page, limits.learned)
     if isinstance(root, Failure):
         return None
-    texts = SeenTexts(root)
-    told = marked.values
+    texts = ShownTexts(root)
+    record_values = marked.values
     values: dict[str, list[str] | None] = {}
     for name in names:
-        found = [texts.as_seen(value) for value in told.get(name, ())]
-        values[name] = None if None in found else [text for text in found if text is not None]
-    return _Shown(page, values)
+        visible_texts = [texts.as_shown(value) for value in record_values.get(name, ())]
+        values[name] = None if None in visible_texts else [text for text in visible_texts if text is not None]
+    return _ShownPage(page, values)
 
 
-def _why_not_taught(name: str, carried: int, seen: int, shown: Sequence[_Shown]) -> str:
-    if carried < _LEAST_PAGES:
-        return f"only {carried} of {len(shown)} pages carry it"
-    if seen < _LEAST_PAGES or seen < _LEAST_SEEN * carried:
-        return f"only {seen} of {carried} pages that carry it show it"
-    if len({tuple(texts) for one in shown if (texts := one.values[name])}) == 1:
+def _why_not_taught(
+    name: str, carried_count: int, shown_count: int, shown_pages: Sequence[_ShownPage]
+) -> str:
+    if carried_count < _LEAST_PAGES:
+        return f"only {carried_count} of {len(shown_pages)} pages carry it"
+    if shown_count < _LEAST_PAGES or shown_count < _MIN_SHOWN_SHARE * carried_count:
+        return f"only {shown_count} of {carried_count} pages that carry it show it"
+    if len({tuple(texts) for shown_page in shown_pages if (texts := shown_page.values[name])}) == 1:
         return "it is the same on all pages"
     return ""
 
 
 def _trial(
-    shown: Sequence[_Shown], names: Sequence[str], limits: ParseSettings
+    shown_pages: Sequence[_ShownPage], names: Sequence[str], limits: ParseSettings
 ) -> dict[str, tuple[int, int]]:
-    """On how many of the pages that are held back each attribute is known, and on how many it is found."""
-    usable = [one for one in shown if any(one.values[name] for name in names)]
+    """Return for each attribute the number of held-back pages that have it, and on which rules find it."""
+    usable = [shown_page for shown_page in shown_pages if any(shown_page.values[name] for name in names)]
     teaching, held_back = usable[::2], usable[1::2]
     if not teaching:
         return dict.fromkeys(names, (0, 0))
-    examples = [_example(one, names) for one in _sampled(teaching, _TRIAL_EXAMPLES)]
-    wrapper = learn_wrapper(examples, [one.page for one in held_back], limits=limits).wrapper
-    checked, right = Counter[str](), Counter[str]()
-    for one in held_back:
+    examples = [_example(shown_page, names) for shown_page in _sample_diverse(teaching, _TRIAL_EXAMPLES)]
+    wrapper = learn_wrapper(examples, [shown_page.page for shown_page in held_back], limits=limits).wrapper
+    checked, correct = Counter[str](), Counter[str]()
+    for shown_page in held_back:
         try:
-            found = wrapper.extract(one.page, limits=limits).values
+            extracted = wrapper.extract(shown_page.page, limits=limits).values
         except UnreadablePage:
-            found = {}
+            extracted = {}
         for name in names:
-            known = one.values[name]
-            if known:
+            expected = shown_page.values[name]
+            if expected:
                 checked[name] += 1
-                right[name] += set(map(fold, known)) == set(map(fold, found.get(name, ())))
-    return {name: (checked[name], right[name]) for name in names}
+                correct[name] += set(map(fold, expected)) == set(map(fold, extracted.get(name, ())))
+    return {name: (checked[name], correct[name]) for name in names}
 
 
-def _sampled(shown: Sequence[_Shown], most: int) -> list[_Shown]:
-    """The pages that together show most of what differs."""
-    some = evenly_spaced(shown, _MOST_READ)
-    return [some[number] for number in sorted(sample([one.page for one in some], most))]
+def _sample_diverse(shown_pages: Sequence[_ShownPage], max_pages: int) -> list[_ShownPage]:
+    """Return the pages that together cover most of the variation."""
+    candidates = evenly_spaced(shown_pages, _MOST_READ)
+    return [
+        candidates[number]
+        for number in sorted(sample([shown_page.page for shown_page in candidates], max_pages))
+    ]
 
 
-def _example(shown: _Shown, names: Sequence[str]) -> Example:
+def _example(shown: _ShownPage, names: Sequence[str]) -> Example:
     return Example(shown.page, {name: texts for name in names if (texts := shown.values[name]) is not None})

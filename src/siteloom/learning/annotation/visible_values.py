@@ -1,4 +1,4 @@
-"""From a value as machines are told it to the text that a person sees on the page for it."""
+"""Find the visible text of a value that is given in machine-readable form."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from siteloom.core.values import typed_value
 from siteloom.html.visible_text import normalize, text_nodes, visible_text
 from siteloom.learning.induction.tree_walk import LONGEST_TEXT
 from siteloom.learning.value_search.text_equality import fold
-from siteloom.learning.value_search.value_locations import PlaceIndex
+from siteloom.learning.value_search.value_locations import ValueIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,34 +34,34 @@ _MONTHS = (
 )
 
 
-class SeenTexts:
-    """What a page shows, for the root of its tree."""
+class ShownTexts:
+    """The visible texts of a page, for the root of its tree."""
 
     def __init__(self, root: Element) -> None:
         self._root = root
-        self._places = PlaceIndex(root)
+        self._index = ValueIndex(root)
 
-    def as_seen(self, value: str) -> str | None:
-        """The text that stands on the page for a value; None if there is none.
+    def as_shown(self, value: str) -> str | None:
+        """Return the text that shows a value on the page; None if there is none.
 
-        It is the value itself if that is there, or the same number, date, telephone number or address
-        of this site as the page writes it.
+        It is the value itself if the page has it, or the same number, date, telephone number or URL of this
+        site in the page's spelling.
         """
-        return next(filter(self._is_there, (value, *self._other_forms(value))), None)
+        return next(filter(self._is_shown, (value, *self._other_forms(value))), None)
 
-    def _is_there(self, text: str) -> bool:
-        return bool(fold(text)) and any(len(place.whole) <= LONGEST_TEXT for place in self._places.find(text))
+    def _is_shown(self, text: str) -> bool:
+        return bool(fold(text)) and any(len(place.text) <= LONGEST_TEXT for place in self._index.find(text))
 
     def _other_forms(self, value: str) -> Iterator[str]:
         if _NUMBER.fullmatch(value):
-            wanted = typed_value(value, "number")
-            yield from (text for text in self._numbers if typed_value(text, "number") == wanted)
+            number = typed_value(value, "number")
+            yield from (text for text in self._numbers if typed_value(text, "number") == number)
         if (match := _DATE.fullmatch(value)) is not None:
             try:
                 day = dt.date(int(match[1]), int(match[2]), int(match[3]))
             except ValueError:
                 return
-            yield from _dates(day)
+            yield from _date_spellings(day)
             yield from self._dates_in_words(day)
         elif _PHONE.fullmatch(value):
             yield from (text for text in self._phones if _is_same_phone(text, value))
@@ -72,16 +72,16 @@ class SeenTexts:
                 yield address.path + (f"?{address.query}" if address.query else "")
 
     def _dates_in_words(self, day: dt.date) -> Iterator[str]:
-        """The texts that say this day in whatever language."""
+        """Yield the texts that denote this day, in any language."""
         year = str(day.year)
         for node in text_nodes(self._root):
             text = normalize(node.text)
             if year in text and len(text) <= _LONGEST_DATE:
                 try:
-                    found = typed_value(text, "date")
+                    date = typed_value(text, "date")
                 except MissingExtra:
                     return
-                if (found.date() if isinstance(found, dt.datetime) else found) == day:
+                if (date.date() if isinstance(date, dt.datetime) else date) == day:
                     yield text
 
     @cached_property
@@ -97,8 +97,8 @@ class SeenTexts:
         return dict.fromkeys(_PHONE.findall(self._shown))
 
 
-def _dates(day: dt.date) -> Iterator[str]:
-    """How pages write a day, the unmistakable forms first."""
+def _date_spellings(day: dt.date) -> Iterator[str]:
+    """Yield spellings of a day, the unambiguous ones first."""
     month = _MONTHS[day.month - 1]
     names = dict.fromkeys((month, month[:3], f"{month[:3]}.", *(("Sept", "Sept.") if day.month == 9 else ())))
     for name in names:
@@ -109,10 +109,10 @@ def _dates(day: dt.date) -> Iterator[str]:
             yield f"{number}-{name}-{day.year}"
     for separator in "-/.":
         yield f"{day.year}{separator}{day.month:02}{separator}{day.day:02}"
-    for one, other in ((day.month, day.day), (day.day, day.month)):
+    for first_number, second_number in ((day.month, day.day), (day.day, day.month)):
         for separator in "/.-":
-            yield f"{one:02}{separator}{other:02}{separator}{day.year}"
-            yield f"{one}{separator}{other}{separator}{day.year}"
+            yield f"{first_number:02}{separator}{second_number:02}{separator}{day.year}"
+            yield f"{first_number}{separator}{second_number}{separator}{day.year}"
 
 
 def _ordinal(day: int) -> str:
@@ -121,8 +121,8 @@ def _ordinal(day: int) -> str:
     return {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
 
 
-def _is_same_phone(one: str, other: str) -> bool:
-    """Whether two numbers are the same but for a country code."""
-    short, long = sorted((_NO_DIGIT.sub("", one), _NO_DIGIT.sub("", other)), key=len)
+def _is_same_phone(phone: str, other_phone: str) -> bool:
+    """Return whether two phone numbers are equal except for a country code."""
+    short, long = sorted((_NO_DIGIT.sub("", phone), _NO_DIGIT.sub("", other_phone)), key=len)
     short = short.removeprefix("0") if len(short) < len(long) else short
     return len(short) >= _LEAST_PHONE_DIGITS and long.endswith(short) and len(long) - len(short) <= 4

@@ -1,4 +1,4 @@
-"""Which strands make columns worth looking at: those that vary, each once, the most telling first."""
+"""Select the strands that become columns: varying ones without duplicates, the most informative first."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
     from siteloom.html.page_text_arrays import PageTexts
 
 _LEAST_UNITS = 2
-_LEAST_FILLED = 0.05  # of the units; of less a table would be mostly holes
-_CONSTANT = 0.9  # of the units of a column with the same content: it tells nothing
-_MENU_SHARE = 0.3  # of the other units have the same item of a list, on average: it leads around the site
-_SAME_SHARE = 0.95  # of the units of two columns with equal content: one of them is enough
+_LEAST_FILLED = 0.05  # of the units; sparser columns are mostly empty
+_CONSTANT = 0.9  # share of a column's units with the same content, from which it is not informative
+_MENU_SHARE = 0.3  # mean share of other units with the same list item, from which a list is navigation
+_SAME_SHARE = 0.95  # share of units with equal content, from which two columns are duplicates
 
-_ATTRIBUTE_WORTH = 0.5  # people look for what they see first
+_ATTRIBUTE_WORTH = 0.5  # less than visible texts, which people look for first
 
-# Under one heading so many places of long texts, none of which half of the units have, are running text,
-# and with them what is long there and stands on most, such as its first piece.
+# Running text is so many strands of long texts under one heading, none of which half of the units have. Other
+# long strands there, such as the first paragraph, belong to it too.
 _PIECES_OF_PROSE = 3
 _IRREGULAR_SHARE = 0.5
 _LONG_TEXT = 40  # characters
 
 
 Form = Literal["text", "prose", "attribute"]
-"""What a column has: texts, one running text, or an HTML attribute."""
+"""The form of a column: texts, one running text, or an HTML attribute."""
 
 
-class Found(NamedTuple):
-    """A column: what stands at its place, of which form, and how much it tells."""
+class ColumnCandidate(NamedTuple):
+    """A possible column: its strand, its form, and its informativeness."""
 
     strand: Strand
     form: Form
@@ -42,28 +42,28 @@ class Found(NamedTuple):
 
     @property
     def weight(self) -> float:
-        """How much the column is worth; of long lists, which are rarely values, it is less."""
+        """The weight of the column; it is lower for long lists, which are rarely values."""
         units = self.strand.rows
         items = 1.0 if self.form == "prose" else sum(map(len, units.values())) / len(units)
-        told = len(units) * self.informativeness / float(items**0.5)
-        return told * _ATTRIBUTE_WORTH if self.form == "attribute" else told
+        information = len(units) * self.informativeness / float(items**0.5)
+        return information * _ATTRIBUTE_WORTH if self.form == "attribute" else information
 
 
-def find_columns(texts: PageTexts, most: int) -> list[Found]:
-    """The columns of some units, the most telling first."""
-    found = find_strands(texts)
+def find_columns(texts: PageTexts, max_columns: int) -> list[ColumnCandidate]:
+    """Return the columns of some units, the most informative first."""
+    strands_of_units = find_strands(texts)
     strands: Iterable[tuple[Strand, Form]] = chain(
-        _prose_joined(found.texts, texts),
-        ((strand, "attribute") for strand in found.attributes),
+        _prose_joined(strands_of_units.texts, texts),
+        ((strand, "attribute") for strand in strands_of_units.attributes),
     )
     candidates = [
-        Found(strand, form, _informativeness(strand, form, texts))
+        ColumnCandidate(strand, form, _informativeness(strand, form, texts))
         for strand, form in strands
-        if _is_wanted(strand, form, texts)
+        if _is_informative(strand, form, texts)
     ]
-    # Of columns that say the same, the first is kept: rather the page's title than the end of a path to it.
+    # The first of several equal columns is kept: the page title is preferred to the last breadcrumb.
     candidates.sort(key=lambda column: (-column.weight, not _is_title(column.strand, texts)))
-    return list(_without_copies(candidates, texts, most))
+    return list(_skip_duplicates(candidates, texts, max_columns))
 
 
 def _is_title(strand: Strand, texts: PageTexts) -> bool:
@@ -72,7 +72,7 @@ def _is_title(strand: Strand, texts: PageTexts) -> bool:
 
 
 def _contents(strand: Strand, form: Form, texts: PageTexts) -> Counter[object]:
-    """In how many units each content stands; running text counts as a whole."""
+    """Count the units that have each content; running text counts as a whole."""
     rows = strand.rows.values()
     if form == "prose":
         return Counter(tuple(texts.text[list(numbers)].tolist()) for numbers in rows)
@@ -80,25 +80,25 @@ def _contents(strand: Strand, form: Form, texts: PageTexts) -> Counter[object]:
 
 
 def _informativeness(strand: Strand, form: Form, texts: PageTexts) -> float:
-    """As of a path: see `siteloom.templates.essential_paths`."""
+    """Return the informativeness, as for a path: see `siteloom.templates.essential_paths`."""
     contents = _contents(strand, form, texts)
     return 1 - contents.total() / (texts.pages * len(contents))
 
 
-def _is_wanted(strand: Strand, form: Form, texts: PageTexts) -> bool:
+def _is_informative(strand: Strand, form: Form, texts: PageTexts) -> bool:
     units = len(strand.rows)
     if units < max(_LEAST_UNITS, _LEAST_FILLED * texts.pages):
         return False
     contents = _contents(strand, form, texts)
-    (_, most), *_ = contents.most_common(1)
+    (_, highest_count), *_ = contents.most_common(1)
     is_list = contents.total() > units
     others_with_item = contents.total() / len(contents) - 1
     is_menu = is_list and others_with_item >= _MENU_SHARE * (units - 1)
-    return most < _CONSTANT * units and not is_menu
+    return highest_count < _CONSTANT * units and not is_menu
 
 
 def _prose_joined(strands: Sequence[Strand], texts: PageTexts) -> Iterator[tuple[Strand, Form]]:
-    """The strands, those that are pieces of one running text as one, each with its form."""
+    """Yield the strands with their forms, joining those that are pieces of one running text."""
     by_anchor: dict[int | None, list[Strand]] = defaultdict(list)
     for strand in strands:
         by_anchor[strand.anchor].append(strand)
@@ -126,26 +126,28 @@ def _is_long(strand: Strand, texts: PageTexts) -> bool:
     return median(len(texts.texts[number]) for number in texts.text[rows].tolist()) >= _LONG_TEXT
 
 
-def _without_copies(candidates: Iterable[Found], texts: PageTexts, most: int) -> Iterator[Found]:
-    """The first columns; those that say the same as one before are left out."""
-    kept: list[dict[int, tuple[int, ...]]] = []
-    for found in candidates:
-        if len(kept) == most:
+def _skip_duplicates(
+    candidates: Iterable[ColumnCandidate], texts: PageTexts, max_columns: int
+) -> Iterator[ColumnCandidate]:
+    """Yield the first columns, without those that duplicate an earlier one."""
+    distinct_cells: list[dict[int, tuple[int, ...]]] = []
+    for candidate in candidates:
+        if len(distinct_cells) == max_columns:
             return
-        cells = {unit: tuple(texts.text[list(rows)].tolist()) for unit, rows in found.strand.rows.items()}
-        if any(_are_same(cells, others) for others in kept):
+        cells = {unit: tuple(texts.text[list(rows)].tolist()) for unit, rows in candidate.strand.rows.items()}
+        if any(_are_same(cells, earlier_cells) for earlier_cells in distinct_cells):
             continue
-        kept.append(cells)
-        yield found
+        distinct_cells.append(cells)
+        yield candidate
 
 
-def _are_same(cells: dict[int, tuple[int, ...]], others: dict[int, tuple[int, ...]]) -> bool:
-    least = _SAME_SHARE * len(cells)
-    if len(others) < least:
+def _are_same(cells: dict[int, tuple[int, ...]], other_cells: dict[int, tuple[int, ...]]) -> bool:
+    min_equal = _SAME_SHARE * len(cells)
+    if len(other_cells) < min_equal:
         return False
     misses = 0
     for unit, cell in cells.items():
-        misses += others.get(unit) != cell
-        if misses > len(cells) - least:
+        misses += other_cells.get(unit) != cell
+        if misses > len(cells) - min_equal:
             return False
     return True

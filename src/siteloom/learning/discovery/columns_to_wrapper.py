@@ -1,4 +1,4 @@
-"""Columns that a person accepts as attributes: examples of them, from which a wrapper is learned."""
+"""Turn columns that a person accepts as attributes into examples for learning a wrapper."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 _DIVERSE_EXAMPLES = 10  # as `siteloom sample` offers
 _EXAMPLES_OF_ATTRIBUTE = 5
 _LIST_PAGES = 4
-_RECORDS = 3  # of a list page, which teach the list
-_LEAST_RECORDS = 2  # of a list page, which tell where a record ends
-_TRIED = 100  # pages are enough to tell the share that is right to some percent
+_RECORDS = 3  # example records of a list page
+_LEAST_RECORDS = 2  # of a list page, to show where a record ends
+_TRIED = 100  # pages suffice to measure the correct share to a few percent
 _ROUNDS = 2
-_MORE_EXAMPLES = 5  # a round, of pages that the wrapper got wrong
+_MORE_EXAMPLES = 5  # per round, of pages that the wrapper got wrong
 _LEAST_AGREEMENT = (
-    0.8  # one value in five wrong or missing is more than a person who accepts a column expects
+    0.8  # a person who accepts a column does not expect more than one in five values to be wrong
 )
 
 _Values = dict[str, tuple[str, ...]]
 
 
-class Accepted(NamedTuple):
-    """Examples of the accepted columns, and what a wrapper learned from them finds on some pages.
+class AcceptedColumns(NamedTuple):
+    """Examples of the accepted columns, and the results of a wrapper learned from them.
 
-    `agreement` is the share of values that it finds just as the column has them, by attribute; `left_out`
-    has that of the attributes for which it is too low, and which the examples are without. `tried` is the
-    number of pages.
+    `agreement` is the share of values that the wrapper finds exactly as in the column, by attribute;
+    `left_out` has the share of the attributes for which it is too low and which the examples leave out.
+    `tried` is the number of pages that the wrapper was tried on.
     """
 
     examples: list[Example]
@@ -58,33 +58,36 @@ def accept_columns(
     annotated: Sequence[Example] = (),
     *,
     limits: ParseSettings = ParseSettings(),
-) -> Accepted:
+) -> AcceptedColumns:
     """Make attributes of columns: `names` has the label of a column for each attribute.
 
-    The pages are those that the table was discovered in. As rows know their page by its address, pages
-    of one address teach nothing. What is annotated already is kept: the examples of such pages say the
-    same and more.
+    The pages are those of the discovered table. Rows refer to pages by URL, so pages with the same URL are
+    ignored. Existing annotations are kept: the examples of annotated pages extend them.
     """
-    known = {column.label for column in table.columns}
+    labels = {column.label for column in table.columns}
     for label in names.values():
-        if label not in known:
-            raise UsageError(f"There is no column {label!r}: there are {', '.join(sorted(known))}.")
+        if label not in labels:
+            raise UsageError(f"There is no column {label!r}: there are {', '.join(sorted(labels))}.")
     of_url = _by_url(pages)
     if not of_url:
-        raise ExampleError("Each of these pages has the address of another: examples know their page by it.")
-    rows = _Rows(table, of_url, names, annotated, limits)
+        raise ExampleError("Each of these pages has the URL of another page: examples need distinct URLs.")
+    rows = _TableRows(table=table, pages=of_url, names=names, annotated=annotated, limits=limits)
     best = rows.best_trial()
     poor = {name: share for name, share in best.agreement.items() if share < _LEAST_AGREEMENT}
     if not poor:
-        return Accepted(best.examples, best.agreement, {}, rows.tried_pages)
-    rest = {name: label for name, label in names.items() if name not in poor}
-    if not rest:
-        told = ", ".join(f"{name} {share:.0%}" for name, share in poor.items())
-        raise ExampleError(
-            f"None of these columns can be learned: no rule was found that gives what they have, tried on "
-            f"{rows.tried_pages} pages ({told}). Annotate a few pages instead."
+        return AcceptedColumns(
+            examples=best.examples, agreement=best.agreement, left_out={}, tried=rows.tried_pages
         )
-    accepted = accept_columns(table, of_url.values(), rest, annotated, limits=limits)
+    good_names = {name: label for name, label in names.items() if name not in poor}
+    if not good_names:
+        shares = ", ".join(f"{name} {share:.0%}" for name, share in poor.items())
+        raise ExampleError(
+            f"None of these columns can be learned: no rule was found for their values, tried on "
+            f"{rows.tried_pages} pages ({shares}). Annotate a few pages instead."
+        )
+    accepted = accept_columns(
+        table=table, pages=of_url.values(), names=good_names, annotated=annotated, limits=limits
+    )
     return accepted._replace(left_out=poor | accepted.left_out)
 
 
@@ -101,7 +104,7 @@ class _Trial(NamedTuple):
     wrong: list[str]
 
 
-class _Rows:
+class _TableRows:
     """The rows of a table by page, with the accepted columns under the names of their attributes."""
 
     def __init__(
@@ -116,7 +119,7 @@ class _Rows:
         self._limits = limits
         self._names = names
         self._is_list = bool(table.record_xpath)
-        # An example of another version of its page says nothing of the rows.
+        # An example of another version of its page does not match the rows.
         self._annotated = {
             example.page.url: example
             for example in annotated
@@ -124,35 +127,37 @@ class _Rows:
             and example.page.url in pages
             and example.page.html == pages[example.page.url].html
         }
-        self._of_page: dict[str, list[DiscoveredRow]] = defaultdict(list)
+        self._rows_by_url: dict[str, list[DiscoveredRow]] = defaultdict(list)
         for row in table.rows:
             if row.url in pages:
-                self._of_page[row.url].append(row)
-        self._some = [pages[url] for url in evenly_spaced(list(self._of_page), _TRIED)]
+                self._rows_by_url[row.url].append(row)
+        self._trial_pages = [pages[url] for url in evenly_spaced(list(self._rows_by_url), _TRIED)]
 
     @property
     def tried_pages(self) -> int:
-        """How many pages wrappers are tried on."""
-        return len(self._some)
+        """The number of pages that wrappers are tried on."""
+        return len(self._trial_pages)
 
     def best_trial(self) -> _Trial:
-        """The best of a few sets of examples, each with more pages that the one before got wrong."""
-        best = self._tried(self._examples(self._chosen()))
+        """Return the best of a few trials, each with more examples of pages that were wrong before."""
+        best = self._run_trial(self._examples(self._choose_pages()))
         for _ in range(0 if self._is_list else _ROUNDS):
-            more = self._examples(best.wrong[:_MORE_EXAMPLES])
-            if not more:
+            more_examples = self._examples(best.wrong[:_MORE_EXAMPLES])
+            if not more_examples:
                 break
-            trial = self._tried([*best.examples, *more])
+            trial = self._run_trial([*best.examples, *more_examples])
             if sum(trial.agreement.values()) <= sum(best.agreement.values()):
                 break
             best = trial
         return best
 
-    def _chosen(self) -> Iterable[str]:
-        """Pages that are annotated, some that differ, and enough for each attribute."""
-        least = _LEAST_RECORDS if self._is_list else 0
-        urls = [url for url, rows in self._of_page.items() if sum(map(self._is_filled, rows)) >= least]
-        wanted = _LIST_PAGES if self._is_list else _EXAMPLES_OF_ATTRIBUTE
+    def _choose_pages(self) -> Iterable[str]:
+        """Choose annotated pages, diverse pages, and enough pages for each attribute."""
+        min_records = _LEAST_RECORDS if self._is_list else 0
+        urls = [
+            url for url, rows in self._rows_by_url.items() if sum(map(self._is_filled, rows)) >= min_records
+        ]
+        wanted_pages = _LIST_PAGES if self._is_list else _EXAMPLES_OF_ATTRIBUTE
         if self._is_list:
             diverse = evenly_spaced(urls, _LIST_PAGES)
         else:
@@ -160,59 +165,64 @@ class _Rows:
             diverse = [urls[number] for number in numbers]
         chosen = dict.fromkeys([*self._annotated, *diverse])
         for label in self._names.values():
-            filled = [url for url in urls if any(label in row.values for row in self._of_page[url])]
-            missing = wanted - sum(url in filled for url in chosen)
+            filled = [url for url in urls if any(label in row.values for row in self._rows_by_url[url])]
+            missing = wanted_pages - sum(url in filled for url in chosen)
             chosen |= dict.fromkeys(evenly_spaced(filled, max(0, missing)))
         return chosen
 
     def _examples(self, urls: Iterable[str]) -> list[Example]:
-        """Examples of pages, without those that cannot be learned from."""
-        made = (self._list_example(url) if self._is_list else self._page_example(url) for url in urls)
-        return [example for example in made if example is not None]
+        """Return the examples of pages that can be learned from."""
+        candidates = (self._list_example(url) if self._is_list else self._page_example(url) for url in urls)
+        return [example for example in candidates if example is not None]
 
     def _page_example(self, url: str) -> Example | None:
-        """What a page shows, tied to nodes if that can be."""
+        """Return the example of a page, tied to nodes if possible."""
         page = self._pages[url]
-        values, nodes = self._shown(self._of_page[url][0], page)
-        known = self._annotated.get(url, Example(page))
-        values = {**values, **{name: tuple(texts) for name, texts in known.values.items()}}
-        own = {name: paths for name, paths in nodes.items() if name not in known.values}
-        for ties in ({**own, **known.nodes}, known.nodes):
+        values, nodes = self._shown(self._rows_by_url[url][0], page)
+        annotated = self._annotated.get(url, Example(page))
+        values = {**values, **{name: tuple(texts) for name, texts in annotated.values.items()}}
+        own = {name: paths for name, paths in nodes.items() if name not in annotated.values}
+        for ties in ({**own, **annotated.nodes}, annotated.nodes):
             example = Example(page, values, nodes=ties)
             if _can_be_learned(example, self._limits):
                 return example
         return None
 
     def _list_example(self, url: str) -> Example | None:
-        """The fullest records of a page; if some are annotated, these with the accepted attributes."""
-        rows = self._of_page[url]
+        """Return the fullest records of a page, or its annotated records with the accepted attributes."""
+        rows = self._rows_by_url[url]
         if url not in self._annotated:
-            fullest = sorted(filter(self._is_filled, rows), key=lambda row: -len(self._given(row)))
+            fullest = sorted(filter(self._is_filled, rows), key=lambda row: -len(self._present_values(row)))
             records = [self._values(row) for row in fullest[:_RECORDS]]
         else:
             records = []
             for record in self._annotated[url].records:
-                texts = {tuple(given) for given in record.values() if given}
+                texts = {
+                    tuple(texts_of_attribute) for texts_of_attribute in record.values() if texts_of_attribute
+                }
                 own = [row for row in rows if texts and texts <= set(row.values.values())]
                 if len(own) != 1:
                     return None
                 records.append(
-                    {**self._values(own[0]), **{name: tuple(given) for name, given in record.items()}}
+                    {
+                        **self._values(own[0]),
+                        **{name: tuple(texts_of_attribute) for name, texts_of_attribute in record.items()},
+                    }
                 )
         example = Example(self._pages[url], records=records)
         return example if records and _can_be_learned(example, self._limits) else None
 
     def _is_filled(self, row: DiscoveredRow) -> bool:
-        return bool(self._given(row))
+        return bool(self._present_values(row))
 
-    def _given(self, row: DiscoveredRow) -> _Values:
+    def _present_values(self, row: DiscoveredRow) -> _Values:
         return {name: texts for name, texts in self._values(row).items() if texts}
 
     def _values(self, row: DiscoveredRow) -> _Values:
         return {attribute: row[label] for attribute, label in self._names.items()}
 
     def _shown(self, row: DiscoveredRow, page: Page) -> tuple[_Values, _Values]:
-        """Values with their nodes; of running text, all that its element shows."""
+        """Return values with their nodes; for running text, the whole visible text of its element."""
         values, nodes = self._values(row), {}
         for attribute, label in self._names.items():
             own = row.nodes.get(label, ())
@@ -225,48 +235,48 @@ class _Rows:
                 nodes.pop(attribute, None)
         return values, nodes
 
-    def _tried(self, examples: list[Example]) -> _Trial:
-        """What a wrapper that is learned from examples and other annotations finds on some pages."""
+    def _run_trial(self, examples: list[Example]) -> _Trial:
+        """Learn a wrapper from examples and other annotations, and try it on some pages."""
         urls = {example.page.url for example in examples}
-        others = [example for url, example in self._annotated.items() if url not in urls]
+        other_examples = [example for url, example in self._annotated.items() if url not in urls]
         if not any(any(map(self._names.__contains__, names)) for names in map(_filled_names, examples)):
             raise ExampleError(self._why_no_example())
-        wrapper = learn_wrapper([*examples, *others], self._some, limits=self._limits).wrapper
-        right, all_values = Counter[str](), Counter[str]()
+        wrapper = learn_wrapper([*examples, *other_examples], self._trial_pages, limits=self._limits).wrapper
+        correct, all_values = Counter[str](), Counter[str]()
         wrong = []
-        for page in self._some:
-            expected, found = self._expected(page), self._found(wrapper, page)
+        for page in self._trial_pages:
+            expected, extracted = self._expected(page), self._extract_records(wrapper, page)
             for name in self._names:
-                wanted, given = (
+                expected_counts, found_counts = (
                     Counter(record[name] for record in records if record.get(name))
-                    for records in (expected, found)
+                    for records in (expected, extracted)
                 )
-                right[name] += (wanted & given).total()
-                all_values[name] += max(wanted.total(), given.total())
-                if wanted != given and page.url not in urls and page.url not in wrong:
+                correct[name] += (expected_counts & found_counts).total()
+                all_values[name] += max(expected_counts.total(), found_counts.total())
+                if expected_counts != found_counts and page.url not in urls and page.url not in wrong:
                     wrong.append(page.url)
-        agreement = {name: right[name] / max(1, all_values[name]) for name in self._names}
+        agreement = {name: correct[name] / max(1, all_values[name]) for name in self._names}
         return _Trial(examples, agreement, wrong)
 
     def _why_no_example(self) -> str:
         if self._is_list:
             return (
-                "None of these columns can be learned: no page has two records with one of them, which would "
-                "tell where a record ends. Accept them with a column that more records have."
+                "None of these columns can be learned: no page has two records with one of them, which are "
+                "needed to find where a record ends. Accept them with a column that more records have."
             )
         return "None of these columns can be learned: their values were not found on the pages."
 
     def _expected(self, page: Page) -> list[_Values]:
-        rows = self._of_page[page.url]
+        rows = self._rows_by_url[page.url]
         return [self._values(row) for row in rows] if self._is_list else [self._shown(rows[0], page)[0]]
 
-    def _found(self, wrapper: Wrapper, page: Page) -> list[Mapping[str, tuple[str, ...]]]:
-        found = wrapper.read(page, limits=self._limits)
-        return [] if isinstance(found, Failure) else [record.values for record in found.records]
+    def _extract_records(self, wrapper: Wrapper, page: Page) -> list[Mapping[str, tuple[str, ...]]]:
+        extraction = wrapper.read(page, limits=self._limits)
+        return [] if isinstance(extraction, Failure) else [record.values for record in extraction.records]
 
 
 def _filled_names(example: Example) -> set[str]:
-    """The attributes that an example has a value of."""
+    """Return the attributes for which an example has values."""
     return {name for record in (example.values, *example.records) for name, texts in record.items() if texts}
 
 

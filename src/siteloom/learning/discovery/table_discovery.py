@@ -1,4 +1,4 @@
-"""From the pages of a cluster to a table, with no examples: all that varies, in columns with names."""
+"""Discover a table in the pages of a cluster without examples: all varying texts, in named columns."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from siteloom.core.urls import site_of
 from siteloom.core.values.type_inference import infer_type
 from siteloom.learning.discovery.column_names import unique
 from siteloom.learning.discovery.column_selection import find_columns
-from siteloom.learning.discovery.column_xpaths import common_element, described_columns, record_xpath
+from siteloom.learning.discovery.column_xpaths import common_element, describe_columns, record_xpath
 from siteloom.learning.repeated_structure.table_units import units_of
 
 if TYPE_CHECKING:
     from siteloom.html.page_text_arrays import PageTexts
-    from siteloom.learning.discovery.column_selection import Found
+    from siteloom.learning.discovery.column_selection import ColumnCandidate
     from siteloom.learning.repeated_structure.table_units import Units
 
 _MOST_COLUMNS = 40  # as many as a person can look through
-_ADDRESS = "url"  # of the page, beside the columns wherever rows are written
-_TYPED = 50  # values tell the type of a column
-_SHORT = 100  # characters; longer texts tell much, but are no fields of a record
+_ADDRESS = "url"  # the column for the page's URL in all outputs
+_TYPED = 50  # values that determine the type of a column
+_SHORT = 100  # characters; longer texts are informative, but no fields of a record
 
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredColumn:
-    """A column: its name, where its values stand, and how much they tell.
+    """A column: its name, its XPath, and its informativeness.
 
-    In a list page the XPath begins at a record, else at the page. `filled` is the
-    share of rows that have a value. `type` is what the values have in common.
+    The XPath begins at a record of a list page, or else at the page. `filled` is the share of rows with a
+    value. `type` is the common type of the values.
     """
 
     label: str
@@ -48,8 +48,8 @@ class DiscoveredColumn:
 class DiscoveredRow:
     """The values of a page, or of one record of a list page, by the labels of columns.
 
-    Values are texts as seen, white space normalised; what is absent is left out.
-    `nodes` tells where each stands.
+    Values are visible texts with normalised white space; columns without values are left out. `nodes` has the
+    path of each value's node.
     """
 
     url: str
@@ -57,23 +57,21 @@ class DiscoveredRow:
     nodes: Mapping[str, tuple[str, ...]]
 
     def __getitem__(self, label: str) -> tuple[str, ...]:
-        """The values of a column, none if there are none."""
+        """Return the values of a column, an empty tuple if there are none."""
         return self.values.get(label, ())
 
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredTable:
-    """All that varies between the pages of a cluster, the most telling columns first.
+    """All varying texts of the pages of a cluster, the most informative columns first.
 
-    Rows are pages in their order, or the records of list pages; these are the
-    elements that `record_xpath` finds, which is empty if rows are pages. A column has a
-    `label`, an `xpath` (from the page, or from a record), `informativeness`, `filled` (the share
-    of rows that have a value) and a `type`. A row has its `url`, its `values` (tuples of texts
-    by label; what is absent is left out, and `row[label]` is empty then) and `nodes`, the path
-    of each value's node. `record_likeness` is how many telling values a row has, `failures` are
-    the pages that could not be read. `siteloom.learning.discovery.columns_to_wrapper.accept_columns`
-    makes examples for
-    `learn` of columns.
+    Rows are pages in their order, or the records of list pages; `record_xpath` finds these records, and is
+    empty if rows are pages. A column has a `label`, an `xpath` (from the page, or from a record),
+    `informativeness`, `filled` (the share of rows with a value) and a `type`. A row has its `url`, its
+    `values` (tuples of texts by label; absent ones are left out, and `row[label]` is empty then) and `nodes`,
+    the path of each value's node. `record_likeness` is the mean number of informative values per row,
+    `failures` are the pages that could not be read.
+    `siteloom.learning.discovery.columns_to_wrapper.accept_columns` turns columns into examples for `learn`.
     """
 
     columns: tuple[DiscoveredColumn, ...]
@@ -81,11 +79,11 @@ class DiscoveredTable:
     record_xpath: str
     failures: tuple[Failure, ...]
     record_likeness: float
-    """How many telling values a row has on average, long texts left out: of no record, few."""
+    """The mean number of informative values per row, without long texts; it is low if rows are no records."""
 
 
 class TableOutline(NamedTuple):
-    """What a table of pages would have, as far as it is known without its names."""
+    """The measures of a table that need no column names."""
 
     record_likeness: float
     columns: int
@@ -93,50 +91,50 @@ class TableOutline(NamedTuple):
 
 
 def discover(pages: Iterable[Page], *, limits: ParseSettings = ParseSettings()) -> DiscoveredTable:
-    """A table of all that varies between pages that were made from one template.
+    """Discover a table of all varying texts on pages with one template.
 
-    Pages that list things give a row for each of them, others a row a page.
+    List pages give a row for each of their records, other pages one row each.
     """
     units, columns = _units_and_columns(pages, limits)
-    described = described_columns(columns, units)
-    _, *labels = unique([_ADDRESS, *(one.name for one in described)])
+    descriptions = describe_columns(columns, units)
+    _, *labels = unique([_ADDRESS, *(description.name for description in descriptions)])
     rows = [
         DiscoveredRow(units.url(unit), *_cells(units, unit, zip(labels, columns, strict=True)))
         for unit in range(len(units.page_of))
     ]
     return DiscoveredTable(
-        tuple(
+        columns=tuple(
             DiscoveredColumn(
-                label,
-                one.xpath,
-                column.informativeness,
-                len(column.strand.rows) / len(rows),
-                _type_of(column, units.texts),
+                label=label,
+                xpath=description.xpath,
+                informativeness=column.informativeness,
+                filled=len(column.strand.rows) / len(rows),
+                type=_type_of(column, units.texts),
             )
-            for label, one, column in zip(labels, described, columns, strict=True)
+            for label, description, column in zip(labels, descriptions, columns, strict=True)
         ),
-        tuple(rows),
-        record_xpath([part[0] for part in units.elements]) if units.are_parts else "",
-        units.failures,
-        _record_likeness(columns, units),
+        rows=tuple(rows),
+        record_xpath=record_xpath([elements[0] for elements in units.elements]) if units.are_parts else "",
+        failures=units.failures,
+        record_likeness=_record_likeness(columns, units),
     )
 
 
 def outline(pages: Iterable[Page], *, limits: ParseSettings = ParseSettings()) -> TableOutline:
-    """How a table of pages would be: enough to choose between clusters."""
+    """Measure the table of some pages, to choose between clusters."""
     units, columns = _units_and_columns(pages, limits)
     return TableOutline(_record_likeness(columns, units), len(columns), units.are_parts)
 
 
-def _units_and_columns(pages: Iterable[Page], limits: ParseSettings) -> tuple[Units, list[Found]]:
+def _units_and_columns(pages: Iterable[Page], limits: ParseSettings) -> tuple[Units, list[ColumnCandidate]]:
     units = units_of(list(pages), limits.learned)
     if not units.pages:
         raise UsageError("There is no page to discover a table in: give the pages of a cluster.")
-    found = find_columns(units.texts, _MOST_COLUMNS) if units.page_of else []
-    return units, [column for column in found if not _leads_around(column, units)]
+    candidates = find_columns(units.texts, _MOST_COLUMNS) if units.page_of else []
+    return units, [column for column in candidates if not _is_navigation(column, units)]
 
 
-def _record_likeness(columns: Iterable[Found], units: Units) -> float:
+def _record_likeness(columns: Iterable[ColumnCandidate], units: Units) -> float:
     return sum(
         len(column.strand.rows) / len(units.page_of) * column.informativeness
         for column in columns
@@ -144,18 +142,20 @@ def _record_likeness(columns: Iterable[Found], units: Units) -> float:
     )
 
 
-def _is_field(column: Found, texts: PageTexts) -> bool:
-    """Whether most texts of a column are short."""
+def _is_field(column: ColumnCandidate, texts: PageTexts) -> bool:
+    """Return whether most texts of a column are short."""
     lengths = [
         [len(texts.texts[text]) for text in texts.text[list(rows)].tolist()]
         for rows in column.strand.rows.values()
     ]
-    all_lengths = [sum(one) for one in lengths] if column.form == "prose" else list(chain(*lengths))
+    all_lengths = (
+        [sum(item_lengths) for item_lengths in lengths] if column.form == "prose" else list(chain(*lengths))
+    )
     return sum(length <= _SHORT for length in all_lengths) * 2 > len(all_lengths)
 
 
-def _leads_around(column: Found, units: Units) -> bool:
-    """Whether the addresses of a column are mostly those of other pages of the site."""
+def _is_navigation(column: ColumnCandidate, units: Units) -> bool:
+    """Return whether the links of a column mostly lead to other pages of the site."""
     if column.form != "attribute":
         return False
     texts = units.texts
@@ -169,20 +169,20 @@ def _leads_around(column: Found, units: Units) -> bool:
 
 
 def _cells(
-    units: Units, unit: int, columns: Iterable[tuple[str, Found]]
+    units: Units, unit: int, columns: Iterable[tuple[str, ColumnCandidate]]
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
     values, nodes = {}, {}
     for label, column in columns:
         if rows := column.strand.rows.get(unit):
             texts = tuple(units.texts.texts[text] for text in units.texts.text[list(rows)].tolist())
-            places = tuple(units.node(unit, row) for row in rows)
+            paths = tuple(units.node(unit, row) for row in rows)
             is_prose = column.form == "prose"
             values[label] = (" ".join(texts),) if is_prose else texts
-            nodes[label] = (common_element(places),) if is_prose else places
+            nodes[label] = (common_element(paths),) if is_prose else paths
     return values, nodes
 
 
-def _type_of(column: Found, texts: PageTexts) -> ValueType:
-    some = evenly_spaced(list(column.strand.rows.values()), _TYPED)
-    values = [texts.texts[texts.text[row]] for rows in some for row in rows]
-    return infer_type(values, [texts.leaf(some[0][0])] if column.form == "attribute" else ())
+def _type_of(column: ColumnCandidate, texts: PageTexts) -> ValueType:
+    sampled_rows = evenly_spaced(list(column.strand.rows.values()), _TYPED)
+    values = [texts.texts[texts.text[row]] for rows in sampled_rows for row in rows]
+    return infer_type(values, [texts.leaf(sampled_rows[0][0])] if column.form == "attribute" else ())

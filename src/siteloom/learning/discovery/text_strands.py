@@ -1,11 +1,10 @@
-"""Which texts of many units belong together: those that stand at the same place of their template.
+"""Group the texts of many units into strands: texts at the same place of the template.
 
-A unit is a page, or one record of a list page. Texts of one style (tags and
-classes of their path) that stand once in a unit are such a strand as they
-are. Where a style has several, they are told apart by the template text
-before them: texts that all units share, and labels. What proves to be constant in
-its strand is template text, too, and may part others; so this is done until
-nothing changes, as EXALG does with its equivalence classes (Arasu and Garcia-Molina, SIGMOD 2003).
+A unit is a page, or one record of a list page. Texts of one style (tags and classes of their path) that occur
+once in each unit form a strand. Where a unit has several texts of a style, the template text before them
+separates them: texts that all units share, and labels. A text that is constant in its strand is template text
+too, and may separate other texts; so this is repeated until nothing changes, as in the equivalence classes of
+EXALG (Arasu and Garcia-Molina, SIGMOD 2003).
 """
 
 from __future__ import annotations
@@ -26,29 +25,29 @@ if TYPE_CHECKING:
     from siteloom.html.page_text_arrays import PageTexts
 
 TEMPLATE_SHARE = 0.9
-"""A text on so many of the units that have its style is template text, as in the segment table."""
+"""The share of the units with its style from which a text is template text, as in the segment table."""
 
 COLONS = ":："  # noqa: RUF001
-"""What labels end in; Chinese and Japanese have a wide one."""
+"""The characters that labels end in; Chinese and Japanese have a full-width colon."""
 
 OWN_LABEL = re.compile(rf"([^{COLONS}]{{2,40}})[{COLONS}](?!//)\s*\S")
-"""How a text begins that names itself, as `Phone: 123` does."""
+"""The label of a text that contains its own label, as `Phone: 123` does."""
 
 LETTER = re.compile(r"[^\W\d_]")
-"""Names have one: years and ranks name nothing, though they are the same on many pages."""
+"""Labels have a letter: years and ranks are no labels, even if many pages have them."""
 
-_LEAST_TEMPLATE_SHARE = 0.05  # of all units, as the strand would be too thin to tell
-_LEAST_LABEL_SHARE = 0.03  # optional fields are rare, and so are their labels
+_LEAST_TEMPLATE_SHARE = 0.05  # of all units; rarer strands are too small to judge
+_LEAST_LABEL_SHARE = 0.03  # of all units; optional fields are rare, and so are their labels
 _LEAST_UNITS = 3
 _LONGEST_LABEL = 60  # characters; sentences are no labels
-_ALONE_SHARE = 0.95  # of the units of a style that have it once, if it needs no parting
-_LABELS_OF_UNIT = 2  # so many labels of one style stand in a unit, or they may be values
-_USES_OF_LABEL = 5  # by as many units on average, as values vary
+_ALONE_SHARE = 0.95  # share of units that have a style once, from which it needs no separation
+_LABELS_OF_UNIT = 2  # labels of one style per unit; single texts may be values
+_USES_OF_LABEL = 5  # mean number of units with a label; values vary more
 _FOLLOWED_SHARE = 0.8  # of labels, by a text of another style
-_FOLLOWERS_OF_LABEL = 3  # different ones, on average; behind a value stands the next label
-_LABELLED_SHARE = 0.8  # of the units of a strand, in which it stands right behind its label
+_FOLLOWERS_OF_LABEL = 3  # mean number of distinct followers of a label; a value is followed by the next label
+_LABELLED_SHARE = 0.8  # share of a strand's units in which it directly follows its label
 _ROUNDS = 4
-_MOST_TRIED = 50  # strands that another may be joined with; no template has more of a sort
+_MOST_TRIED = 50  # strands to try joining with another; no template has more that are similar
 _MOST_CELLS = 4  # of a row of names and values; in a wider table of a page, a row is a list
 
 _DIGITS = re.compile(r"\d+")
@@ -57,13 +56,13 @@ _WORD = re.compile(r"\w")
 _NO_STYLE = -1
 
 Anchor = int | None
-"""The number of the template text that stands before others, if one does."""
+"""The number of the template text that precedes other texts, if there is one."""
 
 
 class Strand(NamedTuple):
     """The texts of one place: for each unit that has any, its rows of the page texts.
 
-    `anchor` is the number of the template text that stands before them in most units.
+    `anchor` is the number of the template text that precedes them in most units.
     """
 
     anchor: Anchor
@@ -82,49 +81,53 @@ class _Row(NamedTuple):
 
 
 class Strands(NamedTuple):
-    """The places of text nodes that are not template text, and of HTML attributes that a unit has once."""
+    """The strands of text nodes that are not template text, and of HTML attributes that a unit has once."""
 
     texts: list[Strand]
     attributes: list[Strand]
 
 
 def find_strands(texts: PageTexts) -> Strands:
-    """What belongs together in the texts of units."""
+    """Group the texts of units into strands."""
     styles = _Styles(texts)
     rows = _rows(texts, styles)
     template = _Template(texts, rows)
     for _ in range(_ROUNDS):
-        found = _grouped(rows, template)
-        if not template.learn(found.places, rows):
+        grouped = _group_by_place(rows, template)
+        if not template.learn(grouped.places, rows):
             break
-    return Strands(_exclusive_joined(found, styles), _attribute_strands(texts, styles, found.template))
+    return Strands(_join_exclusive(grouped, styles), _attribute_strands(texts, styles, grouped.template))
 
 
 def _attribute_strands(texts: PageTexts, styles: _Styles, template: Sequence[_Row]) -> list[Strand]:
-    """The places of HTML attributes: the picture of a unit, its address elsewhere."""
+    """Return the strands of HTML attributes, such as the image of a unit or a link."""
     numbers = [row.number for row in template]
     of_style: _OfStyle = defaultdict(lambda: defaultdict(list))
     for number in np.flatnonzero(texts.form == ATTRIBUTE).tolist():
         unit = int(texts.page[number])
-        before = bisect(numbers, number) - 1
-        anchor = template[before].text if before >= 0 and template[before].unit == unit else None
+        template_index = bisect(numbers, number) - 1
+        anchor = (
+            template[template_index].text
+            if template_index >= 0 and template[template_index].unit == unit
+            else None
+        )
         style = styles.below(styles.of(int(texts.styled_path[number])), texts.leaf(number))
         of_style[style][unit].append(_Placed(number, anchor, is_direct=False))
     places, _ = _by_place(of_style)
-    places = _joined(places, lambda place: (styles.ending(place[0], 2), place[1]))
-    return [strand for strand in _strands(places) if _is_alone(strand.rows.values())]
+    places = _join_similar(places, lambda place: (styles.ending(place[0], 2), place[1]))
+    return [strand for strand in _strands(places) if _is_single(strand.rows.values())]
 
 
-def _is_alone(placed: Collection[Sequence[object]]) -> bool:
-    """Whether there is one thing in almost every unit that has any."""
-    return sum(len(things) == 1 for things in placed) >= _ALONE_SHARE * len(placed)
+def _is_single(placed: Collection[Sequence[object]]) -> bool:
+    """Return whether almost every unit that has any item has exactly one."""
+    return sum(len(items) == 1 for items in placed) >= _ALONE_SHARE * len(placed)
 
 
 class _Styles:
     """Numbers for styles: the paths of tags and classes.
 
-    Digits in classes (`item-17`) number things, and tell nothing of their style. Where a unit
-    has several texts of a style, the numbers of table cells are a part of it.
+    Digits in classes (`item-17`) number items and are not part of the style. Where a unit has several texts
+    of a style, the numbers of table cells become part of it.
     """
 
     def __init__(self, texts: PageTexts) -> None:
@@ -144,31 +147,31 @@ class _Styles:
         return number
 
     def of(self, styled_path: int) -> int:
-        """The style of a text that stands at a path."""
+        """Return the style of a path."""
         return self._of_path[styled_path]
 
     def below(self, style: int, step: str) -> int:
-        """The style one step further down."""
+        """Return the style one step further down."""
         return self._number(style, step)
 
     def in_cell(self, style: int, cell: str) -> int:
-        """The style within a table cell of this number."""
+        """Return the style within a table cell of this number."""
         return self._number(style, f"{self._steps[style]} in cell {cell}")
 
     def ending(self, style: int, steps: int) -> tuple[str, ...]:
-        """The steps next to the text, from the text on."""
-        found: list[str] = []
-        while style != _NO_STYLE and len(found) < steps:
-            found.append(self._steps[style])
+        """Return the steps nearest to the text, starting at the text."""
+        last_steps: list[str] = []
+        while style != _NO_STYLE and len(last_steps) < steps:
+            last_steps.append(self._steps[style])
             style = self._above[style]
-        return tuple(found)
+        return tuple(last_steps)
 
 
 def _rows(texts: PageTexts, styles: _Styles) -> list[_Row]:
     has_words = [bool(_WORD.search(text)) for text in texts.texts]
     columns = (texts.page, texts.text, texts.styled_path, texts.form)
     rows = [
-        _Row(number, unit, styles.of(styled_path), text)
+        _Row(number=number, unit=unit, style=styles.of(styled_path), text=text)
         for number, (unit, text, styled_path, form) in enumerate(
             zip(*(column.tolist() for column in columns), strict=True)
         )
@@ -190,9 +193,9 @@ def _rows(texts: PageTexts, styles: _Styles) -> list[_Row]:
 
 
 def _cells(texts: PageTexts) -> list[str]:
-    """For each path the number of the table cell that it leads through.
+    """Return for each path the number of the table cell that it leads through.
 
-    Rows that are units may be of any width; in another table with many columns, cells count for nothing.
+    Rows that are units may have any width; cells of other tables with many columns are ignored.
     """
     widths: Counter[int] = Counter()
     for parent, step in texts.paths:
@@ -208,63 +211,63 @@ def _cells(texts: PageTexts) -> list[str]:
 
 
 def _is_top(texts: PageTexts, path: int) -> bool:
-    """Whether a path leads to an element of the unit itself, not to one inside."""
+    """Return whether a path leads to a topmost element of the unit."""
     return path != _NO_STYLE and texts.paths[path][0] == _NO_STYLE
 
 
 class _Template:
-    """Which texts of which style are template text, everywhere or behind a certain anchor."""
+    """The texts that are template text in a style, everywhere or after a certain anchor."""
 
     def __init__(self, texts: PageTexts, rows: Sequence[_Row]) -> None:
         self._units = texts.pages
-        self._least = max(_LEAST_UNITS, _LEAST_LABEL_SHARE * texts.pages)
+        self._min_label_units = max(_LEAST_UNITS, _LEAST_LABEL_SHARE * texts.pages)
         self._behind: set[tuple[int, int, Anchor]] = set()
         styles = Counter(style for style, _ in {(row.style, row.unit) for row in rows})
         units = Counter((style, text) for style, text, _ in {(row.style, row.text, row.unit) for row in rows})
-        least = max(2, _LEAST_TEMPLATE_SHARE * texts.pages)
+        min_units = max(2, _LEAST_TEMPLATE_SHARE * texts.pages)
         label_styles = _label_styles(rows)
-        paired = _paired(rows)
-        # With a colon they are labels whatever their style: people who write by hand change it.
+        paired = _paired_labels(rows)
+        # Texts with a colon are labels in any style, since handwritten pages use several.
         units_of_text = Counter(text for text, _ in {(row.text, row.unit) for row in rows})
         has_colon = [
-            text.endswith(tuple(COLONS)) and units_of_text[number] >= self._least
+            text.endswith(tuple(COLONS)) and units_of_text[number] >= self._min_label_units
             for number, text in enumerate(texts.texts)
         ]
-        self.may_part = [bool(LETTER.search(text)) for text in texts.texts]
+        self.can_separate = [bool(LETTER.search(text)) for text in texts.texts]
         self._everywhere = {
             (style, text)
             for (style, text), count in units.items()
-            if (count >= least and count >= TEMPLATE_SHARE * styles[style])
+            if (count >= min_units and count >= TEMPLATE_SHARE * styles[style])
             or (
                 len(texts.texts[text]) <= _LONGEST_LABEL
-                and self.may_part[text]
+                and self.can_separate[text]
                 and (
                     has_colon[text]
-                    or (count >= self._least and (style in label_styles or (style, text) in paired))
+                    or (count >= self._min_label_units and (style in label_styles or (style, text) in paired))
                 )
             )
         }
 
     def has(self, row: _Row, anchor: Anchor) -> bool:
-        """Whether a text is template text that stands behind this anchor."""
+        """Return whether a text is template text after this anchor."""
         return (row.style, row.text) in self._everywhere or (row.style, row.text, anchor) in self._behind
 
-    def learn(self, found: Mapping[_Place, _Units], rows: Sequence[_Row]) -> bool:
-        """Take what is constant in its strand for template text; False if there was nothing new."""
+    def learn(self, places: Mapping[_Place, _Units], rows: Sequence[_Row]) -> bool:
+        """Add texts that are constant in their strands to the template; return False if there are none."""
         text_of = {row.number: row.text for row in rows}
-        before = len(self._behind)
-        for (style, anchor), units in found.items():
-            if len(units) < self._least or anchor is None:
+        count_before = len(self._behind)
+        for (style, anchor), units in places.items():
+            if len(units) < self._min_label_units or anchor is None:
                 continue
             contents = Counter(text_of[number] for numbers in units.values() for number in set(numbers))
             text, count = contents.most_common(1)[0]
             if count >= TEMPLATE_SHARE * len(units) and count >= TEMPLATE_SHARE * contents.total():
                 self._behind.add((style, text, anchor))
-        return len(self._behind) > before
+        return len(self._behind) > count_before
 
 
 def _label_styles(rows: Sequence[_Row]) -> set[int]:
-    """Styles of which a unit has several texts, each once, used again and again, and each before another."""
+    """Return the styles of labels: units have several distinct texts of them, often reused and followed."""
     of_style: dict[int, list[_Row]] = defaultdict(list)
     followed: Counter[int] = Counter()
     followers: dict[int, set[tuple[int, int]]] = defaultdict(set)
@@ -274,7 +277,7 @@ def _label_styles(rows: Sequence[_Row]) -> set[int]:
             followers[row.style].add((row.text, next_row.text))
     for row in rows:
         of_style[row.style].append(row)
-    found = set()
+    label_styles = set()
     for style, own in of_style.items():
         units, contents = {row.unit for row in own}, {row.text for row in own}
         if (
@@ -284,14 +287,14 @@ def _label_styles(rows: Sequence[_Row]) -> set[int]:
             and followed[style] >= _FOLLOWED_SHARE * len(own)
             and len(followers[style]) >= _FOLLOWERS_OF_LABEL * len(contents)
         ):
-            found.add(style)
-    return found
+            label_styles.add(style)
+    return label_styles
 
 
-def _paired(rows: Sequence[_Row]) -> set[tuple[int, int]]:
-    """Texts, with their style, that stand right before texts of another style and hardly ever without.
+def _paired_labels(rows: Sequence[_Row]) -> set[tuple[int, int]]:
+    """Return texts, with their styles, that almost always directly precede texts of one other style.
 
-    So do labels of an optional part, whatever else has their style.
+    Labels of an optional part do so, whatever else has their style.
     """
     units: dict[tuple[int, int], set[int]] = defaultdict(set)
     units_of_style: dict[int, set[int]] = defaultdict(set)
@@ -307,15 +310,15 @@ def _paired(rows: Sequence[_Row]) -> set[tuple[int, int]]:
             followers[pair].add(next_row.text)
     return {
         (style, text)
-        for (style, text, next_style), both in together.items()
-        if len(both) >= TEMPLATE_SHARE * len(units[style, text])
-        and len(both) >= TEMPLATE_SHARE * len(units_of_style[next_style])
+        for (style, text, next_style), common_units in together.items()
+        if len(common_units) >= TEMPLATE_SHARE * len(units[style, text])
+        and len(common_units) >= TEMPLATE_SHARE * len(units_of_style[next_style])
         and len(followers[style, text, next_style]) >= _FOLLOWERS_OF_LABEL
     }
 
 
 class _Placed(NamedTuple):
-    """A row that is not template text, behind its anchor; directly, if no other text stands between."""
+    """A row that is not template text, with its anchor; it is direct if no other text is between them."""
 
     number: int
     anchor: Anchor
@@ -326,8 +329,8 @@ _OfStyle = dict[int, dict[int, list[_Placed]]]
 """By style and unit."""
 
 
-class _Grouped(NamedTuple):
-    """Rows by place and unit, and the places whose texts mostly stand directly behind their anchor.
+class _GroupedRows(NamedTuple):
+    """Rows by place and unit, and the places whose texts mostly follow their anchor directly.
 
     `template` has the rows that are template text, in document order.
     """
@@ -337,8 +340,8 @@ class _Grouped(NamedTuple):
     template: list[_Row]
 
 
-def _grouped(rows: Sequence[_Row], template: _Template) -> _Grouped:
-    """The rows that are not template text by style, and by anchor where a unit has several of a style."""
+def _group_by_place(rows: Sequence[_Row], template: _Template) -> _GroupedRows:
+    """Group rows that are not template text by style, and by anchor where a unit has several of a style."""
     of_style: _OfStyle = defaultdict(lambda: defaultdict(list))
     template_rows = []
     anchor: Anchor = None
@@ -348,26 +351,26 @@ def _grouped(rows: Sequence[_Row], template: _Template) -> _Grouped:
         if row.unit != unit:
             anchor, unit = None, row.unit
         if template.has(row, anchor):
-            if template.may_part[row.text]:
+            if template.can_separate[row.text]:
                 anchor, is_direct = row.text, True
                 template_rows.append(row)
         else:
             of_style[row.style][row.unit].append(_Placed(row.number, anchor, is_direct))
             is_direct = False
-    return _Grouped(*_by_place(of_style), template_rows)
+    return _GroupedRows(*_by_place(of_style), template_rows)
 
 
 def _by_place(of_style: _OfStyle) -> tuple[dict[_Place, _Units], set[_Place]]:
-    """Rows by place and unit, and the places whose texts mostly stand directly behind their anchor."""
+    """Return rows by place and unit, and the places whose texts mostly follow their anchor directly."""
     places: dict[_Place, _Units] = {}
     direct: Counter[_Place] = Counter()
     for style, units in of_style.items():
-        is_alone = _is_alone(units.values())
+        is_alone = _is_single(units.values())
         usual = _usual_anchor(units.values())
-        for one, placed in units.items():
-            for number, before, stands_next in placed:
-                place = (style, usual if is_alone else before)
-                places.setdefault(place, {}).setdefault(one, []).append(number)
+        for unit, placed in units.items():
+            for number, anchor, stands_next in placed:
+                place = (style, usual if is_alone else anchor)
+                places.setdefault(place, {}).setdefault(unit, []).append(number)
                 direct[place] += stands_next
     labelled = {place for place, units in places.items() if direct[place] >= _LABELLED_SHARE * len(units)}
     return places, labelled
@@ -377,15 +380,15 @@ def _usual_anchor(placed: Iterable[Sequence[_Placed]]) -> Anchor:
     return Counter(row.anchor for rows in placed for row in rows).most_common(1)[0][0]
 
 
-def _exclusive_joined(found: _Grouped, styles: _Styles) -> list[Strand]:
-    """One strand of those that are never in the same unit, but stand in elements alike.
+def _join_exclusive(grouped: _GroupedRows, styles: _Styles) -> list[Strand]:
+    """Join strands that are never in the same unit, but in similar elements.
 
-    Pages with and without an optional part have the same texts on different paths. So texts belong together
-    that have the same anchor and element, or the same label, or two steps alike of which one has a class.
+    Pages with and without an optional part have the same texts on different paths. Strands are similar if
+    they have the same anchor and element, or the same label, or the same last two steps including a class.
     """
-    places = _joined(found.places, lambda place: (styles.ending(place[0], 1), place[1]))
-    places = _joined(places, lambda place: place[1] if place in found.labelled else place)
-    places = _joined(
+    places = _join_similar(grouped.places, lambda place: (styles.ending(place[0], 1), place[1]))
+    places = _join_similar(places, lambda place: place[1] if place in grouped.labelled else place)
+    places = _join_similar(
         places, lambda place: styles.ending(place[0], 2) if _is_telling(styles, place) else place
     )
     return _strands(places)
@@ -402,7 +405,7 @@ def _is_telling(styles: _Styles, place: _Place) -> bool:
     return any("." in step for step in styles.ending(place[0], 2))
 
 
-def _joined(places: Mapping[_Place, _Units], alike: Callable[[_Place], object]) -> dict[_Place, _Units]:
+def _join_similar(places: Mapping[_Place, _Units], alike: Callable[[_Place], object]) -> dict[_Place, _Units]:
     groups: dict[object, list[_Place]] = defaultdict(list)
     for place in places:
         groups[alike(place)].append(place)

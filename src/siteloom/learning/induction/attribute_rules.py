@@ -1,4 +1,4 @@
-"""All rules of one attribute, for every form its values take; how a value is cut out of its text."""
+"""Learn all rules of one attribute, for every form of its values, and how to extract values from texts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from siteloom.learning.induction.feature_columns import target_rows
-from siteloom.learning.induction.rule_search import Covering, Instance, Problem, cover
+from siteloom.learning.induction.rule_search import Covering, CoverProblem, Instance, cover
 from siteloom.learning.induction.tree_walk import NONE
 from siteloom.learning.value_search.labelled_units import Form
-from siteloom.wrappers.rule_features import Evidence, Feature, Part, Rule
+from siteloom.wrappers.rule_features import Feature, Rule, RuleSupport, ValuePart
 from siteloom.wrappers.safe_patterns import pattern_fault
 from siteloom.wrappers.value_from_node import part_values
 
@@ -22,66 +22,74 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from siteloom.learning.induction.feature_columns import Flags, Rows, Table
-    from siteloom.learning.induction.rule_search import Found
+    from siteloom.learning.induction.rule_search import CandidateRule
     from siteloom.learning.induction.tree_walk import Ints
-    from siteloom.learning.value_search.labelled_units import KnownValue, PlacedUnit
-    from siteloom.learning.value_search.value_locations import Place
+    from siteloom.learning.value_search.labelled_units import LocatedValue, PlacedUnit
+    from siteloom.learning.value_search.value_locations import ValueLocation
 
 
 _LONGEST_ANCHOR = 60
-_MOST_ANCHORS = 8  # of those that most texts have, from long to short, so many are tried
-_USUAL = 0.5  # an anchor that fewer of the texts have belongs to single records
+_MOST_ANCHORS = 8  # anchors to try, from long to short, among those that most texts have
+_LEAST_ANCHOR_SHARE = 0.5  # of the texts; a rarer anchor belongs to single records
 
 # A word, a number, blanks, or one other character.
 _TOKEN = re.compile(r"[^\W\d_]+|\d+|\s+|.", re.DOTALL)
 
 
-class Cut(NamedTuple):
-    """A value in the text of its node."""
+class ValueSpan(NamedTuple):
+    """The span of a value in the text of its node."""
 
-    whole: str
+    text: str
     start: int
     end: int
 
     @property
     def value(self) -> str:
-        """The value as it stands in the text."""
-        return self.whole[self.start : self.end]
+        """The value as written in the text."""
+        return self.text[self.start : self.end]
 
 
-def learn_part(cuts: Iterable[Cut], other_texts: Sequence[str]) -> Part | None:
-    """The part that gives exactly the values of each text, or None if there is none.
+def learn_part(spans: Iterable[ValueSpan], other_texts: Sequence[str]) -> ValuePart | None:
+    """Return the part that gives exactly the values of each text, or None if there is none.
 
-    `other_texts` are of nodes that the same rule selects on other pages.
+    `other_texts` are texts of nodes that the same rule selects on other pages.
     """
-    by_text: defaultdict[str, list[Cut]] = defaultdict(list)
-    for cut in sorted(set(cuts), key=lambda cut: (cut.whole, cut.start, cut.end)):
-        by_text[cut.whole].append(cut)
-    wanted = {whole: [cut.value for cut in found] for whole, found in by_text.items()}
-    spans = [Cut(whole, found[0].start, found[-1].end) for whole, found in by_text.items()]
-    separators = _separators(by_text.values())
-    for part in _parts(spans, separators, other_texts):
-        if all(part_values(part, whole) == values for whole, values in wanted.items()):
-            return part
+    spans_by_text: defaultdict[str, list[ValueSpan]] = defaultdict(list)
+    for span in sorted(set(spans), key=lambda span: (span.text, span.start, span.end)):
+        spans_by_text[span.text].append(span)
+    expected = {text: [span.value for span in in_text] for text, in_text in spans_by_text.items()}
+    outer_spans = [
+        ValueSpan(text, in_text[0].start, in_text[-1].end) for text, in_text in spans_by_text.items()
+    ]
+    separators = _separators(spans_by_text.values())
+    for candidate in _candidate_parts(outer_spans, separators, other_texts):
+        if all(part_values(candidate, text) == values for text, values in expected.items()):
+            return candidate
     return None
 
 
-def _parts(spans: Sequence[Cut], separators: Sequence[str], other_texts: Sequence[str]) -> Iterator[Part]:
-    """Parts to try, the most telling first."""
-    texts = [*other_texts, *(span.whole for span in spans)]
-    lefts = _usual(_common_ends([span.whole[: span.start] for span in spans]), texts)
-    rights = _usual(_common_starts([span.whole[span.end :] for span in spans]), texts)
+def _candidate_parts(
+    outer_spans: Sequence[ValueSpan], separators: Sequence[str], other_texts: Sequence[str]
+) -> Iterator[ValuePart]:
+    """Yield the parts to try, the most informative first."""
+    texts = [*other_texts, *(span.text for span in outer_spans)]
+    lefts = _frequent_anchors(_common_ends([span.text[: span.start] for span in outer_spans]), texts)
+    rights = _frequent_anchors(_common_starts([span.text[span.end :] for span in outer_spans]), texts)
     for separator in separators:
-        for left, right in product(lefts, rights):
-            yield Part(left=left, right=right, separator=separator)
-    for pattern in _patterns([span.value for span in spans]):
+        for left_anchor, right_anchor in product(lefts, rights):
+            yield ValuePart(left=left_anchor, right=right_anchor, separator=separator)
+    for pattern in _patterns([span.value for span in outer_spans]):
         if not pattern_fault(pattern):
-            yield Part(pattern=pattern)
+            yield ValuePart(pattern=pattern)
 
 
-def _separators(found: Iterable[list[Cut]]) -> list[str]:
-    """What stands between the values of a text; nothing if it has only one."""
-    between = {cuts[0].whole[first.end : second.start] for cuts in found for first, second in pairwise(cuts)}
+def _separators(spans_by_text: Iterable[list[ValueSpan]]) -> list[str]:
+    """Return separators between the values of a text; an empty one if no text has several values."""
+    between = {
+        span.text[span.end : next_span.start]
+        for spans in spans_by_text
+        for span, next_span in pairwise(spans)
+    }
     if not between:
         return [""]
     shortest = min(between, key=len)
@@ -89,7 +97,7 @@ def _separators(found: Iterable[list[Cut]]) -> list[str]:
 
 
 def _common_starts(contexts: Sequence[str]) -> list[str]:
-    """What all contexts begin with, from long to short, cut between words; nothing is the last."""
+    """Return common prefixes of the contexts that end between words, from long to short; "" is the last."""
     shared = contexts[0]
     for context in contexts[1:]:
         length = 0
@@ -99,28 +107,29 @@ def _common_starts(contexts: Sequence[str]) -> list[str]:
     ends, end = [], 0
     for token in _TOKEN.findall(shared):
         end += len(token)
-        # A word that the contexts share only the beginning of is no anchor.
+        # An anchor must not end inside a word of any context.
         if all(
             len(context) <= end or not (context[end - 1].isalnum() and context[end].isalnum())
             for context in contexts
         ):
             ends.append(end)
-    found = [shared[:end] for end in ends if end <= _LONGEST_ANCHOR and not shared[:end].isspace()]
-    return [*found[::-1], ""]
+    anchors = [shared[:end] for end in ends if end <= _LONGEST_ANCHOR and not shared[:end].isspace()]
+    return [*anchors[::-1], ""]
 
 
 def _common_ends(contexts: Sequence[str]) -> list[str]:
-    return [found[::-1] for found in _common_starts([context[::-1] for context in contexts])]
+    return [anchor[::-1] for anchor in _common_starts([context[::-1] for context in contexts])]
 
 
-def _usual(anchors: list[str], texts: Sequence[str]) -> list[str]:
-    """The longest anchors that most texts have, and no anchor at all."""
-    usual = (anchor for anchor in anchors if sum(anchor in text for text in texts) >= _USUAL * len(texts))
-    return [*islice(filter(None, usual), _MOST_ANCHORS), ""]
+def _frequent_anchors(anchors: list[str], texts: Sequence[str]) -> list[str]:
+    """Return the longest anchors that most texts have, then the empty anchor."""
+    threshold = _LEAST_ANCHOR_SHARE * len(texts)
+    frequent = (anchor for anchor in anchors if sum(anchor in text for text in texts) >= threshold)
+    return [*islice(filter(None, frequent), _MOST_ANCHORS), ""]
 
 
 def _patterns(values: Sequence[str]) -> Iterator[str]:
-    """Regular expressions of token classes that all values match."""
+    """Yield regular expressions of token classes that all values match."""
     classes = {"".join(_token_class(token) for token in _TOKEN.findall(value)) for value in values}
     if len(classes) == 1:
         yield from classes
@@ -139,17 +148,17 @@ def _token_class(token: str) -> str:
 
 
 if TYPE_CHECKING:
-    Cover = Callable[[Problem], Covering]
+    Cover = Callable[[CoverProblem], Covering]
 
-_LEAST_LIST_UNITS = 2  # unlabelled units that must show a list before one value is taken as one of several
+_LEAST_LIST_UNITS = 2  # unlabelled units that must show a list before an attribute counts as multi-valued
 _MOST_LIST_UNITS = 5
 _LONGEST_LIST = 20
 _MOST_VOTERS = 2
-_MOST_TEXTS = 200  # texts of other pages that are looked at when a part is learned
+_MOST_TEXTS = 200  # texts of other pages that are compared when a part is learned
 
 
 class RuleSet(NamedTuple):
-    """What was learned of an attribute."""
+    """The rules of one attribute, and independent rules that vote on their values."""
 
     rules: tuple[Rule, ...]
     voters: tuple[Rule, ...]
@@ -160,7 +169,7 @@ class RuleSet(NamedTuple):
 class Units:
     """All units in the table: those with examples, and the texts that are labels of the template.
 
-    Of elements only those of some `tags` are chosen from.
+    Rules for elements choose only from elements with one of the `tags`.
     """
 
     table: Table
@@ -172,153 +181,179 @@ class Units:
 def learn_attribute(
     name: str, forms: Sequence[Form], units: Units, is_multi: bool | None, cover: Cover = cover
 ) -> RuleSet:
-    """The rules of an attribute; `is_multi` is None where that is to be found out."""
-    known = [placed for placed in units.placed if name in placed.labelled.values]
-    values = [(placed, value) for placed in known for value in placed.labelled.values[name]]
-    has_several = any(len(placed.labelled.values[name]) > 1 for placed in known)
+    """Learn the rules of an attribute; where `is_multi` is None, it is inferred."""
+    labelled_units = [placed for placed in units.placed if name in placed.labelled.values]
+    values = [(placed, value) for placed in labelled_units for value in placed.labelled.values[name]]
+    has_several = any(len(placed.labelled.values[name]) > 1 for placed in labelled_units)
     uncovered = set(range(len(values)))
     rules: list[Rule] = []
     voters: list[Rule] = []
     for form in forms:
-        posed = _pose(form, units, known, values, uncovered, has_several if is_multi is None else is_multi)
-        if posed is None:
+        form_problem = _pose_problem(
+            form=form,
+            units=units,
+            labelled_units=labelled_units,
+            values=values,
+            uncovered=uncovered,
+            is_multi=has_several if is_multi is None else is_multi,
+        )
+        if form_problem is None:
             continue
-        covering = cover(posed.problem)
+        covering = cover(form_problem.problem)
         if is_multi is not False and not has_several and form == Form("text", is_whole=True):
-            listed = _as_list(posed.problem, covering, units, cover)
+            listed = _cover_lists(problem=form_problem.problem, covering=covering, units=units, cover=cover)
             if listed is not None:
                 covering, has_several = listed, True
-        for found in covering.rules:
-            if new := _rules(found, posed):
+        for candidate in covering.rules:
+            if new := _candidate_rules(candidate, form_problem):
                 rules += new
-                uncovered -= {posed.values[number] for number in found.covered if number < len(posed.values)}
-        voters += [voter for found in covering.voters for voter in _rules(found, posed)[:1]]
+                uncovered -= {
+                    form_problem.values[number]
+                    for number in candidate.covered
+                    if number < len(form_problem.values)
+                }
+        voters += [
+            voter for candidate in covering.voters for voter in _candidate_rules(candidate, form_problem)[:1]
+        ]
         if not uncovered:
             break
     return RuleSet(tuple(rules), tuple(voters[:_MOST_VOTERS]), has_several if is_multi is None else is_multi)
 
 
-class _Posed(NamedTuple):
-    """What is to be found in one form.
+class _FormProblem(NamedTuple):
+    """The covering problem of one form.
 
-    The problem; for each of its instances the number of the value it stands for;
-    and for each row that shows values where these stand in its text.
+    `values` has, for each instance of the problem, the number of its value. `spans` has, for each row that
+    shows values, where they are in its text.
     """
 
     form: Form
-    problem: Problem
+    problem: CoverProblem
     values: list[int]
-    cuts: Mapping[int, list[Cut]]
+    spans: Mapping[int, list[ValueSpan]]
 
 
-def _pose(
+def _pose_problem(
     form: Form,
     units: Units,
-    known: Sequence[PlacedUnit],
-    values: Sequence[tuple[PlacedUnit, KnownValue]],
+    labelled_units: Sequence[PlacedUnit],
+    values: Sequence[tuple[PlacedUnit, LocatedValue]],
     uncovered: Collection[int],
     is_multi: bool,
-) -> _Posed | None:
-    """The problem of finding the values that are still uncovered, or None if none has this form."""
+) -> _FormProblem | None:
+    """Return the problem of finding the uncovered values, or None if none of them has this form."""
     rows = target_rows(units.table, form.target, units.tags)
     row_of = _RowFinder(rows, form.target)
-    cuts: defaultdict[int, list[Cut]] = defaultdict(list)
+    spans: defaultdict[int, list[ValueSpan]] = defaultdict(list)
     instances: list[Instance] = []
     numbers: list[int] = []
     neutral: list[int] = []
     for number, (placed, value) in enumerate(values):
-        places = [place for place in value.places if place.target == form.target]
-        found = [(row, place) for place in places if (row := row_of(placed, place)) != NONE]
-        # Where the value is but a part, the whole would be a wrong one: only these rows are neutral.
-        here = [(row, place) for row, place in found if place.is_whole or not form.is_whole]
-        neutral += [row for row, _ in here]
-        for row, place in here:
-            cuts[row].append(Cut(place.whole, place.start, place.end))
-        if here and number in uncovered:
-            instances.append(Instance(placed.unit, tuple(dict.fromkeys(row for row, _ in here))))
+        locations = [location for location in value.locations if location.target == form.target]
+        located = [(row, location) for location in locations if (row := row_of(placed, location)) != NONE]
+        # Where the value is only part of a text, the whole text would be wrong: only these rows are neutral.
+        matching = [(row, location) for row, location in located if location.is_whole or not form.is_whole]
+        neutral += [row for row, _ in matching]
+        for row, location in matching:
+            spans[row].append(ValueSpan(location.text, location.start, location.end))
+        if matching and number in uncovered:
+            instances.append(Instance(placed.unit, tuple(dict.fromkeys(row for row, _ in matching))))
             numbers.append(number)
     if not instances:
         return None
-    problem = Problem(
-        rows,
-        instances,
-        [placed.unit for placed in known],
-        neutral,
+    problem = CoverProblem(
+        rows=rows,
+        instances=instances,
+        labelled_units=[placed.unit for placed in labelled_units],
+        neutral=neutral,
         is_multi=is_multi,
         labels=units.labels,
     )
-    return _Posed(form, problem, numbers, cuts)
+    return _FormProblem(form=form, problem=problem, values=numbers, spans=spans)
 
 
 class _RowFinder:
-    """The row of a place among those of its target."""
+    """Finds the row of a value location among the rows of its target."""
 
     def __init__(self, rows: Rows, target: str) -> None:
         self._target = target
         if target != "text":
             self._row = {element: row for row, element in enumerate(rows.element.tolist())}
 
-    def __call__(self, placed: PlacedUnit, place: Place) -> int:
+    def __call__(self, placed: PlacedUnit, location: ValueLocation) -> int:
         if self._target == "text":
-            return placed.rows.texts.get((place.element, place.number), NONE)
-        return self._row.get(placed.rows.elements.get(place.element, NONE), NONE)
+            return placed.rows.texts.get((location.element, location.number), NONE)
+        return self._row.get(placed.rows.elements.get(location.element, NONE), NONE)
 
 
-def _rules(found: Found, posed: _Posed) -> list[Rule]:
-    """What was found as a rule, if its values can be cut out; of elements one for each tag that it selects.
+def _candidate_rules(candidate: CandidateRule, form_problem: _FormProblem) -> list[Rule]:
+    """Return a candidate as rules, if its values can be extracted from their texts.
 
-    Of elements the table has only those of some tags, and a rule must not select others.
+    A rule for elements must not select tags that the table leaves out, so it becomes one rule for each tag.
     """
-    problem = posed.problem
-    part = _part(found, posed)
-    if part is None:
+    problem = form_problem.problem
+    value_part = _learn_value_part(candidate, form_problem)
+    if value_part is None:
         return []
-    features = {feature for column in found.features for feature in problem.rows.rule_features(column)}
-    if posed.form.target != "element":
-        return [_rule(features, found, part, posed)]
-    tags = problem.rows.tags(problem.hits(found.features))
-    return [_rule({*features, Feature("tag", 0, tag)}, found, part, posed) for tag in tags]
+    features = {feature for column in candidate.features for feature in problem.rows.rule_features(column)}
+    if form_problem.form.target != "element":
+        return [
+            _build_rule(
+                features=features, candidate=candidate, value_part=value_part, form_problem=form_problem
+            )
+        ]
+    tags = problem.rows.tags(problem.hits(candidate.features))
+    return [
+        _build_rule(
+            features={*features, Feature("tag", 0, tag)},
+            candidate=candidate,
+            value_part=value_part,
+            form_problem=form_problem,
+        )
+        for tag in tags
+    ]
 
 
-def _part(found: Found, posed: _Posed) -> Part | None:
-    """How the values are cut out of the nodes that were found."""
-    if posed.form.is_whole:
-        return Part()
-    problem = posed.problem
-    hits = problem.hits(found.features)
-    cuts = [cut for row in hits.tolist() for cut in posed.cuts.get(row, ())]
+def _learn_value_part(candidate: CandidateRule, form_problem: _FormProblem) -> ValuePart | None:
+    """Learn how to extract the values from the texts of the selected nodes."""
+    if form_problem.form.is_whole:
+        return ValuePart()
+    problem = form_problem.problem
+    hits = problem.hits(candidate.features)
+    spans = [span for row in hits.tolist() for span in form_problem.spans.get(row, ())]
     texts = problem.rows.table.words.texts
-    others = problem.rows.value[hits[problem.is_unlabelled[problem.rows.unit[hits]]]]
-    return learn_part(cuts, [texts[value] for value in others[:_MOST_TEXTS].tolist()])
+    unlabelled_texts = problem.rows.value[hits[problem.is_unlabelled[problem.rows.unit[hits]]]]
+    return learn_part(spans, [texts[value] for value in unlabelled_texts[:_MOST_TEXTS].tolist()])
 
 
-def _rule(features: set[Feature], found: Found, part: Part, posed: _Posed) -> Rule:
+def _build_rule(
+    features: set[Feature], candidate: CandidateRule, value_part: ValuePart, form_problem: _FormProblem
+) -> Rule:
     return Rule(
-        target=posed.form.target,
+        target=form_problem.form.target,
         features=tuple(sorted(features)),
-        part=part,
-        evidence=Evidence(
-            # Those behind them are lists of other pages that were taken for examples.
-            examples=sum(number < len(posed.values) for number in found.covered),
-            wrong=found.wrong,
-            filled=round(found.filled, 4),
-            repeated=round(found.repeated, 4),
+        part=value_part,
+        evidence=RuleSupport(
+            # The instances after these are lists of other pages that served as examples.
+            examples=sum(number < len(form_problem.values) for number in candidate.covered),
+            wrong=candidate.wrong,
+            filled=round(candidate.filled, 4),
+            repeated=round(candidate.repeated, 4),
         ),
-        scorer=found.scorer,
+        scorer=candidate.scorer,
     )
 
 
-def _as_list(problem: Problem, covering: Covering, units: Units, cover: Cover) -> Covering | None:
-    """Rules for an attribute with several values, if other units show that it has them.
+def _cover_lists(problem: CoverProblem, covering: Covering, units: Units, cover: Cover) -> Covering | None:
+    """Return rules for an attribute with several values, if unlabelled units show that it has them.
 
-    No example has more than one value. But where the rules find a value on an
-    unlabelled unit, a list may go on from there, and on no example does a list
-    go on with something that is no value. Then such lists are examples, too.
+    No example has more than one value. But where the rules find a value on an unlabelled unit, that value
+    may begin a list. If no list on an example continues with a wrong value, the lists serve as examples too.
     """
     following = units.table.continuations()
     lists: dict[int, list[int]] = {}
-    for found in covering.rules:
-        for row in problem.hits(found.features).tolist():
+    for candidate in covering.rules:
+        for row in problem.hits(candidate.features).tolist():
             if following[row] == NONE:
                 continue
             unit = int(problem.rows.unit[row])
@@ -326,7 +361,7 @@ def _as_list(problem: Problem, covering: Covering, units: Units, cover: Cover) -
                 if problem.is_wrong_row(int(following[row])):
                     return None
             elif unit not in lists:
-                lists[unit] = _chain(row, following)
+                lists[unit] = _list_rows(row, following)
     if len(lists) < _LEAST_LIST_UNITS:
         return None
     longest = sorted(lists, key=lambda unit: (-len(lists[unit]), unit))[:_MOST_LIST_UNITS]
@@ -337,20 +372,20 @@ def _as_list(problem: Problem, covering: Covering, units: Units, cover: Cover) -
         instances += [Instance(unit, (row,)) for row in lists[unit]]
         shown = np.flatnonzero((problem.rows.unit == unit) & np.isin(values, values[lists[unit]]))
         neutral += shown.tolist()
-    united = cover(
-        Problem(
-            problem.rows,
-            instances,
-            [*problem.labelled_units, *longest],
-            neutral,
+    united_covering = cover(
+        CoverProblem(
+            rows=problem.rows,
+            instances=instances,
+            labelled_units=[*problem.labelled_units, *longest],
+            neutral=neutral,
             is_multi=True,
             labels=units.labels,
         )
     )
-    return united if united.rules else None
+    return united_covering if united_covering.rules else None
 
 
-def _chain(row: int, following: Ints) -> list[int]:
+def _list_rows(row: int, following: Ints) -> list[int]:
     chain = [row]
     while following[chain[-1]] != NONE and len(chain) < _LONGEST_LIST:
         chain.append(int(following[chain[-1]]))

@@ -1,4 +1,4 @@
-"""From examples to units whose values are known, and to where these stand."""
+"""Turn examples into labelled units: find the values of each example on its page."""
 
 from __future__ import annotations
 
@@ -17,46 +17,56 @@ if TYPE_CHECKING:
     from siteloom.core.model import Example, Page
     from siteloom.html.parser import Element
     from siteloom.learning.induction.units import Trees
-    from siteloom.learning.value_search.labelled_units import Labelled
+    from siteloom.learning.value_search.labelled_units import LabelledValues
     from siteloom.wrappers.rule_evaluation import Scope
     from siteloom.wrappers.rule_features import RecordRule
 
-_LIST_PAGES = 20  # are enough to see how records differ
+_LIST_PAGES = 20  # list pages that suffice to see how records differ
 
 
 class LabelledUnit(NamedTuple):
-    """A page or a record of one, by the number of its example, with what is known about it."""
+    """A page, or a record of a list page, with its known values; `example` is the number of its example."""
 
     example: int
     root: Element
-    labelled: Labelled
+    labelled: LabelledValues
     scope: Scope | None
 
 
 class LabelledUnits(NamedTuple):
-    """All that is known from examples; of list pages also the rule that finds their records."""
+    """All labelled units; for list pages also the rule that finds their records."""
 
     rule: RecordRule | None
     units: list[LabelledUnit]
 
 
-def label(examples: Sequence[Example], others: Sequence[Page], trees: Trees) -> LabelledUnits:
-    """Find what the examples say on their pages; `others` are pages without examples."""
-    _check(examples)
+def label(examples: Sequence[Example], unlabelled_pages: Sequence[Page], trees: Trees) -> LabelledUnits:
+    """Find the values of examples on their pages; `unlabelled_pages` are pages without examples."""
+    _check_examples(examples)
     roots = [_example_root(example, trees) for example in examples]
     if examples[0].records:
-        return _labelled_records(examples, roots, others, trees)
+        return _labelled_records(
+            examples=examples, roots=roots, unlabelled_pages=unlabelled_pages, trees=trees
+        )
     units = [
         LabelledUnit(
-            number, root, resolve(example.page.url, trees.places(root), example.values, example.nodes), None
+            example=number,
+            root=root,
+            labelled=resolve(
+                url=example.page.url,
+                index=trees.value_index(root),
+                values=example.values,
+                nodes=example.nodes,
+            ),
+            scope=None,
         )
         for number, (example, root) in enumerate(zip(examples, roots, strict=True))
     ]
     return LabelledUnits(None, units)
 
 
-def _check(examples: Sequence[Example]) -> None:
-    """Raise what is wrong with examples as a whole."""
+def _check_examples(examples: Sequence[Example]) -> None:
+    """Raise an error if an example is invalid or two examples disagree."""
     if not examples:
         raise ExampleError("There are no examples: give at least one page with its values.")
     for example in examples:
@@ -77,14 +87,15 @@ def _check(examples: Sequence[Example]) -> None:
         raise UsageError(
             "Some examples are lists of records and some are not: learn a wrapper for each kind."
         )
-    seen: dict[tuple[str, bytes], Example] = {}
+    first_examples: dict[tuple[str, bytes], Example] = {}
     for example in examples:
-        before = seen.setdefault((example.page.url, example.page.html), example)
-        for name in example.values.keys() & before.values.keys():
-            one, other = list(before.values[name]), list(example.values[name])
-            if set(map(fold, one)) != set(map(fold, other)):
+        first_example = first_examples.setdefault((example.page.url, example.page.html), example)
+        for name in example.values.keys() & first_example.values.keys():
+            first_texts, texts = list(first_example.values[name]), list(example.values[name])
+            if set(map(fold, first_texts)) != set(map(fold, texts)):
                 raise ContradictoryExamples(
-                    f"Two examples of {example.page.url} disagree: {name} is {one} here, {other} there."
+                    f"Two examples of {example.page.url} disagree: "
+                    f"{name} is {first_texts} here, {texts} there."
                 )
 
 
@@ -97,37 +108,53 @@ def _example_root(example: Example, trees: Trees) -> Element:
 
 
 def _labelled_records(
-    examples: Sequence[Example], roots: Sequence[Element], others: Sequence[Page], trees: Trees
+    examples: Sequence[Example], roots: Sequence[Element], unlabelled_pages: Sequence[Page], trees: Trees
 ) -> LabelledUnits:
-    """The rule for records of list pages, and the records that are known."""
-    indices = [trees.places(root) for root in roots]
-    found = [
-        find_records(example.page.url, root, example.records, index, example.record_nodes)
+    """Learn the rule for records of list pages, and label the records of the examples."""
+    indices = [trees.value_index(root) for root in roots]
+    example_records = [
+        find_records(
+            url=example.page.url,
+            root=root,
+            records=example.records,
+            index=index,
+            nodes=example.record_nodes,
+        )
         for example, root, index in zip(examples, roots, indices, strict=True)
     ]
-    runs_on = any(one.runs_on for one in found)
+    runs_on = any(records_of_page.runs_on for records_of_page in example_records)
     rule = record_rule(
-        [start for one in found for start in one.starts],
-        [root for _, root in trees.parsed(evenly_spaced(others, _LIST_PAGES))],
+        [start for records_of_page in example_records for start in records_of_page.starts],
+        [root for _, root in trees.parsed(evenly_spaced(unlabelled_pages, _LIST_PAGES))],
         runs_on=runs_on,
-        least=(_fewest_attributes(examples) + 1) // 2,
+        min_attributes=(_fewest_attributes(examples) + 1) // 2,
         records=trees.scopes,
         looks=trees.looks if trees.keeps_all else None,
     )
     units = []
-    for number, (example, one) in enumerate(zip(examples, found, strict=True)):
+    for number, (example, records_of_page) in enumerate(zip(examples, example_records, strict=True)):
         scopes = {scope.start: scope for scope in trees.scopes(rule, roots[number])}
         nodes = example.record_nodes or [{}] * len(example.records)
-        for start, values, exact in zip(one.starts, example.records, nodes, strict=True):
+        for start, values, exact in zip(records_of_page.starts, example.records, nodes, strict=True):
             if start not in scopes:
                 raise ExampleError(f"The records given for {example.page.url} do not look alike.")
             inside = {element for top in scopes[start].tops for element in top.iter()}
             if runs_on and (parent := start.getparent()) is not None:
                 inside.add(parent)
-            known = resolve(example.page.url, indices[number], values, exact, inside.__contains__)
-            units.append(LabelledUnit(number, roots[number], known, scopes[start]))
+            labelled = resolve(
+                url=example.page.url,
+                index=indices[number],
+                values=values,
+                nodes=exact,
+                is_inside=inside.__contains__,
+            )
+            units.append(
+                LabelledUnit(example=number, root=roots[number], labelled=labelled, scope=scopes[start])
+            )
     return LabelledUnits(rule, units)
 
 
 def _fewest_attributes(examples: Sequence[Example]) -> int:
-    return min(sum(bool(texts) for texts in record.values()) for one in examples for record in one.records)
+    return min(
+        sum(bool(texts) for texts in record.values()) for example in examples for record in example.records
+    )

@@ -1,4 +1,4 @@
-"""From a few examples to a wrapper."""
+"""Learn a wrapper from a few examples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from siteloom.wrappers.wrapper import Wrapper
 if TYPE_CHECKING:
     from siteloom.learning.induction.wrapper_assembly import Learned
 
-_KEPT_TREES = 10_000_000  # bytes of their pages; in memory a tree is about ten times as large
+_MAX_TREE_BYTES = 10_000_000  # of HTML; in memory a tree is about ten times as large as its page
 
 
 def learn(
@@ -24,13 +24,13 @@ def learn(
     schema: Schema = None,
     method: Method = "united",
 ) -> Wrapper:
-    """Learn a wrapper from pages with known values, helped by pages of the same template without.
+    """Learn a wrapper from pages with known values, helped by unlabelled pages of the same template.
 
-    The schema says what is known of the attributes, such as `{"cuisine": {"multi": True}}`; the rest is
-    inferred. The method is `united`, or `vertex` for one XPath an attribute as in the paper on Vertex.
+    The schema declares properties of attributes, such as `{"cuisine": {"multi": True}}`; Siteloom infers all
+    others. The method is `united`, or `vertex` for one XPath per attribute as in the Vertex paper.
     Raises `ExampleNotFound` if a value is not on its page.
     """
-    return learn_wrapper(examples, unlabelled, schema, method).wrapper
+    return learn_wrapper(examples=examples, unlabelled=unlabelled, schema=schema, method=method).wrapper
 
 
 def learn_wrapper(
@@ -41,10 +41,10 @@ def learn_wrapper(
     *,
     limits: ParseSettings = ParseSettings(),
 ) -> Learned:
-    """Learn a wrapper, and say what it does on the pages."""
-    return LearningSession(unlabelled, _KEPT_TREES, limits).learn(examples, schema, method)
+    """Learn a wrapper, and report what it does on the pages."""
+    return LearningSession(unlabelled, _MAX_TREE_BYTES, limits).learn(examples, schema, method)
 
 
 def check_example(example: Example, limits: ParseSettings = ParseSettings()) -> None:
-    """Raise what is wrong with a single example."""
-    label([example], (), Trees(_KEPT_TREES, limits))
+    """Raise an error if an example is invalid by itself."""
+    label([example], (), Trees(_MAX_TREE_BYTES, limits))

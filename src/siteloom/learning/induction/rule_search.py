@@ -1,9 +1,8 @@
 """Finding the rules of one attribute: sequential covering over its example values.
 
-Each round begins at one example node, gathers the nodes of other values that
-look alike, and searches level by level (Apriori) for a small set of features
-that they share and that nothing else on the example pages has. What the set
-does on pages without examples decides between those that are left.
+Each round begins at one example node, gathers similar nodes of other values, and searches level by level
+(Apriori) for a small set of features that they share and that nothing else on the example pages has. Results
+on pages without examples decide between the remaining sets.
 """
 
 from __future__ import annotations
@@ -26,9 +25,8 @@ if TYPE_CHECKING:
 
     Features = frozenset[ColumnFeature]
 
-# How little a feature is trusted to live on and to mean something, and how much
-# less with each step of distance. The figures were found by trying rules on the
-# pages of many sites; see docs/explanation/learning.md.
+# A high cost means that a feature is likely to change or to be accidental; each step of distance adds to it.
+# The figures were found by trying rules on the pages of many sites; see docs/explanation/learning.md.
 _COST = {
     "text-before": 1.0,
     "prefix": 1.0,
@@ -51,15 +49,15 @@ _NAMES = frozenset({"id", "class", "class-word"})
 
 _ITEM_FEATURES = frozenset({("text-number", 0), ("position", 0), ("last-position", 0)})
 
-# How many points of cost it is worth to find something on all other units instead of none, and all examples
-# instead of none: what one rule does not cover, another will.
+# Points of cost gained by finding a value on all unlabelled units instead of none, and on all examples
+# instead of none. Coverage counts less, since another rule can cover the remaining examples.
 _SUPPORT_WEIGHT = 12.0
 _COVERAGE_WEIGHT = 4.0
-_CONSTANT_PENALTY = 1.5  # in shares of pages: navigation says the same everywhere, values do not
+_CONSTANT_PENALTY = 1.5  # in shares of pages: navigation is the same everywhere, values are not
 _CONSTANT_SHARE = 0.9
 _LEAST_SHARE = 0.05  # a feature on fewer pages belongs to records, not to the template
-# About as many units should have a value as examples have; with far fewer, a rule hangs on what its examples
-# have in common by chance, such as the district that a list page is about.
+# About the same share of units as of examples should have a value. With a far smaller share, a rule depends
+# on an accidental common feature of its examples, such as the district that a list page is about.
 _LEAST_SUPPORT = 0.2
 _BEAM = 90
 _SEEDS = 6
@@ -70,15 +68,15 @@ _FEW_UNITS = 2
 
 
 class Instance(NamedTuple):
-    """One value that a unit is known to have, and the rows where it stands."""
+    """One known value of a unit: the unit, and the rows that show the value."""
 
     unit: int
     rows: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Features with what they select: how many wrong nodes, which instances, and what on other units."""
+class CandidateRule:
+    """A set of features and its effect: wrong nodes, covered instances, and support on unlabelled units."""
 
     features: tuple[ColumnFeature, ...]
     wrong: int
@@ -94,19 +92,18 @@ class Found:
 
     @property
     def rank(self) -> tuple[float, ...]:
-        """The lower, the better."""
+        """The sort key of candidates; lower is better."""
         support = self.filled - (0 if self.is_multi else self.repeated)
         support -= _CONSTANT_PENALTY * self.is_constant
         score = self.cost - _SUPPORT_WEIGHT * support - _COVERAGE_WEIGHT * self.share_covered
         return (self.wrong, self.is_unsupported, score)
 
 
-class Problem:
-    """Everything that is known about one attribute on the rows of one target.
+class CoverProblem:
+    """The covering problem of one attribute on the rows of one target.
 
-    `neutral` rows show a true value; all other rows of labelled units are wrong.
-    Rows that show one of the `labels` are never selected, and those whose text
-    cannot be a value by its shape count for nothing where no example is.
+    `neutral` rows show a true value; all other rows of labelled units are wrong. Rows that show one of the
+    `labels` are never selected. On unlabelled units, texts with impossible shapes do not count as support.
     """
 
     def __init__(
@@ -132,7 +129,7 @@ class Problem:
         is_wrong = self._is_value.copy()
         is_wrong[list(self.neutral)] = False
         self._is_wrong = is_wrong
-        self._wrong_mask = _bits(is_wrong[self._labelled_rows])
+        self._wrong_mask = _as_bits(is_wrong[self._labelled_rows])
         place = {row: number for number, row in enumerate(self._labelled_rows.tolist())}
         self._instance_masks = [sum(1 << place[row] for row in instance.rows) for instance in instances]
         texts = rows.table.words.texts
@@ -145,9 +142,9 @@ class Problem:
         self._costs: dict[ColumnFeature, float] = {}
 
     def features(self, row: int) -> Features:
-        """The features of a node that occur often enough to belong to the template.
+        """Return the features of a node that occur often enough to belong to the template.
 
-        Where an attribute has several values, none may say which of them a node is.
+        For multi-valued attributes, features that number the values are left out.
         """
         if row not in self._features_of:
             self._features_of[row] = frozenset(
@@ -158,25 +155,25 @@ class Problem:
         return self._features_of[row]
 
     def mask(self, feature: ColumnFeature) -> int:
-        """The labelled rows that have a feature, as bits."""
+        """Return the labelled rows that have a feature, as bits."""
         if feature not in self._masks:
-            self._masks[feature] = _bits(self.rows.having(feature)[self._labelled_rows])
+            self._masks[feature] = _as_bits(self.rows.having(feature)[self._labelled_rows])
         return self._masks[feature]
 
     def wrong(self, mask: int) -> int:
-        """How many of some labelled rows are wrong."""
+        """Return how many of the labelled rows in a mask are wrong."""
         return (mask & self._wrong_mask).bit_count()
 
     def covered(self, mask: int) -> frozenset[int]:
-        """The instances that some labelled rows show."""
+        """Return the instances that the labelled rows in a mask show."""
         return frozenset(number for number, shown in enumerate(self._instance_masks) if mask & shown)
 
     def is_wrong_row(self, row: int) -> bool:
-        """Whether a row of a labelled unit shows no true value."""
+        """Return whether a row of a labelled unit shows no true value."""
         return bool(self._is_wrong[row])
 
     def is_precise(self, features: Features) -> bool:
-        """Whether nothing wrong has all of these features."""
+        """Return whether no wrong row has all of these features."""
         mask = self._wrong_mask
         for feature in features:
             mask &= self.mask(feature)
@@ -185,11 +182,11 @@ class Problem:
         return False
 
     def hits(self, features: tuple[ColumnFeature, ...]) -> Ints:
-        """The rows that have all of these features."""
+        """Return the rows that have all of these features."""
         return np.flatnonzero(self.rows.having_all(features) & self._is_value).astype(np.int32)
 
-    def judge(self, features: tuple[ColumnFeature, ...], mask: int) -> Found:
-        """What features do on all units; `mask` are the labelled rows that have them."""
+    def judge(self, features: tuple[ColumnFeature, ...], mask: int) -> CandidateRule:
+        """Evaluate features on all units; `mask` has the labelled rows that have them."""
         hits = self.hits(features)
         hits = hits[self.is_unlabelled[self.rows.unit[hits]] & self._is_possible[hits]]
         unlabelled = int(self.is_unlabelled.sum())
@@ -200,11 +197,11 @@ class Problem:
             units = int((values_of_unit > 0).sum())
             filled, repeated = units / unlabelled, int((values_of_unit > 1).sum()) / unlabelled
             if units > 2:
-                most = np.unique(pairs & 0xFFFFFFFF, return_counts=True)[1].max()
-                is_constant = bool(most >= _CONSTANT_SHARE * units)
+                highest_count = np.unique(pairs & 0xFFFFFFFF, return_counts=True)[1].max()
+                is_constant = bool(highest_count >= _CONSTANT_SHARE * units)
         covered = self.covered(mask)
         covered_units = {self.instances[number].unit for number in covered}
-        return Found(
+        return CandidateRule(
             features=features,
             wrong=self.wrong(mask),
             covered=covered,
@@ -218,7 +215,7 @@ class Problem:
         )
 
     def cost(self, feature: ColumnFeature) -> float:
-        """How little a feature is trusted."""
+        """Return the cost of a feature; less reliable features cost more."""
         if feature not in self._costs:
             self._costs[feature] = self._cost(feature)
         return self._costs[feature]
@@ -234,7 +231,7 @@ class Problem:
             if feature.column in ("text-before", "before"):
                 cost += _FAR * (not self.rows.is_near(feature))
         elif feature.column in _NAMES:
-            # Digits are often numbers of records or were made by a program.
+            # Names with digits often number records or are generated.
             cost += 0.5 * any(map(str.isdigit, self.rows.table.words.texts[feature.value]))
         return cost
 
@@ -246,90 +243,90 @@ class Problem:
 
 
 class Covering(NamedTuple):
-    """The rules that were found, and independent ones that cover the same as the first of them."""
+    """The chosen rules, and independent rules that cover the same instances as the first of them."""
 
-    rules: list[Found]
-    voters: list[Found]
+    rules: list[CandidateRule]
+    voters: list[CandidateRule]
 
 
-def cover(problem: Problem) -> Covering:
-    """Rules that together find the instances.
+def cover(problem: CoverProblem) -> Covering:
+    """Find rules that together cover the instances.
 
-    The one that finds most comes first, on examples and then on other units: a rule that was found for what
-    is special of one example must not speak before the one for most pages.
+    The rule with the best coverage comes first, on examples and then on unlabelled units: a rule for one
+    unusual example must not take precedence over the rule for most pages.
     """
     uncovered = set(range(len(problem.instances)))
-    found: list[tuple[Found, list[Found]]] = []
-    while uncovered and len(found) < _MOST_RULES:
+    chosen: list[tuple[CandidateRule, list[CandidateRule]]] = []
+    while uncovered and len(chosen) < _MOST_RULES:
         ranked = _ranked_rules(problem, uncovered)
         if not ranked:
             break
         best = ranked[0]
         gained = best.covered & uncovered
-        # What is united must be nearly pure; a rule that stands alone may be the best there is.
+        # Every further rule must gain more than it gets wrong, and so must the first.
         if not gained or best.wrong * (4 if problem.is_multi else 2) > len(gained):
             break
-        found.append((best, ranked))
+        chosen.append((best, ranked))
         uncovered -= gained
-    if not found:
+    if not chosen:
         return Covering([], [])
-    found.sort(key=lambda one: (one[0].wrong, -len(one[0].covered), -one[0].filled))
-    return Covering([rule for rule, _ in found], _independent(found[0][1]))
+    chosen.sort(key=lambda pair: (pair[0].wrong, -len(pair[0].covered), -pair[0].filled))
+    return Covering([rule for rule, _ in chosen], _independent_voters(chosen[0][1]))
 
 
-def _ranked_rules(problem: Problem, uncovered: set[int]) -> list[Found]:
-    """Rules that begin at an uncovered instance, the best first."""
+def _ranked_rules(problem: CoverProblem, uncovered: set[int]) -> list[CandidateRule]:
+    """Return rules that cover one of the uncovered instances, the best first."""
     by_unit: dict[int, list[int]] = {}
     for number in sorted(uncovered):
         by_unit.setdefault(problem.instances[number].unit, []).append(number)
     unit = min(by_unit, key=lambda unit: (len(by_unit[unit]), unit))
-    first = by_unit[unit][0]
+    first_number = by_unit[unit][0]
     if problem.is_multi:
-        others = [[number] for number in sorted(uncovered) if number != first]
+        other_groups = [[number] for number in sorted(uncovered) if number != first_number]
     else:
-        others = [numbers for other, numbers in by_unit.items() if other != unit]
+        other_groups = [numbers for other_unit, numbers in by_unit.items() if other_unit != unit]
     rankings = []
     searched = set()
-    for seed in problem.instances[first].rows[:_SEEDS]:
-        for shared in (_grow(problem, seed, others), problem.features(seed)):
-            common = _counted_once(shared)
+    for seed in problem.instances[first_number].rows[:_SEEDS]:
+        for shared in (_grow_common_features(problem, seed, other_groups), problem.features(seed)):
+            common = _drop_redundant_positions(shared)
             if common not in searched:
                 searched.add(common)
-                rankings.append(_smallest(problem, common, uncovered))
+                rankings.append(_search_feature_sets(problem, common, uncovered))
             if rankings[-1] and not rankings[-1][0].is_unsupported:
                 break
     return min((ranked for ranked in rankings if ranked), key=lambda ranked: ranked[0].rank, default=[])
 
 
-def _grow(problem: Problem, seed: int, others: list[list[int]]) -> Features:
-    """The features that a node shares with nodes of other values, as long as they still tell it apart.
+def _grow_common_features(problem: CoverProblem, seed: int, other_groups: list[list[int]]) -> Features:
+    """Return the features that a node shares with nodes of other values, as long as no wrong node has them.
 
-    The most similar node comes first, so that variants of a template part by themselves.
+    The most similar node is added first, so that variants of a template separate by themselves.
     """
     common = problem.features(seed)
-    waiting = others
-    while waiting:
-        nearest = []
-        for numbers in waiting:
+    remaining_groups = other_groups
+    while remaining_groups:
+        nearest_groups = []
+        for numbers in remaining_groups:
             rows = (row for number in numbers for row in problem.instances[number].rows[: 2 * _SEEDS])
             shared = max((common & problem.features(row) for row in rows), key=len)
-            nearest.append((shared, numbers))
-        nearest.sort(key=lambda near: -len(near[0]))
-        for place, (shared, _) in enumerate(nearest):
+            nearest_groups.append((shared, numbers))
+        nearest_groups.sort(key=lambda pair: -len(pair[0]))
+        for index, (shared, _) in enumerate(nearest_groups):
             if shared and problem.is_precise(shared):
                 common = shared
-                waiting = [numbers for _, numbers in nearest[place + 1 :]]
+                remaining_groups = [numbers for _, numbers in nearest_groups[index + 1 :]]
                 break
         else:
             break
     return common
 
 
-def _counted_once(common: Features) -> Features:
-    """Without the places from the end that are the same from the start.
+def _drop_redundant_positions(common: Features) -> Features:
+    """Drop positions from the end of elements that also have the same position from the start.
 
-    Only where lists of different lengths are known can it be that the last item is meant. A list
-    always has a last item, so that all pages would support it, also those that lack the value.
+    Only lists of different lengths show that the last item is meant. Every list has a last item, so pages
+    without the value would support such a rule as well.
     """
     counted = {feature.distance for feature in common if feature.column == "position"}
     return frozenset(
@@ -337,8 +334,8 @@ def _counted_once(common: Features) -> Features:
     )
 
 
-class _Candidate(NamedTuple):
-    """Features by their numbers, the labelled rows that have them, and what these say of them."""
+class _FeatureSet(NamedTuple):
+    """Features by their numbers, the mask of labelled rows that have them, and the resulting counts."""
 
     wrong: int
     uncovered: int
@@ -347,31 +344,31 @@ class _Candidate(NamedTuple):
     mask: int
 
 
-def _smallest(problem: Problem, common: Features, uncovered: set[int]) -> list[Found]:
-    """The best small sets of common features, the best first."""
+def _search_feature_sets(problem: CoverProblem, common: Features, uncovered: set[int]) -> list[CandidateRule]:
+    """Search for the best small sets of common features; the best come first."""
     features = sorted(common, key=lambda feature: (problem.cost(feature), feature))
     costs = [problem.cost(feature) for feature in features]
     masks = [problem.mask(feature) for feature in features]
-    precise: list[_Candidate] = []
-    imprecise: list[_Candidate] = []
-    frontier = [_Candidate(0, 0, 0.0, (), -1)]
-    all_of_them = reduce(and_, masks, -1)
-    units = {problem.instances[number].unit for number in problem.covered(all_of_them) & uncovered}
-    # With few examples a small set may be precise by chance: then look one level farther.
+    precise: list[_FeatureSet] = []
+    imprecise: list[_FeatureSet] = []
+    frontier = [_FeatureSet(0, 0, 0.0, (), -1)]
+    common_mask = reduce(and_, masks, -1)
+    units = {problem.instances[number].unit for number in problem.covered(common_mask) & uncovered}
+    # With few examples a small set may be precise by chance, so search one more level.
     levels_after_first = 1 if len(units) <= _FEW_UNITS else 0
     for _ in range(_MOST_FEATURES):
-        grown: list[_Candidate] = []
-        seen = set()
+        grown: list[_FeatureSet] = []
+        tried = set()
         for smaller in frontier:
             for number in range(len(features)):
                 members = tuple(sorted({*smaller.members, number}))
                 mask = smaller.mask & masks[number]
-                if members in seen or mask == smaller.mask:
+                if members in tried or mask == smaller.mask:
                     continue
-                seen.add(members)
-                left = len(uncovered - problem.covered(mask))
+                tried.add(members)
+                uncovered_count = len(uncovered - problem.covered(mask))
                 cost = sum(costs[member] for member in members)
-                candidate = _Candidate(problem.wrong(mask), left, cost, members, mask)
+                candidate = _FeatureSet(problem.wrong(mask), uncovered_count, cost, members, mask)
                 (grown if candidate.wrong else precise).append(candidate)
         frontier = sorted(grown)[:_BEAM]
         imprecise += frontier
@@ -380,29 +377,29 @@ def _smallest(problem: Problem, common: Features, uncovered: set[int]) -> list[F
                 break
             levels_after_first -= 1
     best = sorted(precise)[: 3 * _BEAM] if precise else sorted(imprecise)[:_BEAM]
-    found = [
+    candidates = [
         problem.judge(tuple(features[member] for member in candidate.members), candidate.mask)
         for candidate in best
     ]
-    return sorted(found, key=lambda one: (one.rank, one.features))
+    return sorted(candidates, key=lambda candidate: (candidate.rank, candidate.features))
 
 
-def _independent(ranked: list[Found]) -> list[Found]:
-    """Up to two other rules that find the same instances by something else."""
+def _independent_voters(ranked: list[CandidateRule]) -> list[CandidateRule]:
+    """Return up to two other rules that cover the same instances by independent features."""
     best = ranked[0]
     used = {_source(feature) for feature in best.features}
-    voters: list[Found] = []
-    for other in ranked[1:]:
+    voters: list[CandidateRule] = []
+    for candidate in ranked[1:]:
         is_as_good = (
-            other.wrong <= best.wrong
-            and other.covered >= best.covered
-            and other.filled >= 0.8 * best.filled
-            and other.repeated <= best.repeated + 0.1
-            and not other.is_constant
+            candidate.wrong <= best.wrong
+            and candidate.covered >= best.covered
+            and candidate.filled >= 0.8 * best.filled
+            and candidate.repeated <= best.repeated + 0.1
+            and not candidate.is_constant
         )
-        sources = {_source(feature) for feature in other.features}
+        sources = {_source(feature) for feature in candidate.features}
         if is_as_good and not used & sources:
-            voters.append(other)
+            voters.append(candidate)
             used |= sources
         if len(voters) == _MOST_VOTERS:
             break
@@ -410,15 +407,15 @@ def _independent(ranked: list[Found]) -> list[Found]:
 
 
 def _source(feature: ColumnFeature) -> tuple[str, int]:
-    """What a feature hangs on: rules that hang on the same fail together."""
+    """Return the part of the page that a feature depends on: rules with the same source fail together."""
     if feature.column in _TEXTS:
         return "text", feature.value
     if feature.column in ("shape", "text-number"):
         return feature.column, 0
     if feature.column in ("tag", "position", "last-position"):
         return "tag", feature.distance
-    return "name", 0  # who renames one class renames all
+    return "name", 0  # a redesign that renames one class renames all
 
 
-def _bits(flags: Flags) -> int:
+def _as_bits(flags: Flags) -> int:
     return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")

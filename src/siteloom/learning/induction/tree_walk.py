@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from lxml import etree
 
-from siteloom.html.node_paths import Spot
+from siteloom.html.node_paths import TextPosition
 from siteloom.html.visible_text import BREAKS, HIDDEN, NOT_CONTENT, attribute_words, normalize
 from siteloom.wrappers.rule_features import TELLING_ATTRIBUTES
 
@@ -28,7 +28,7 @@ LONGEST_TEXT = 5_000
 """Whole texts of elements that are longer are no values and hold none that could be found by anchors."""
 
 
-class Inside(NamedTuple):
+class InnerText(NamedTuple):
     """What an element of a unit says in one of its HTML attributes, or as a whole; None if that is too long.
 
     `row` is that of the element.
@@ -38,15 +38,17 @@ class Inside(NamedTuple):
     text: str | None
 
 
-def insides(rows: UnitRows, attributes: Collection[str], tags: Collection[str]) -> dict[str, list[Inside]]:
+def inner_texts(
+    rows: UnitRows, attributes: Collection[str], tags: Collection[str]
+) -> dict[str, list[InnerText]]:
     """What HTML attributes say in a unit, by `@` and name, and what elements say as a whole, by tag."""
-    found = {attribute_key(name): _attribute_values(rows, name) for name in attributes}
+    texts = {attribute_key(name): _attribute_values(rows, name) for name in attributes}
     if tags:
-        texts = _InsideTexts(tags)
+        of_elements = _InnerTexts(tags)
         for top in rows.tops:
-            texts.add_tree(top, rows.elements)
-        found |= texts.found
-    return found
+            of_elements.add_tree(top, rows.elements)
+        texts |= of_elements.texts
+    return texts
 
 
 def attribute_key(attribute: str) -> str:
@@ -54,18 +56,18 @@ def attribute_key(attribute: str) -> str:
     return f"@{attribute}"
 
 
-def _attribute_values(rows: UnitRows, name: str) -> list[Inside]:
-    found = (
+def _attribute_values(rows: UnitRows, name: str) -> list[InnerText]:
+    values = (
         (row, normalize(value)) for element, row in rows.elements.items() if (value := element.get(name))
     )
-    return [Inside(row, text if len(text) <= LONGEST_TEXT else None) for row, text in found if text]
+    return [InnerText(row, text if len(text) <= LONGEST_TEXT else None) for row, text in values if text]
 
 
-class _InsideTexts:
+class _InnerTexts:
     """What `visible_text` says of all elements of some tags, found in one walk."""
 
     def __init__(self, tags: Collection[str]) -> None:
-        self.found: dict[str, list[Inside]] = {tag: [] for tag in tags}
+        self.texts: dict[str, list[InnerText]] = {tag: [] for tag in tags}
         self._pieces: list[str] = []
         self._length = 0  # of all pieces, blanks not counted that may fall away
         self._starts: list[tuple[int, int]] = []  # of each open element: the pieces before it, their length
@@ -103,11 +105,11 @@ class _InsideTexts:
 
     def _end(self, tag: str, row: int) -> None:
         start, length = self._starts.pop()
-        if tag in self.found:
+        if tag in self.texts:
             is_short = self._length - length <= LONGEST_TEXT
             text = normalize("".join(self._pieces[start:])) if is_short else None
             if text != "":
-                self.found[tag].append(Inside(row, text if text and len(text) <= LONGEST_TEXT else None))
+                self.texts[tag].append(InnerText(row, text if text and len(text) <= LONGEST_TEXT else None))
         if tag in HIDDEN:  # it is seen only when it is looked at by itself
             del self._pieces[start:]
             self._length = length
@@ -140,7 +142,7 @@ _TELLING_COLUMN = {name: COLUMN[ATTRIBUTE_COLUMN + name] for name in TELLING_ATT
 _NO_ATTRIBUTES = (NONE,) * (2 + len(TELLING_ATTRIBUTES))
 
 
-class _Numbers(dict[str, int]):
+class _TextNumbers(dict[str, int]):
     """A number for each text that was asked for; a known one is found without any Python code."""
 
     def __init__(self) -> None:
@@ -157,20 +159,20 @@ class Words:
     """Numbers for texts; those given at the start are all different and have theirs in their order."""
 
     def __init__(self, texts: Sequence[str] = ()) -> None:
-        self._numbers = _Numbers()
+        self._numbers = _TextNumbers()
         self._numbers.update(zip(texts, range(len(texts)), strict=True))
         self.texts = self._numbers.texts
         self.texts += texts
         self.number: Callable[[str], int] = self._numbers.__getitem__
         """The number of a text, a new one if it has none yet."""
 
-    def known(self, text: str) -> int:
+    def find(self, text: str) -> int:
         """The number of a text, or NONE if it occurs nowhere."""
         return self._numbers.get(text, NONE)
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenElement:
     """An element whose end has not come yet.
 
     Its row, its children by tag (most elements have none), its text nodes and
@@ -228,7 +230,9 @@ class TableBuilder:
         self.class_words: dict[int, list[int]] = {}  # of each class that occurs
         self.texts = array("i")  # one after the other: unit, parent, value, number in the parent
         self.text_count = 0
-        self.insides: dict[str, list[Inside]] = {key: [] for key in (*map(attribute_key, attributes), *tags)}
+        self.inner_texts: dict[str, list[InnerText]] = {
+            key: [] for key in (*map(attribute_key, attributes), *tags)
+        }
         self._attributes = attributes
         self._tags = tags
         self._last_text = NONE  # of the unit
@@ -237,7 +241,7 @@ class TableBuilder:
     def add(self, *roots: Element, with_tails: bool = False) -> UnitRows:
         """Take in a unit: these elements, and `with_tails` the texts behind them."""
         rows = UnitRows(roots, {}, {})
-        outside = _Open(roots[0].getparent(), NONE, is_hidden=False)
+        outside = _OpenElement(roots[0].getparent(), NONE, is_hidden=False)
         self.unit_starts.append(self.text_count)
         self.first_elements.append(len(self.parents))
         self._last_text = NONE
@@ -246,10 +250,10 @@ class TableBuilder:
             if with_tails and outside.element is not None:
                 for node in _with_comments(root):
                     if node.tail:
-                        outside.text_nodes = Spot(outside.element, node).number - 1
+                        outside.text_nodes = TextPosition(outside.element, node).number - 1
                         self._add_text(outside, node.tail, rows)
-        for key, found in insides(rows, self._attributes, self._tags).items():
-            self.insides[key] += found
+        for key, texts in inner_texts(rows, self._attributes, self._tags).items():
+            self.inner_texts[key] += texts
         self.units += 1
         return rows
 
@@ -267,7 +271,7 @@ class TableBuilder:
             self.class_words,
         )
 
-    def _add_tree(self, root: Element, outside: _Open, rows: UnitRows) -> None:
+    def _add_tree(self, root: Element, outside: _OpenElement, rows: UnitRows) -> None:
         opened = [outside]
         above = outside
         walk = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
@@ -282,7 +286,7 @@ class TableBuilder:
                 rows.elements[node] = row = len(self.parents)
                 self._add_element(tag, node.items(), above)
                 opened.append(above)
-                above = _Open(node, row, above.is_hidden or tag in HIDDEN)
+                above = _OpenElement(node, row, above.is_hidden or tag in HIDDEN)
                 text = node.text
             else:
                 if event == "end":
@@ -295,7 +299,7 @@ class TableBuilder:
             if text:
                 self._add_text(above, text, rows)
 
-    def _add_element(self, tag: str, attributes: list[tuple[str, str]], parent: _Open) -> None:
+    def _add_element(self, tag: str, attributes: list[tuple[str, str]], parent: _OpenElement) -> None:
         number = self.words.number
         if parent.children is None:
             parent.children = {}
@@ -332,16 +336,16 @@ class TableBuilder:
 
     def _class_number(self, value: str) -> int:
         """The number of all class names together; NONE if there are none."""
-        known = self._classes.get(value)
-        if known is None:
+        class_number = self._classes.get(value)
+        if class_number is None:
             number = self.words.number
             words = attribute_words(value)
-            known = self._classes[value] = number(" ".join(words)) if words else NONE
+            class_number = self._classes[value] = number(" ".join(words)) if words else NONE
             if words:
-                self.class_words[known] = list(map(number, dict.fromkeys(words)))
-        return known
+                self.class_words[class_number] = list(map(number, dict.fromkeys(words)))
+        return class_number
 
-    def _add_text(self, parent: _Open, text: str, rows: UnitRows) -> None:
+    def _add_text(self, parent: _OpenElement, text: str, rows: UnitRows) -> None:
         parent.text_nodes += 1
         if not parent.is_hidden and (words := normalize(text)):
             parent.visible_texts += 1

@@ -1,6 +1,4 @@
-"""Units, the things that are learned from: whole pages, or the records of list pages; with their parsed
-pages.
-"""
+"""The units to learn from, whole pages or the records of list pages, and caches of their parsed trees."""
 
 from __future__ import annotations
 
@@ -16,11 +14,11 @@ from siteloom.core.settings import ParseSettings
 from siteloom.html.parser import parse
 from siteloom.learning.induction.feature_columns import Table
 from siteloom.learning.induction.match_cache import NodesByTable
-from siteloom.learning.induction.tree_walk import TableBuilder, UnitRows, insides
+from siteloom.learning.induction.tree_walk import TableBuilder, UnitRows, inner_texts
 from siteloom.learning.induction.unit_slices import Nodes
-from siteloom.learning.repeated_structure.record_rules import Looks
+from siteloom.learning.repeated_structure.record_rules import ElementFeatureCache
 from siteloom.learning.value_search.labelled_units import PlacedUnit
-from siteloom.learning.value_search.value_locations import PlaceIndex
+from siteloom.learning.value_search.value_locations import ValueIndex
 from siteloom.templates.signature import signature
 from siteloom.wrappers.rule_evaluation import records
 from siteloom.wrappers.rule_features import RecordRule
@@ -30,9 +28,9 @@ if TYPE_CHECKING:
 
     from siteloom.core.model import Example, Page
     from siteloom.html.parser import Element
-    from siteloom.learning.induction.tree_walk import Inside
+    from siteloom.learning.induction.tree_walk import InnerText
     from siteloom.learning.induction.unit_slices import Span, WalkedPages
-    from siteloom.learning.value_search.labelled_units import Labelled
+    from siteloom.learning.value_search.labelled_units import LabelledValues
     from siteloom.wrappers.rule_evaluation import Scope
     from siteloom.wrappers.rule_features import Feature
     from siteloom.wrappers.wrapper import KnownNodes
@@ -44,61 +42,61 @@ if TYPE_CHECKING:
 
 
 def page_key(page: Page) -> PageKey:
-    """What a page is known by: whenever it was fetched, the same is read on it."""
+    """Return the identity of a page's content, regardless of when it was fetched."""
     return page.url, page.html, page.charset
 
 
 class Trees:
-    """Trees of pages.
+    """A cache of the trees of pages and of what is derived from them.
 
-    `most_kept` is how many bytes of pages are kept as trees, those of examples not counted; in memory a tree
-    is about ten times as large. Where that has a limit, nothing else is kept either.
+    Trees of `max_tree_bytes` bytes of pages are cached, not counting those of examples; in memory a tree is
+    about ten times as large as its page. With a limit, nothing else is cached.
     """
 
-    def __init__(self, most_kept: float = math.inf, limits: ParseSettings = ParseSettings()) -> None:
+    def __init__(self, max_tree_bytes: float = math.inf, limits: ParseSettings = ParseSettings()) -> None:
         self._limits = limits.learned
-        self.keeps_all = most_kept == math.inf
-        self._left = most_kept
+        self.keeps_all = max_tree_bytes == math.inf
+        self._free_bytes = max_tree_bytes
         self._roots: dict[PageKey, Element | Failure] = {}
-        self.looks = Looks()
-        self._places: dict[Element, PlaceIndex] = {}
+        self.looks = ElementFeatureCache()
+        self._value_indices: dict[Element, ValueIndex] = {}
         self._scopes: dict[ScopesKey, list[Scope]] = {}
         self._signatures: dict[PageKey, bytes | None] = {}
 
     def root(self, page: Page, *, is_example: bool = False) -> Element | Failure:
-        """The tree of a page, or why it has none."""
+        """Return the tree of a page, or the failure to parse it."""
         key = page_key(page)
         root = self._roots.get(key)
         if root is None:
             root = parse(page, self._limits)
-            if is_example or len(page.html) <= self._left:
-                self._left -= 0 if is_example else len(page.html)
+            if is_example or len(page.html) <= self._free_bytes:
+                self._free_bytes -= 0 if is_example else len(page.html)
                 self._roots[key] = root
         return root
 
     def parsed(self, pages: Iterable[Page]) -> Iterator[tuple[Page, Element]]:
-        """The pages that can be read, with their trees."""
+        """Yield the readable pages with their trees."""
         for page in pages:
             root = self.root(page)
             if not isinstance(root, Failure):
                 yield page, root
 
-    def places(self, root: Element) -> PlaceIndex:
-        """Where values stand on a page."""
+    def value_index(self, root: Element) -> ValueIndex:
+        """Return the index of value locations on a page."""
         if not self.keeps_all:
-            return PlaceIndex(root)
-        if root not in self._places:
-            self._places[root] = PlaceIndex(root)
-        return self._places[root]
+            return ValueIndex(root)
+        if root not in self._value_indices:
+            self._value_indices[root] = ValueIndex(root)
+        return self._value_indices[root]
 
     def scopes(self, rule: RecordRule, root: Element) -> list[Scope]:
-        """The records of a list page."""
+        """Return the scopes of the records of a list page."""
         if not self.keeps_all:
             return records(rule, root)
-        found = self._scopes_by(rule.features, root, runs_on=rule.runs_on)
-        if not found and rule.fallback:
-            found = self._scopes_by(rule.fallback, root, runs_on=rule.runs_on)
-        return found
+        scopes = self._scopes_by(rule.features, root, runs_on=rule.runs_on)
+        if not scopes and rule.fallback:
+            scopes = self._scopes_by(rule.fallback, root, runs_on=rule.runs_on)
+        return scopes
 
     def _scopes_by(self, features: tuple[Feature, ...], root: Element, *, runs_on: bool) -> list[Scope]:
         key = root, features, runs_on
@@ -107,7 +105,7 @@ class Trees:
         return self._scopes[key]
 
     def signature(self, page: Page) -> bytes | None:
-        """The signature of a page."""
+        """Return the signature of a page."""
         if not self.keeps_all:
             return signature(page.html)
         key = page_key(page)
@@ -117,27 +115,27 @@ class Trees:
 
 
 MOST_UNLABELLED = 200
-"""Of the pages without examples so many are looked at: time grows with them, and rules hardly change."""
+"""Pages without examples to sample: more take more time and hardly change the rules."""
 
 _MOST_UNITS = 1_000  # list pages have many records each
 
 
-class SeenPage(NamedTuple):
-    """A page that is looked at, with the number of its example if it has one."""
+class SampledPage(NamedTuple):
+    """A page to learn from, with the number of its example if it has one."""
 
     page: Page
     example: int | None
 
 
 class Targets(NamedTuple):
-    """What rules choose from besides texts: the values of HTML attributes, and elements of some tags."""
+    """The nodes, besides texts, that rules choose from: HTML attributes, and elements of some tags."""
 
     attributes: frozenset[str] = frozenset()
     tags: frozenset[str] = frozenset()
 
 
 class PageUnits(NamedTuple):
-    """A page by its number among those seen, with the parts of it that are units; None is all of it."""
+    """The number of a sampled page, and the scopes of its units; None stands for the whole page."""
 
     number: int
     root: Element
@@ -145,141 +143,148 @@ class PageUnits(NamedTuple):
 
 
 UnitKey: TypeAlias = "tuple[int, Element | None]"
-"""A unit by the number of its page among those seen, and the element that begins it if it is a record."""
+"""The key of a unit: the number of its sampled page, and the first element of its record if it is one."""
 
 
-def seen_pages(examples: Sequence[Example], pages: Sequence[Page]) -> list[SeenPage]:
-    """The pages to look at: examples of other pages, and then the pages, as many as there is time for.
+def sample_pages(examples: Sequence[Example], pages: Sequence[Page]) -> list[SampledPage]:
+    """Return examples of other pages, then a sample of the pages.
 
-    Of a page that an example shows as it was at another time, only that is looked at.
+    If an example shows another version of a page, only the version of the example is used.
     """
     known_urls = {example.page.url for example in examples}
     example_of = {page_key(example.page): number for number, example in reversed([*enumerate(examples)])}
     unlabelled = [number for number, page in enumerate(pages) if page.url not in known_urls]
     looked_at = set(evenly_spaced(unlabelled, MOST_UNLABELLED))
     own = [
-        SeenPage(page, example_of.pop(page_key(page), None))
+        SampledPage(page, example_of.pop(page_key(page), None))
         for number, page in enumerate(pages)
         if number in looked_at or page_key(page) in example_of
     ]
-    taken = {one.example for one in own}
+    covered_examples = {page.example for page in own}
     foreign = [
-        SeenPage(example.page, number) for number, example in enumerate(examples) if number not in taken
+        SampledPage(example.page, number)
+        for number, example in enumerate(examples)
+        if number not in covered_examples
     ]
     return [*foreign, *own]
 
 
-def left_out(
-    seen: Sequence[SeenPage], looked_at: Sequence[PageUnits], rule: RecordRule, trees: Trees
+def unsampled_units(
+    sampled_pages: Sequence[SampledPage], used_pages: Sequence[PageUnits], rule: RecordRule, trees: Trees
 ) -> list[PageUnits]:
-    """The units of list pages that there was no time for."""
-    numbers = {page.number for page in looked_at}
-    found = ((number, trees.root(one.page)) for number, one in enumerate(seen) if number not in numbers)
+    """Return the units of list pages that are not among the used pages."""
+    numbers = {page.number for page in used_pages}
+    trees_by_number = (
+        (number, trees.root(page.page)) for number, page in enumerate(sampled_pages) if number not in numbers
+    )
     return [
         PageUnits(number, root, trees.scopes(rule, root))
-        for number, root in found
+        for number, root in trees_by_number
         if not isinstance(root, Failure)
     ]
 
 
-def page_units(seen: Sequence[SeenPage], rule: RecordRule | None, trees: Trees) -> Iterator[PageUnits]:
-    """The units of pages: of those with examples all, of the others as many as there is time for."""
+def page_units(
+    sampled_pages: Sequence[SampledPage], rule: RecordRule | None, trees: Trees
+) -> Iterator[PageUnits]:
+    """Yield the units of pages: of all pages with examples, and of others up to a limit."""
 
     def scopes(root: Element) -> Sequence[Scope | None]:
         return [None] if rule is None else trees.scopes(rule, root)
 
-    so_far = sum(
-        len(scopes(root)) for _, root in trees.parsed(one.page for one in seen if one.example is not None)
+    unit_count = sum(
+        len(scopes(root))
+        for _, root in trees.parsed(page.page for page in sampled_pages if page.example is not None)
     )
-    for number, one in enumerate(seen):
-        if one.example is None and so_far >= _MOST_UNITS:
+    for number, page in enumerate(sampled_pages):
+        if page.example is None and unit_count >= _MOST_UNITS:
             continue
-        root = trees.root(one.page)
+        root = trees.root(page.page)
         if not isinstance(root, Failure):
-            found = scopes(root)
-            so_far += len(found) if one.example is None else 0
-            yield PageUnits(number, root, found)
+            page_scopes = scopes(root)
+            unit_count += len(page_scopes) if page.example is None else 0
+            yield PageUnits(number, root, page_scopes)
 
 
 class UnitTable:
-    """The units of pages in one table, and where they stand in it."""
+    """The units of pages in one table, with their positions in it."""
 
     def __init__(
         self, table: Table, keys: Mapping[UnitKey, int], tops: Mapping[int, Element], source: RowSource
     ) -> None:
-        """`keys` and `tops`, by unit, are those of units whose nodes are known."""
+        """`keys` has the numbers, and `tops` the first elements, of units whose nodes are known."""
         self.table = table
         self._keys = keys
         self._source = source
         self._nodes = NodesByTable(table, source.nodes, {top: unit for unit, top in tops.items()})
 
     def add(self, targets: Targets) -> None:
-        """Let rules choose from these as well; the nodes of all units must be known."""
-        known = self.table.insides
-        attributes = [name for name in sorted(targets.attributes) if f"@{name}" not in known]
-        tags = targets.tags - known.keys()
+        """Add targets that rules can choose from; the nodes of all units must be known."""
+        columns = self.table.inner_texts
+        attributes = [name for name in sorted(targets.attributes) if f"@{name}" not in columns]
+        tags = targets.tags - columns.keys()
         if not (attributes or tags):
             return
-        found: defaultdict[str, list[Inside]] = defaultdict(list)
+        new_texts: defaultdict[str, list[InnerText]] = defaultdict(list)
         for unit in range(self.table.units):
-            for key, said in insides(self._source.rows(unit), attributes, tags).items():
-                found[key] += said
-        self.table.add_insides(found)
+            for key, texts in inner_texts(self._source.rows(unit), attributes, tags).items():
+                new_texts[key] += texts
+        self.table.add_inner_texts(new_texts)
 
-    def placed(self, key: UnitKey, labelled: Labelled) -> PlacedUnit:
-        """What is known of a unit, where it stands."""
+    def placed(self, key: UnitKey, labelled: LabelledValues) -> PlacedUnit:
+        """Return a labelled unit with its number and rows in the table."""
         unit = self._keys[key]
         return PlacedUnit(unit, labelled, self._source.rows(unit))
 
     def known_nodes(self, tags: frozenset[str]) -> KnownNodes:
-        """The nodes that rules mean which choose from elements of these tags."""
+        """Return a lookup of the nodes that rules select, for elements with these tags."""
         return partial(self._nodes.find, tags)
 
 
 class RowSource(Protocol):
-    """Whoever knows the nodes of units, by their numbers."""
+    """A source of the nodes of units, by the number of the unit."""
 
     def rows(self, unit: int) -> UnitRows:
-        """The rows of the nodes of a unit."""
+        """Return the rows of the nodes of a unit."""
         ...
 
     def nodes(self, unit: int) -> Nodes:
-        """The nodes of a unit, in the order of their rows."""
+        """Return the nodes of a unit, in the order of their rows."""
         ...
 
 
 class _WalkedRows(NamedTuple):
-    """Rows of units as they were found."""
+    """Rows of units that a table builder returned."""
 
-    found: Mapping[int, UnitRows]
+    rows_by_unit: Mapping[int, UnitRows]
 
     def rows(self, unit: int) -> UnitRows:
-        return self.found[unit]
+        return self.rows_by_unit[unit]
 
     def nodes(self, unit: int) -> Nodes:
-        return Nodes.of(self.found[unit])
+        return Nodes.of(self.rows_by_unit[unit])
 
 
 def walked_units(
     pages: Iterable[PageUnits], targets: Targets, needed: Collection[UnitKey], *, with_tails: bool
 ) -> UnitTable:
-    """The units of pages in a table; only of those that are needed the nodes are known afterwards."""
+    """Put the units of pages into a table; only the nodes of the `needed` units stay known."""
     builder = TableBuilder(targets.attributes, targets.tags)
-    found: dict[int, UnitRows] = {}
+    rows_by_unit: dict[int, UnitRows] = {}
     keys: dict[UnitKey, int] = {}
     for page in pages:
         for scope in page.scopes:
             rows = builder.add(*_tops(page.root, scope), with_tails=with_tails)
-            key = _key(page, scope)
+            key = _unit_key(page, scope)
             if key in needed:
                 keys[key] = builder.units - 1
-                found[builder.units - 1] = rows
-    tops = {unit: rows.tops[0] for unit, rows in found.items()}
-    return UnitTable(Table(builder), keys, tops, _WalkedRows(found))
+                rows_by_unit[builder.units - 1] = rows
+    tops = {unit: rows.tops[0] for unit, rows in rows_by_unit.items()}
+    return UnitTable(table=Table(builder), keys=keys, tops=tops, source=_WalkedRows(rows_by_unit))
 
 
 class _CutRows:
-    """Rows of units that were cut out of pages; they are put together when they are asked for."""
+    """Rows of units that are slices of walked pages; they are assembled on demand."""
 
     def __init__(
         self, walked: WalkedPages, units: Sequence[tuple[Element, Scope | None]], spans: Sequence[Span]
@@ -303,20 +308,20 @@ class _CutRows:
 
 
 def cut_units(pages: Iterable[PageUnits], walked: WalkedPages) -> UnitTable:
-    """The units of pages in a table, where pages are walked through that were not before."""
+    """Put the units of pages into a table; pages that are not walked yet are walked first."""
     keys: dict[UnitKey, int] = {}
     units: list[tuple[Element, Scope | None]] = []
     for page in pages:
         walked.add(page.root)
         for scope in page.scopes:
-            keys[_key(page, scope)] = len(units)
+            keys[_unit_key(page, scope)] = len(units)
             units.append((page.root, scope))
     cut = _CutRows(walked, units, [walked.span(*unit) for unit in units])
     tops = {unit: root if scope is None else scope.start for unit, (root, scope) in enumerate(units)}
-    return UnitTable(cut.table, keys, tops, cut)
+    return UnitTable(table=cut.table, keys=keys, tops=tops, source=cut)
 
 
-def _key(page: PageUnits, scope: Scope | None) -> UnitKey:
+def _unit_key(page: PageUnits, scope: Scope | None) -> UnitKey:
     return page.number, None if scope is None else scope.start
 
 

@@ -1,6 +1,4 @@
-"""From rules to a wrapper with contract and footprint; the report on its examples, and which page to
-annotate next.
-"""
+"""Assemble a wrapper with contracts and footprint, report on examples, and rank pages to annotate next."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from siteloom.core.values.dates import order_of_dates
-from siteloom.learning.induction.attribute_schema import inferred
+from siteloom.learning.induction.attribute_schema import infer_properties
 from siteloom.learning.value_search.text_equality import fold
 from siteloom.templates.footprint import footprint
 from siteloom.wrappers.value_contract import learned_contract
@@ -22,15 +20,14 @@ if TYPE_CHECKING:
 
 
 _MOST_ODD_UNITS = 5
-_DOUBT = 0.02  # below this a page is like all others
+_DOUBT = 0.02  # a page with less doubt is ordinary
 
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """An example that the wrapper, which fits the others, contradicts.
+    """An example that the wrapper contradicts although it fits the other examples.
 
-    `fits` is the page of an example from which the rule was learned that finds
-    something else here.
+    `fits` is the page of an example that supports the contradicting rule.
     """
 
     attribute: str
@@ -42,7 +39,7 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True)
 class AttributeReport:
-    """How an attribute was learned: its rules, how many examples they match, where else they find values."""
+    """The result for one attribute: numbers of rules, examples and matches; the share of filled units."""
 
     rules: int
     examples: int
@@ -52,7 +49,7 @@ class AttributeReport:
 
 @dataclass(frozen=True, slots=True)
 class OddPage:
-    """A page whose annotation would help, and why."""
+    """A page whose annotation would improve the wrapper, with the reasons."""
 
     url: str
     doubt: float
@@ -61,7 +58,7 @@ class OddPage:
 
 @dataclass(frozen=True, slots=True)
 class LearningReport:
-    """What came of learning."""
+    """The report on a learned wrapper."""
 
     attributes: Mapping[str, AttributeReport]
     disagreements: tuple[Disagreement, ...]
@@ -69,32 +66,38 @@ class LearningReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """A unit with what is known of it, and what the wrapper finds there."""
+class UnitResult:
+    """The expected values of a unit, and the record that the wrapper finds there."""
 
     url: str
-    known: Mapping[str, tuple[str, ...]]
+    expected: Mapping[str, tuple[str, ...]]
     record: Record
 
 
-def report(wrapper: Wrapper, examples: Sequence[Judged], others: Sequence[Record]) -> LearningReport:
-    """Compare what a wrapper finds with what is known."""
+def report(
+    wrapper: Wrapper, examples: Sequence[UnitResult], unlabelled_records: Sequence[Record]
+) -> LearningReport:
+    """Compare the records that a wrapper finds with the expected values."""
     disagreements = [
-        _disagreement(name, judged, examples)
-        for judged in examples
-        for name in judged.known
-        if not _is_matched(name, judged)
+        _disagreement(name, unit_result, examples)
+        for unit_result in examples
+        for name in unit_result.expected
+        if not _is_matched(name, unit_result)
     ]
     attributes = {
         name: AttributeReport(
             rules=len(rules.rules),
-            examples=sum(name in judged.known for judged in examples),
-            matched=sum(_is_matched(name, judged) for judged in examples if name in judged.known),
+            examples=sum(name in unit_result.expected for unit_result in examples),
+            matched=sum(
+                _is_matched(name, unit_result) for unit_result in examples if name in unit_result.expected
+            ),
             filled=rules.filled,
         )
         for name, rules in wrapper.attributes.items()
     }
-    odd = sorted((_oddness(wrapper, record) for record in others), key=lambda page: (-page.doubt, page.url))
+    odd = sorted(
+        (_oddness(wrapper, record) for record in unlabelled_records), key=lambda page: (-page.doubt, page.url)
+    )
     pages: dict[str, OddPage] = {}
     for page in odd:
         if page.doubt > _DOUBT:
@@ -102,36 +105,40 @@ def report(wrapper: Wrapper, examples: Sequence[Judged], others: Sequence[Record
     return LearningReport(attributes, tuple(disagreements), tuple(pages.values())[:_MOST_ODD_UNITS])
 
 
-def _is_matched(name: str, judged: Judged) -> bool:
-    return set(map(fold, judged.known[name])) == set(map(fold, judged.record.values.get(name, ())))
+def _is_matched(name: str, unit_result: UnitResult) -> bool:
+    return set(map(fold, unit_result.expected[name])) == set(
+        map(fold, unit_result.record.values.get(name, ()))
+    )
 
 
-def _disagreement(name: str, judged: Judged, examples: Sequence[Judged]) -> Disagreement:
-    found = judged.record.values.get(name, ())
-    rules = {origin.rule for origin in judged.record.provenance.get(name, ())}
+def _disagreement(name: str, unit_result: UnitResult, examples: Sequence[UnitResult]) -> Disagreement:
+    values = unit_result.record.values.get(name, ())
+    rules = {origin.rule for origin in unit_result.record.provenance.get(name, ())}
     fits = next(
         (
-            other.url
-            for other in examples
-            if other is not judged
-            and name in other.known
-            and _is_matched(name, other)
-            and rules & {origin.rule for origin in other.record.provenance.get(name, ())}
+            example.url
+            for example in examples
+            if example is not unit_result
+            and name in example.expected
+            and _is_matched(name, example)
+            and rules & {origin.rule for origin in example.record.provenance.get(name, ())}
         ),
         None,
     )
-    return Disagreement(name, judged.url, judged.known[name], found, fits)
+    return Disagreement(
+        attribute=name, url=unit_result.url, expected=unit_result.expected[name], found=values, fits=fits
+    )
 
 
 def _oddness(wrapper: Wrapper, record: Record) -> OddPage:
-    """How much would be learned by annotating a page: what is missing or doubtful on it."""
+    """Rate how much the annotation of a page would teach, by missing and doubtful values."""
     doubt = 0.0
     reasons = []
     units = "pages" if wrapper.record_rule is None else "records"
     confidence = record.confidence
     for name, rules in wrapper.attributes.items():
         if name not in record.values:
-            # That a value is missing where most pages have one is a surprise.
+            # A missing value is more surprising if most pages have one.
             doubt += rules.filled**2
             if rules.filled > 0.5:
                 reasons.append(f"no {name}, which {rules.filled:.0%} of the {units} have")
@@ -147,15 +154,15 @@ def _oddness(wrapper: Wrapper, record: Record) -> OddPage:
 
 
 class Learned(NamedTuple):
-    """A wrapper and what came of learning it; `urls` are those of the pages seen that it is for."""
+    """A learned wrapper with its report; `urls` are the pages of the session that it applies to."""
 
     wrapper: Wrapper
     report: LearningReport
     urls: tuple[str, ...]
 
 
-class _Seen(NamedTuple):
-    """An attribute's rules, and what they do."""
+class _AttributeOutcome(NamedTuple):
+    """The rules of an attribute, and what they find."""
 
     rules: AttributeRules
     is_absent_somewhere: bool
@@ -163,44 +170,49 @@ class _Seen(NamedTuple):
     texts: list[str]
 
 
-Settled: TypeAlias = "dict[str, tuple[_Seen, AttributeRules]]"
-"""How attributes were finished before: as long as their rules do the same, nothing is read out of it anew."""
+AttributeCache: TypeAlias = "dict[str, tuple[_AttributeOutcome, AttributeRules]]"
+"""Finalized rules by attribute, reused as long as the outcome of the rules is the same."""
 
 
-def finished(
+def finalize(
     draft: Wrapper,
-    judged: Sequence[Judged],
+    unit_results: Sequence[UnitResult],
     example_pages: Sequence[Page],
-    found_on: Sequence[tuple[Page, tuple[Record, ...]]],
+    records_by_page: Sequence[tuple[Page, tuple[Record, ...]]],
     signature: Callable[[Page], bytes | None],
-    settled: Settled,
+    cache: AttributeCache,
 ) -> Learned:
-    """The wrapper with what it does on all pages, seen as it will be used.
+    """Complete a draft wrapper from the records that it finds on all pages, and report on it.
 
-    `judged` is what it finds in the examples, and `found_on` what on the other pages.
+    `unit_results` are its results on the examples, `records_by_page` its records on the other pages.
     """
-    extracted = [record for _, found in found_on for record in found]
+    extracted = [record for _, records in records_by_page for record in records]
     attributes = {}
     for name, rules in draft.attributes.items():
         texts = [text for record in extracted for text in record.values.get(name, ())]
-        texts += [text for one in judged for text in one.known.get(name, ())]
+        texts += [text for unit in unit_results for text in unit.expected.get(name, ())]
         filled = sum(name in record.values for record in extracted) / len(extracted) if extracted else 1.0
-        seen = _Seen(rules, any(one.known.get(name) == () for one in judged), filled, texts)
-        if name not in settled or settled[name][0] != seen:
-            settled[name] = seen, _settled(seen)
-        attributes[name] = settled[name][1]
+        outcome = _AttributeOutcome(
+            rules=rules,
+            is_absent_somewhere=any(unit.expected.get(name) == () for unit in unit_results),
+            filled=filled,
+            texts=texts,
+        )
+        if name not in cache or cache[name][0] != outcome:
+            cache[name] = outcome, _finalize_attribute(outcome)
+        attributes[name] = cache[name][1]
     wrapper = replace(draft, attributes=attributes)
-    alike = [page for page, found in found_on if _does_belong(found, wrapper)]
-    pages = [*example_pages, *alike]
-    found_footprint = footprint([(page.url, signature(page)) for page in pages])
-    wrapper = replace(wrapper, footprint=found_footprint)
-    return Learned(wrapper, report(wrapper, judged, extracted), tuple(page.url for page in pages))
+    matching_pages = [page for page, records in records_by_page if _is_page_of_wrapper(records, wrapper)]
+    pages = [*example_pages, *matching_pages]
+    wrapper_footprint = footprint([(page.url, signature(page)) for page in pages])
+    wrapper = replace(wrapper, footprint=wrapper_footprint)
+    return Learned(wrapper, report(wrapper, unit_results, extracted), tuple(page.url for page in pages))
 
 
-def _settled(seen: _Seen) -> AttributeRules:
-    """The rules of an attribute, with what is read out of the values that they find."""
-    rules, is_absent_somewhere, filled, texts = seen
-    attribute = inferred(
+def _finalize_attribute(outcome: _AttributeOutcome) -> AttributeRules:
+    """Complete the rules of an attribute with properties inferred from the values that they find."""
+    rules, is_absent_somewhere, filled, texts = outcome
+    attribute = infer_properties(
         rules.attribute,
         is_multi=bool(rules.attribute.multi),
         is_absent_somewhere=is_absent_somewhere,
@@ -218,11 +230,11 @@ def _settled(seen: _Seen) -> AttributeRules:
     )
 
 
-def _does_belong(found: Sequence[Record], wrapper: Wrapper) -> bool:
-    """Whether a page is one of those that the wrapper is for, by the records that it finds there."""
+def _is_page_of_wrapper(records: Sequence[Record], wrapper: Wrapper) -> bool:
+    """Return whether the wrapper applies to a page, judged by the records that it finds there."""
     if wrapper.record_rule is not None:
-        return bool(found)
-    (record,) = found
+        return bool(records)
+    (record,) = records
     mandatory = {name for name, rules in wrapper.attributes.items() if rules.attribute.mandatory}
     if mandatory:
         return mandatory <= record.values.keys()

@@ -1,4 +1,4 @@
-"""What comes of wrapping a site from known records."""
+"""The result of wrapping a site from known records."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ Verdict = Literal["accepted", "suggested", "refused"]
 class SeedMatch(NamedTuple):
     """A value of a seed that was found on a page.
 
-    `seed` is the number of the seed among those given, `value` is the seed's as it,
-    or another that says the same, writes it (several values may stand joined), and
-    `text` the page's; `position` is where it stands.
+    `seed` is the number of the input seed, `value` its value as written in the seed or an equal one (several
+    values may be joined), and `text` the matching text of the page; `position` is the path of its node.
     """
 
     seed: int
@@ -30,7 +29,7 @@ class SeedMatch(NamedTuple):
 
 
 class Disagreement(NamedTuple):
-    """A value on a page that was held back where the seed of the page says something else."""
+    """A value on a held-back page that differs from the seed of the page."""
 
     seed: int
     url: str
@@ -42,9 +41,9 @@ class Disagreement(NamedTuple):
 class AttributeEvidence(NamedTuple):
     """Why an attribute is extracted, suggested for annotation, or refused.
 
-    Of `pairs` held-back pairs of a seed and its page, the share `agreement` has what the seed says, and
-    the share `shuffled` has what another seed says: what chance alone would give. `filled` is the share
-    of pages that have a value.
+    Of `pairs` held-back pairs of a seed and its page, the share `agreement` agrees with the seed, and the
+    share `shuffled` agrees with the seed of another page, as by chance. `filled` is the share of pages that
+    have a value.
     """
 
     verdict: Verdict
@@ -57,18 +56,18 @@ class AttributeEvidence(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bootstrapped:
-    """What comes of wrapping a site from known records.
+    """The result of wrapping a site from known records.
 
-    `wrapper` is None if the evidence does not suffice, and `reason` then says why. `suggestions` are
-    pages with values that are likely right, for a person to check and complete: with them, attributes
-    that are only suggested can be learned. `pages` counts those that could be read; `failures` are the
-    others. `disagreements` are the values that a wrapper finds, but the seeds do not say.
+    `wrapper` is None if the evidence does not suffice, and `reason` says why. `suggestions` are pages with
+    probably right values, for a person to check and complete; from them, suggested attributes can be learned.
+    `pages` counts the readable pages; `failures` has the others. `disagreements` are values that the wrapper
+    finds but that differ from the seeds.
 
-    `attributes` has the evidence for each: its `verdict` (`accepted`, `suggested`, `refused`), on how many
-    `pairs` of a record and its page it was tried, the share that agrees (`agreement`) and the share that
-    chance alone gives (`shuffled`), the share of pages with a value (`filled`), and a `reason`. `evidence`
-    has each known value that was found: the number of its `seed`, `url`, `attribute`, `position`, `value`,
-    `text` and `similarity`. `urls` are the pages that are made like those of known records.
+    `attributes` has the evidence for each attribute: its `verdict` (`accepted`, `suggested`, `refused`), the
+    number of `pairs` of a record and its page that it was tried on, the share that agrees (`agreement`), the
+    share that agrees by chance (`shuffled`), the share of pages with a value (`filled`), and a `reason`.
+    `evidence` has each known value that was found: the number of its `seed`, `url`, `attribute`, `position`,
+    `value`, `text` and `similarity`. `urls` are the pages with the same template as those of known records.
     """
 
     wrapper: Wrapper | None

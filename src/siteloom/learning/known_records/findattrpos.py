@@ -1,19 +1,16 @@
 """FINDATTRPOS as published: positions at which known records agree with many pages.
 
-A value such as a kind of cuisine is that of thousands of records and stands on each
-page. So pairs of a record and a page are not held, but texts with the values that they are similar to.
+After Gulhane, Rastogi, Sengamedu and Tengli, "Exploiting content redundancy for web information extraction"
+(PVLDB 2010). A position is an absolute path with numbers. A record matches a page at some positions if each
+of its values is similar to the text there. The result is the largest set of attributes, each with its
+position, that enough pages match. FINDATTRPOSW requires only weak similarity.
 
-The same texts stand at many positions. Which segments of a text and a value match is
-found once for all of them; how often such a pattern recurs is counted at each.
+A value such as a kind of cuisine belongs to thousands of records and is on each page. All pairs of a record
+and a page would not fit into memory, so the code stores texts with the values that they are similar to, and
+matches records page by page.
 
-After Gulhane, Rastogi, Sengamedu and Tengli, "Exploiting content redundancy for
-web information extraction" (PVLDB 2010). A position is an absolute path with
-numbers. A record matches a page at some positions if each of its values is similar to what
-stands there; the largest set of attributes, each with its position, that enough pages match
-is taken. FINDATTRPOSW is content with weak similarity.
-
-Which records match is looked at page by page: all pairs of a record and a page that share a kind of
-cuisine would be too many to hold.
+The same texts are at many positions. The segments of a text and a value that match are found once for all
+positions; how often such a pattern recurs is counted at each position.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ import numpy as np
 
 from siteloom.html.page_text_arrays import Numbered
 from siteloom.learning.known_records.frequent_sets import Baskets, frequent_sets
-from siteloom.learning.known_records.record_arrays import Links, linked
+from siteloom.learning.known_records.record_arrays import Links, make_links
 from siteloom.learning.known_records.string_similarity import (
     STRONGLY_SIMILAR,
     SUPPORT,
@@ -52,39 +49,39 @@ BETA = 10
 """How many pages a position needs, or a set of them."""
 
 
-class Known(NamedTuple):
-    """The values of an attribute, each once. A saying is a value as one source has it."""
+class KnownValues(NamedTuple):
+    """The distinct values of an attribute. A statement is a value in one source."""
 
     values: tuple[str, ...]
-    value_of: Ints  # saying to value
-    source_of: Ints  # saying to source
-    sayings_of: Links  # value to sayings
-    records_of: Links  # saying to records
+    value_of: Ints  # statement to value
+    source_of: Ints  # statement to source
+    statements_of: Links  # value to statements
+    records_of: Links  # statement to records
     weak: WeakIndex
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Similar:
-    """The sayings that texts are similar to; `similarity` is that of each link."""
+class SimilarStatements:
+    """The statements that texts are similar to; `similarity` is that of each link."""
 
-    known: Known
-    sayings: Links
+    known_values: KnownValues
+    statements: Links
     similarity: Floats
 
     def similarities(self, place: int) -> Floats:
-        """How similar the text at a place is to each of its sayings."""
-        return self.similarity[self.sayings.starts[place] : self.sayings.starts[place + 1]]
+        """Return the similarities of the text at a place to each of its statements."""
+        return self.similarity[self.statements.starts[place] : self.statements.starts[place + 1]]
 
     def links_at(self, places: NDArray[np.signedinteger]) -> tuple[NDArray[np.int64], Ints]:
-        """The numbers of all links at some places, and before them where in `places` each is from."""
+        """Return all links at some places: for each the index in `places`, and its number."""
         numbers = np.arange(len(self.similarity), dtype=np.int32)
-        return Links(self.sayings.starts, numbers).expanded(places)
+        return Links(self.statements.starts, numbers).expand(places)
 
 
 class Candidate(NamedTuple):
-    """An attribute at a position where similar texts stand: on which pages, and what.
+    """An attribute at a position with similar texts: the pages, and the text on each.
 
-    `place` is where the sayings of each text are found in `similar`.
+    `place` has the index of each text in the statements of `similar`.
     """
 
     attribute: str
@@ -92,12 +89,12 @@ class Candidate(NamedTuple):
     page: Ints
     text: Ints
     place: Ints
-    similar: Similar
+    similar: SimilarStatements
 
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """All candidates of a site."""
+    """All candidate positions of a site."""
 
     candidates: tuple[Candidate, ...]
     texts: PageTexts
@@ -105,7 +102,7 @@ class Matches:
 
 
 def weak_matches(seeds: Sequence[Seed], texts: PageTexts, *, beta: int = BETA) -> Matches:
-    """Where values that are weakly similar to known ones stand on at least `beta` pages."""
+    """Find the positions of values that are weakly similar to known ones on at least `beta` pages."""
     is_html_attribute = np.array([step.startswith("@") for _, step in texts.paths], np.bool_)
     rows = np.flatnonzero(~is_html_attribute[texts.path])
     rows = rows[np.bincount(texts.path[rows], minlength=len(texts.paths))[texts.path[rows]] >= beta]
@@ -113,138 +110,151 @@ def weak_matches(seeds: Sequence[Seed], texts: PageTexts, *, beta: int = BETA) -
     written = [texts.texts[number] for number in numbers.tolist()]
     candidates: list[Candidate] = []
     for attribute in dict.fromkeys(name for seed in seeds for name in seed.values):
-        known = _known(seeds, attribute)
-        joined = known.weak.join(written)
-        pair, saying = known.sayings_of.expanded(joined.value)
-        begins = np.searchsorted(joined.text[pair], np.arange(len(written) + 1))
-        similar = Similar(known, Links(begins, saying), joined.similarity[pair])
+        known_values = _known_values(seeds, attribute)
+        join_result = known_values.weak.join(written)
+        pair, statement = known_values.statements_of.expand(join_result.value)
+        begins = np.searchsorted(join_result.text[pair], np.arange(len(written) + 1))
+        similar = SimilarStatements(known_values, Links(begins, statement), join_result.similarity[pair])
         matching = np.flatnonzero(np.diff(begins)[place])
         path = texts.path[rows[matching]]
         candidates += [
             Candidate(
-                attribute,
-                int(path[same[0]]),
-                texts.page[rows[matching[same]]],
-                texts.text[rows[matching[same]]],
-                place[matching[same]].astype(np.int32),
-                similar,
+                attribute=attribute,
+                path=int(path[group[0]]),
+                page=texts.page[rows[matching[group]]],
+                text=texts.text[rows[matching[group]]],
+                place=place[matching[group]].astype(np.int32),
+                similar=similar,
             )
-            for same in grouped(path)
-            if len(same) >= beta
+            for group in grouped(path)
+            if len(group) >= beta
         ]
     return Matches(tuple(candidates), texts, len(seeds))
 
 
 def at_least(matches: Matches, threshold: float, *, beta: int = BETA) -> Matches:
-    """The matches that are so similar, where at least `beta` pages have one."""
-    kept: dict[Similar, Similar] = {}
+    """Return the matches with at least this similarity, at positions where `beta` pages have one."""
+    filtered: dict[SimilarStatements, SimilarStatements] = {}
     candidates: list[Candidate] = []
-    for one in matches.candidates:
-        similar = kept.get(one.similar)
+    for candidate in matches.candidates:
+        similar = filtered.get(candidate.similar)
         if similar is None:
-            similar = kept[one.similar] = _at_least(one.similar, threshold)
-        rows = np.flatnonzero(similar.sayings.counts()[one.place])
+            similar = filtered[candidate.similar] = _at_least(candidate.similar, threshold)
+        rows = np.flatnonzero(similar.statements.counts()[candidate.place])
         if len(rows) >= beta:
             candidates.append(
-                one._replace(page=one.page[rows], text=one.text[rows], place=one.place[rows], similar=similar)
+                candidate._replace(
+                    page=candidate.page[rows],
+                    text=candidate.text[rows],
+                    place=candidate.place[rows],
+                    similar=similar,
+                )
             )
     return replace(matches, candidates=tuple(candidates))
 
 
-def _at_least(similar: Similar, threshold: float) -> Similar:
-    is_kept = similar.similarity >= threshold
-    before = np.concatenate(([0], np.cumsum(is_kept)))
-    sayings = Links(before[similar.sayings.starts], similar.sayings.right[is_kept])
-    return Similar(similar.known, sayings, similar.similarity[is_kept])
+def _at_least(similar: SimilarStatements, threshold: float) -> SimilarStatements:
+    is_similar = similar.similarity >= threshold
+    counts_before = np.concatenate(([0], np.cumsum(is_similar)))
+    statements = Links(counts_before[similar.statements.starts], similar.statements.targets[is_similar])
+    return SimilarStatements(similar.known_values, statements, similar.similarity[is_similar])
 
 
 def grouped(keys: Ints) -> Iterator[NDArray[np.int64]]:
-    """Where equal keys stand, those of each key together."""
+    """Yield the indices of equal keys, those of each key together."""
     order = np.argsort(keys, kind="stable")
     if len(order):
         yield from np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
 
 
-def _known(seeds: Sequence[Seed], attribute: str) -> Known:
-    values, sources, sayings = Numbered(), Numbered(), Numbered()
-    said: list[tuple[int, int]] = []
+def _known_values(seeds: Sequence[Seed], attribute: str) -> KnownValues:
+    values, sources, statements = Numbered(), Numbered(), Numbered()
+    statement_records: list[tuple[int, int]] = []
     for record, seed in enumerate(seeds):
         source = sources[seed.source]
-        said += [(sayings[values[value], source], record) for value in seed.values.get(attribute, ())]
-    value_of, source_of = np.array(list(sayings), np.int32).reshape(-1, 2).T
-    saying, records = np.array(said, np.int32).reshape(-1, 2).T
-    return Known(
-        tuple(values),
-        value_of,
-        source_of,
-        linked(value_of, np.arange(len(sayings)), len(values)),
-        linked(saying, records, len(sayings)),
-        WeakIndex(tuple(values)),
+        statement_records += [
+            (statements[values[value], source], record) for value in seed.values.get(attribute, ())
+        ]
+    value_of, source_of = np.array(list(statements), np.int32).reshape(-1, 2).T
+    statement, records = np.array(statement_records, np.int32).reshape(-1, 2).T
+    return KnownValues(
+        values=tuple(values),
+        value_of=value_of,
+        source_of=source_of,
+        statements_of=make_links(value_of, np.arange(len(statements)), len(values)),
+        records_of=make_links(statement, records, len(statements)),
+        weak=WeakIndex(tuple(values)),
     )
 
 
 class _Patterns(NamedTuple):
-    """For each pair the number of its pattern, that of the pattern without repetition, and a similarity.
+    """The numbers of each pair's pattern, with and without repetition, and the similarity of its segments.
 
-    It is that of the parts that match, or 0 if too little of the value does.
+    The similarity is that of the matching segments, or 0 if these are too small a part of the value.
     """
 
     pattern: NDArray[np.int32]
     collapsed: NDArray[np.int32]
-    part: NDArray[np.float32]
+    segment_similarity: NDArray[np.float32]
 
 
 def strong_matches(matches: Matches, *, alpha: float = SUPPORT) -> Matches:
-    """The same matches with their strong similarities."""
-    compared: dict[Similar, _Patterns] = {}
+    """Return the matches with strong similarities instead of weak ones."""
+    patterns_of: dict[SimilarStatements, _Patterns] = {}
     candidates: list[Candidate] = []
-    for one in matches.candidates:
-        if one.similar not in compared:
-            same = [other for other in matches.candidates if other.similar is one.similar]
-            compared[one.similar] = _compared(one.similar, same, matches.texts)
-        candidates.append(_strong(one, compared[one.similar], alpha))
+    for candidate in matches.candidates:
+        if candidate.similar not in patterns_of:
+            siblings = [sibling for sibling in matches.candidates if sibling.similar is candidate.similar]
+            patterns_of[candidate.similar] = _compare_segments(candidate.similar, siblings, matches.texts)
+        candidates.append(_with_strong_similarities(candidate, patterns_of[candidate.similar], alpha))
     return replace(matches, candidates=tuple(candidates))
 
 
-def _compared(similar: Similar, candidates: Iterable[Candidate], texts: PageTexts) -> _Patterns:
-    """The pattern of each link of a text to a saying, if any of the candidates has the text."""
+def _compare_segments(
+    similar: SimilarStatements, candidates: Iterable[Candidate], texts: PageTexts
+) -> _Patterns:
+    """Return the pattern of each link from a text to a statement, if any of the candidates has the text."""
     text_at = {
         place: texts.texts[text]
-        for one in candidates
-        for place, text in zip(one.place.tolist(), one.text.tolist(), strict=True)
+        for candidate in candidates
+        for place, text in zip(candidate.place.tolist(), candidate.text.tolist(), strict=True)
     }
     places = np.array(sorted(text_at), np.int64)
     origin, link = similar.links_at(places)
-    value = similar.known.value_of[similar.sayings.right[link]]
-    pairs, which = np.unique(places[origin] << 32 | value, return_inverse=True)
+    value = similar.known_values.value_of[similar.statements.targets[link]]
+    pairs, pair_number = np.unique(places[origin] << 32 | value, return_inverse=True)
     patterns = _matching_patterns(
-        [similar.known.values[number] for number in (pairs & 0xFFFFFFFF).tolist()],
+        [similar.known_values.values[number] for number in (pairs & 0xFFFFFFFF).tolist()],
         [text_at[number] for number in (pairs >> 32).tolist()],
-        similar.known.weak,
+        similar.known_values.weak,
     )
     pair_of = np.zeros(len(similar.similarity), np.int64)
-    pair_of[link] = which
-    return _Patterns(patterns.pattern[pair_of], patterns.collapsed[pair_of], patterns.part[pair_of])
+    pair_of[link] = pair_number
+    return _Patterns(
+        patterns.pattern[pair_of], patterns.collapsed[pair_of], patterns.segment_similarity[pair_of]
+    )
 
 
-def _strong(candidate: Candidate, compared: _Patterns, alpha: float) -> Candidate:
-    """A candidate with strong similarities, its texts counted anew."""
+def _with_strong_similarities(candidate: Candidate, patterns: _Patterns, alpha: float) -> Candidate:
+    """Return a candidate with strong similarities and renumbered texts."""
     similar = candidate.similar
     places, local, pages = np.unique(candidate.place, return_inverse=True, return_counts=True)
     origin, link = similar.links_at(places)
-    sayings = similar.sayings.right[link]
-    source = similar.known.source_of[sayings]
+    statements = similar.statements.targets[link]
+    source = similar.known_values.source_of[statements]
     of_source = _pages_with(source, origin, pages)
-    recurs = np.zeros(len(link), np.bool_)
-    for pattern in (compared.pattern[link], compared.collapsed[link]):
-        recurs |= _pages_with(source.astype(np.int64) << 32 | pattern, origin, pages) >= alpha * of_source
+    is_recurring = np.zeros(len(link), np.bool_)
+    for pattern in (patterns.pattern[link], patterns.collapsed[link]):
+        is_recurring |= (
+            _pages_with(source.astype(np.int64) << 32 | pattern, origin, pages) >= alpha * of_source
+        )
     weak = similar.similarity[link]
     return candidate._replace(
         place=local.astype(np.int32),
-        similar=Similar(
-            similar.known,
-            Links(np.searchsorted(origin, np.arange(len(places) + 1)), sayings),
-            np.where(recurs, np.maximum(weak, compared.part[link]), weak),
+        similar=SimilarStatements(
+            similar.known_values,
+            Links(np.searchsorted(origin, np.arange(len(places) + 1)), statements),
+            np.where(is_recurring, np.maximum(weak, patterns.segment_similarity[link]), weak),
         ),
     )
 
@@ -252,7 +262,7 @@ def _strong(candidate: Candidate, compared: _Patterns, alpha: float) -> Candidat
 def _pages_with(
     key: NDArray[np.signedinteger], text: NDArray[np.int64], pages: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """For each key on how many pages it is; it is with some texts, each of which is on some pages."""
+    """Count the pages of each key; each key belongs to a text, and each text is on `pages` pages."""
     _, key_number = np.unique(key, return_inverse=True)
     once = np.unique(key_number * len(pages) + text)
     counts = np.bincount(once // len(pages), weights=pages[once % len(pages)])
@@ -260,7 +270,7 @@ def _pages_with(
 
 
 def _matching_patterns(values: Sequence[str], texts: Sequence[str], index: WeakIndex) -> _Patterns:
-    """The patterns in which each value and the text beside it match."""
+    """Return the pattern of each pair of a value and a text."""
     matches = part_matches(values, texts, index)
     patterns, collapsed = Numbered(), Numbered()
     return _Patterns(
@@ -272,14 +282,14 @@ def _matching_patterns(values: Sequence[str], texts: Sequence[str], index: WeakI
 
 Method = Literal["findattrpos", "findattrposw"]
 
-_MOST_REMEMBERED = 5_000_000  # records of texts that are kept at hand
-# A site of long lists has tens of thousands, of which each would be tried with each.
+_MAX_CACHED_RECORDS = 5_000_000
+# A site of long lists has tens of thousands of candidates, and all pairs of them would be tried.
 _MOST_CANDIDATES = 1_000
-_LEAST_ATTRIBUTES = 2  # that a record must match before it is looked at closely
+_LEAST_ATTRIBUTES = 2  # that a record must match before it is considered
 
 
 class Agreement(NamedTuple):
-    """A page and the record that matches it best: what each says of an attribute, and how similar that is."""
+    """A page and its best record: the value and the text of an attribute, and their similarity."""
 
     seed: int
     page: int
@@ -291,11 +301,11 @@ class Agreement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FoundPositions:
-    """The positions of attributes, none if no known record matches enough pages anywhere.
+    """The positions of attributes, none if known records match too few pages.
 
-    `filled` is the share of pages that have something there. `support` is the number of pages that one
-    record matches at all positions. `positions_left` has for k = 1, 2, … how many positions each
-    attribute still had in sets of k positions with enough support.
+    `filled` is the share of pages that have a text there. `support` is the number of pages that one record
+    matches at all positions. `positions_left` has for k = 1, 2, … the number of positions that each attribute
+    has in sets of k positions with enough support.
     """
 
     positions: Mapping[str, str]
@@ -312,7 +322,7 @@ def find_attribute_positions(
     *,
     beta: int = BETA,
 ) -> FoundPositions:
-    """Where the attributes of known records stand on pages of one template."""
+    """Find the positions of the attributes of known records on pages of one template."""
     matches = weak_matches(seeds, texts, beta=beta)
     if method == "findattrpos":
         matches = at_least(strong_matches(matches), STRONGLY_SIMILAR, beta=beta)
@@ -320,91 +330,93 @@ def find_attribute_positions(
 
 
 def best_positions(matches: Matches, *, beta: int = BETA) -> FoundPositions:
-    """The largest set of candidates with enough support; of several the one with the most.
+    """Choose the largest set of candidates with enough support; of several, the one with the most support.
 
-    Among equals the one wins that has the least text besides the known values, and then the first.
+    Ties go to the set with the least text besides the known values, and then to the first.
     """
     candidates = _most_common(matches.candidates)
     levels = frequent_sets(
-        list(_baskets(candidates, matches.seeds)),
-        [len(candidate.page) for candidate in candidates],
-        beta,
-        _excluded(candidates),
+        pages=list(_baskets(candidates, matches.seeds)),
+        alone=[len(candidate.page) for candidate in candidates],
+        min_support=beta,
+        excluded=_excluded(candidates),
     )
     if not levels:
-        return FoundPositions({}, {}, 0, (), ())
+        return FoundPositions(positions={}, filled={}, support=0, positions_left=(), agreements=())
     support = max(levels[-1].values())
-    tied = sorted(one for one, of_set in levels[-1].items() if of_set == support)
+    tied = sorted(item_set for item_set, of_set in levels[-1].items() if of_set == support)
     if len(tied) > 1:
-        extra = {item: _extra_text(candidates[item], matches.texts) for one in tied for item in one}
-        tied.sort(key=lambda one: sum(extra[item] for item in one))
+        extra = {item: _extra_text(candidates[item], matches.texts) for item_set in tied for item in item_set}
+        tied.sort(key=lambda item_set: sum(extra[item] for item in item_set))
     chosen = [candidates[item] for item in tied[0]]
     return FoundPositions(
-        {one.attribute: matches.texts.path_text(one.path) for one in chosen},
-        {one.attribute: _filled(one, matches.texts) for one in chosen},
-        support,
-        tuple(_positions_left(level, candidates) for level in levels),
-        tuple(_agreements(chosen, matches.texts)),
+        positions={candidate.attribute: matches.texts.path_text(candidate.path) for candidate in chosen},
+        filled={candidate.attribute: _filled(candidate, matches.texts) for candidate in chosen},
+        support=support,
+        positions_left=tuple(_positions_left(level, candidates) for level in levels),
+        agreements=tuple(_agreements(chosen, matches.texts)),
     )
 
 
 def _most_common(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates, where an attribute has too many only those on the most pages."""
+    """Return the candidates; of an attribute with too many, only those on the most pages."""
     by_pages: dict[str, list[int]] = {}
     for number in sorted(range(len(candidates)), key=lambda number: -len(candidates[number].page)):
         by_pages.setdefault(candidates[number].attribute, []).append(number)
-    kept = [number for numbers in by_pages.values() for number in numbers[:_MOST_CANDIDATES]]
-    return [candidates[number] for number in sorted(kept)]
+    most_frequent = [number for numbers in by_pages.values() for number in numbers[:_MOST_CANDIDATES]]
+    return [candidates[number] for number in sorted(most_frequent)]
 
 
 def _excluded(candidates: Sequence[Candidate]) -> NDArray[np.bool_]:
-    """Which candidates cannot go together: an attribute has one position, and a position one attribute."""
+    """Flag the pairs of candidates that exclude each other: they have the same attribute or position."""
     numbers = Numbered()
-    attribute = np.array([numbers[one.attribute] for one in candidates], np.int32)
-    path = np.array([one.path for one in candidates], np.int32)
+    attribute = np.array([numbers[candidate.attribute] for candidate in candidates], np.int32)
+    path = np.array([candidate.path for candidate in candidates], np.int32)
     excluded: NDArray[np.bool_] = (attribute == attribute[:, np.newaxis]) | (path == path[:, np.newaxis])
     return excluded
 
 
 class _RecordsOfTexts:
-    """The records with a value that a text is similar to, remembered for what pages repeat."""
+    """Returns the records with a value that a text is similar to, cached for texts on many pages."""
 
     def __init__(self) -> None:
-        self._remembered: dict[tuple[Similar, int], Ints] = {}
+        self._cache: dict[tuple[SimilarStatements, int], Ints] = {}
         self._size = 0
 
-    def __call__(self, similar: Similar, place: int) -> Ints:
-        found = self._remembered.get((similar, place))
-        if found is None:
-            _, records = similar.known.records_of.expanded(similar.sayings.of(place))
-            found = np.unique(records)
-            if self._size > _MOST_REMEMBERED:
-                self._remembered.clear()
+    def __call__(self, similar: SimilarStatements, place: int) -> Ints:
+        records_with_value = self._cache.get((similar, place))
+        if records_with_value is None:
+            _, records = similar.known_values.records_of.expand(similar.statements.of(place))
+            records_with_value = np.unique(records)
+            if self._size > _MAX_CACHED_RECORDS:
+                self._cache.clear()
                 self._size = 0
-            self._remembered[similar, place] = found
-            self._size += len(found)
-        return found
+            self._cache[similar, place] = records_with_value
+            self._size += len(records_with_value)
+        return records_with_value
 
 
 def _baskets(candidates: Sequence[Candidate], seeds: int) -> Iterator[Baskets]:
-    """For each page the different sets of candidates at which one record agrees with it.
+    """Yield for each page the distinct sets of candidates at which one record agrees with it.
 
-    Records that agree in one attribute only are left out.
+    Records that agree in only one attribute are left out.
     """
     if not candidates:
         return
-    item = np.repeat(np.arange(len(candidates)), [len(one.page) for one in candidates])
-    page = np.concatenate([one.page for one in candidates])
-    place = np.concatenate([one.place for one in candidates])
+    item = np.repeat(np.arange(len(candidates)), [len(candidate.page) for candidate in candidates])
+    page = np.concatenate([candidate.page for candidate in candidates])
+    places = np.concatenate([candidate.place for candidate in candidates])
     records_of = _RecordsOfTexts()
     row_of = np.full(seeds, -1, np.int32)
-    for here in grouped(page):
-        items = item[here]
+    for page_rows in grouped(page):
+        items = item[page_rows]
         records = [
-            records_of(candidates[one].similar, where)
-            for one, where in zip(items.tolist(), place[here].tolist(), strict=True)
+            records_of(candidates[candidate].similar, text_place)
+            for candidate, text_place in zip(items.tolist(), places[page_rows].tolist(), strict=True)
         ]
-        close = _records_in_several([candidates[one].attribute for one in items.tolist()], records, seeds)
+        close = _records_in_several(
+            [candidates[candidate].attribute for candidate in items.tolist()], records, seeds
+        )
         if not len(close):
             continue
         row_of[close] = np.arange(len(close))
@@ -414,13 +426,13 @@ def _baskets(candidates: Sequence[Candidate], seeds: int) -> Iterator[Baskets]:
             holds[rows[rows >= 0], column] = True
         row_of[close] = -1
         packed = np.packbits(holds, axis=1)
-        _, firsts = np.unique(packed.view(f"V{packed.shape[1]}"), return_index=True)
+        _, first_rows = np.unique(packed.view(f"V{packed.shape[1]}"), return_index=True)
         is_held = holds.any(axis=0)
-        yield Baskets(items[is_held], holds[np.ix_(firsts, is_held)])
+        yield Baskets(items[is_held], holds[np.ix_(first_rows, is_held)])
 
 
 def _records_in_several(attributes: Sequence[str], records: Sequence[Ints], seeds: int) -> NDArray[np.int64]:
-    """The records that agree in more than one attribute."""
+    """Return the records that agree in more than one attribute."""
     agreeing = np.zeros(seeds, np.int16)
     names = set(attributes)
     if len(names) < _LEAST_ATTRIBUTES:
@@ -435,17 +447,17 @@ def _records_in_several(attributes: Sequence[str], records: Sequence[Ints], seed
 
 
 def _positions_left(level: Iterable[ItemSet], candidates: Sequence[Candidate]) -> dict[str, int]:
-    items = {item for one in level for item in one}
+    items = {item for item_set in level for item in item_set}
     return dict(Counter(candidates[item].attribute for item in sorted(items)))
 
 
 def _filled(candidate: Candidate, texts: PageTexts) -> float:
-    """The share of pages that have something at a position."""
+    """Return the share of pages that have a text at a position."""
     return round(np.count_nonzero(texts.path == candidate.path) / texts.pages, 4)
 
 
 def _extra_text(candidate: Candidate, texts: PageTexts) -> float:
-    """How many times as long as the most similar known value the texts at a position are, on average."""
+    """Return the mean ratio of the length of a text at a position to that of its most similar known value."""
     ratios = [
         len(texts.texts[text]) / len(_most_similar(candidate.similar, place))
         for text, place in zip(candidate.text.tolist(), candidate.place.tolist(), strict=True)
@@ -453,49 +465,54 @@ def _extra_text(candidate: Candidate, texts: PageTexts) -> float:
     return sum(ratios) / len(ratios)
 
 
-def _most_similar(similar: Similar, place: int) -> str:
-    saying = similar.sayings.of(place)[np.argmax(similar.similarities(place))]
-    return similar.known.values[int(similar.known.value_of[saying])]
+def _most_similar(similar: SimilarStatements, place: int) -> str:
+    statement = similar.statements.of(place)[np.argmax(similar.similarities(place))]
+    return similar.known_values.values[int(similar.known_values.value_of[statement])]
 
 
-class _Side(NamedTuple):
-    """The records that agree with a text, each once, with the most similar of their sayings."""
+class _TextRecords(NamedTuple):
+    """The distinct records that agree with a text, with the most similar of their statements."""
 
     record: Ints
-    saying: Ints
+    statement: Ints
     similarity: Floats
 
 
-def _side(similar: Similar, place: int) -> _Side:
-    sayings = similar.sayings.of(place)
-    origin, records = similar.known.records_of.expanded(sayings)
+def _text_records(similar: SimilarStatements, place: int) -> _TextRecords:
+    statements = similar.statements.of(place)
+    origin, records = similar.known_values.records_of.expand(statements)
     similarity = similar.similarities(place)[origin]
     order = np.lexsort((-similarity, records))
-    record, firsts = np.unique(records[order], return_index=True)
-    return _Side(record, sayings[origin][order][firsts], similarity[order][firsts])
+    record, first_indices = np.unique(records[order], return_index=True)
+    return _TextRecords(record, statements[origin][order][first_indices], similarity[order][first_indices])
 
 
 def _agreements(chosen: Sequence[Candidate], texts: PageTexts) -> Iterator[Agreement]:
-    """For each page that agrees at all positions, the record that is most similar, the first of several."""
-    rows = [dict(zip(one.page.tolist(), range(len(one.page)), strict=True)) for one in chosen]
+    """Yield the agreements of each page at all positions with its most similar record."""
+    rows = [
+        dict(zip(candidate.page.tolist(), range(len(candidate.page)), strict=True)) for candidate in chosen
+    ]
     for page in sorted(set(rows[0]).intersection(*rows[1:])):
-        here = [row[page] for row in rows]
-        sides = [_side(one.similar, int(one.place[row])) for one, row in zip(chosen, here, strict=True)]
+        candidate_rows = [row[page] for row in rows]
+        sides = [
+            _text_records(candidate.similar, int(candidate.place[row]))
+            for candidate, row in zip(chosen, candidate_rows, strict=True)
+        ]
         common = sides[0].record
         for side in sides[1:]:
             common = np.intersect1d(common, side.record, assume_unique=True)
         if not len(common):
             continue
-        at = [np.searchsorted(side.record, common) for side in sides]
-        total = sum(side.similarity[where] for side, where in zip(sides, at, strict=True))
+        indices = [np.searchsorted(side.record, common) for side in sides]
+        total = sum(side.similarity[index] for side, index in zip(sides, indices, strict=True))
         best = int(np.argmax(total))
-        for one, row, side, where in zip(chosen, here, sides, at, strict=True):
-            known = one.similar.known
+        for candidate, row, side, index in zip(chosen, candidate_rows, sides, indices, strict=True):
+            known_values = candidate.similar.known_values
             yield Agreement(
-                int(common[best]),
-                page,
-                one.attribute,
-                known.values[known.value_of[side.saying[where[best]]]],
-                texts.texts[one.text[row]],
-                float(side.similarity[where[best]]),
+                seed=int(common[best]),
+                page=page,
+                attribute=candidate.attribute,
+                value=known_values.values[known_values.value_of[side.statement[index[best]]]],
+                text=texts.texts[candidate.text[row]],
+                similarity=float(side.similarity[index[best]]),
             )

@@ -1,9 +1,8 @@
-"""Which things occur together on many pages: all frequent sets, found level by level.
+"""Find all frequent item sets level by level (Agrawal and Srikant, VLDB 1994).
 
-A page has baskets, one for each known record that agrees with it somewhere. The
-support of a set is the number of pages that have a basket with all of it. A set is
-frequent only if all its subsets are, so that few sets need be counted
-(Agrawal and Srikant, VLDB 1994).
+A page has baskets, one for each known record that agrees with it somewhere. The support of a set is the
+number of pages that have a basket with all its items. A set is frequent only if all its subsets are, so few
+sets need to be counted.
 """
 
 from __future__ import annotations
@@ -20,43 +19,45 @@ if TYPE_CHECKING:
 ItemSet = tuple[int, ...]
 
 _BITS = 64
-# On a page of long lists each entry may go with each; no one could wait for all sets of four.
+# On a page of long lists all pairs of entries may occur together; all sets of four would take too long.
 _MOST_SETS = 200_000
 
 
 class Baskets(NamedTuple):
-    """The baskets of one page: a row for each, with a column for each of the `items` that occur on it."""
+    """The baskets of one page: a row for each basket, a column for each of the `items` on the page."""
 
     items: NDArray[np.int64]
     holds: NDArray[np.bool_]
 
 
 def frequent_sets(
-    pages: Sequence[Baskets], alone: Sequence[int], least: int, excluded: NDArray[np.bool_]
+    pages: Sequence[Baskets], alone: Sequence[int], min_support: int, excluded: NDArray[np.bool_]
 ) -> list[dict[ItemSet, int]]:
-    """The sets of 1, 2, … items with a support of at least `least`, ascending; no level is empty.
+    """Return the sets of 1, 2, … items with at least `min_support`, ascending; no level is empty.
 
-    `alone` is the support of each item by itself. No set has two items that are `excluded` by each other.
+    `alone` is the support of each single item. No set has two items that are `excluded` by each other.
     """
-    singles: dict[ItemSet, int] = {(item,): support for item, support in enumerate(alone) if support >= least}
+    singles: dict[ItemSet, int] = {
+        (item,): support for item, support in enumerate(alone) if support >= min_support
+    }
     if not singles:
         return []
-    together = _together(pages, len(alone))
-    is_frequent = (together >= least) & ~excluded
-    frequent = np.array([support >= least for support in alone])
+    together = _pair_supports(pages, len(alone))
+    is_frequent = (together >= min_support) & ~excluded
+    frequent = np.array([support >= min_support for support in alone])
     is_frequent &= frequent & frequent[:, np.newaxis]
-    first, second = np.nonzero(np.triu(is_frequent, 1))
+    first_items, second_items = np.nonzero(np.triu(is_frequent, 1))
     pairs: dict[ItemSet, int] = {
-        (one, other): int(together[one, other])
-        for one, other in zip(first.tolist(), second.tolist(), strict=True)
+        (item_set, other_item): int(together[item_set, other_item])
+        for item_set, other_item in zip(first_items.tolist(), second_items.tolist(), strict=True)
     }
     levels: list[dict[ItemSet, int]] = [singles, pairs]
-    bits = _Bits(pages, len(alone)) if pairs else None
+    bits = _BasketBits(pages, len(alone)) if pairs else None
     while levels[-1] and bits is not None:
         longer: dict[ItemSet, int] = {}
-        for candidates, supports in _longer(levels[-1], is_frequent, bits):
-            found = zip(candidates, supports, strict=True)
-            longer.update((one, support) for one, support in found if support >= least)
+        for candidates, supports in _extend_sets(levels[-1], is_frequent, bits):
+            supported = zip(candidates, supports, strict=True)
+            longer.update((item_set, support) for item_set, support in supported if support >= min_support)
             if len(longer) > 2 * _MOST_SETS:
                 longer = _most_supported(longer)
         levels.append(_most_supported(longer))
@@ -64,57 +65,60 @@ def frequent_sets(
 
 
 def _most_supported(sets: dict[ItemSet, int]) -> dict[ItemSet, int]:
-    """The sets, if there are not too many, or else those with the most support; ascending."""
+    """Return up to `_MOST_SETS` sets with the most support, ascending."""
     if len(sets) <= _MOST_SETS:
         return sets
-    kept = sorted(sets, key=lambda one: (-sets[one], one))[:_MOST_SETS]
-    return {one: sets[one] for one in sorted(kept)}
+    best_sets = sorted(sets, key=lambda item_set: (-sets[item_set], item_set))[:_MOST_SETS]
+    return {item_set: sets[item_set] for item_set in sorted(best_sets)}
 
 
-def _together(pages: Sequence[Baskets], items: int) -> NDArray[np.int32]:
-    """On how many pages each two items are in one basket."""
+def _pair_supports(pages: Sequence[Baskets], items: int) -> NDArray[np.int32]:
+    """Return for each pair of items the number of pages that have both in one basket."""
     support = np.zeros((items, items), np.int32)
     for page in pages:
-        holds = page.holds.astype(np.float32)  # to multiply these is much faster than booleans
+        holds = page.holds.astype(np.float32)  # multiplies much faster than booleans
         support[np.ix_(page.items, page.items)] += (holds.T @ holds) > 0
     return support
 
 
-def _longer(
-    level: Mapping[ItemSet, int], is_frequent: NDArray[np.bool_], bits: _Bits
+def _extend_sets(
+    level: Mapping[ItemSet, int], is_frequent: NDArray[np.bool_], bits: _BasketBits
 ) -> Iterator[tuple[list[ItemSet], list[int]]]:
-    """The sets with one item more whose items are all frequent two by two, and their supports.
+    """Yield the sets with one more item whose pairs of items are all frequent, and their supports.
 
-    They are made of two sets that differ in the last item, many at once.
+    They are built in bulk from pairs of sets that differ in the last item.
     """
     by_beginning: dict[ItemSet, list[int]] = {}
-    for one in level:
-        by_beginning.setdefault(one[:-1], []).append(one[-1])
+    for item_set in level:
+        by_beginning.setdefault(item_set[:-1], []).append(item_set[-1])
     for beginning, ends in by_beginning.items():
-        for place, last in enumerate(ends):
-            following = np.array(ends[place + 1 :], np.int64)
-            following = following[is_frequent[last, following]]
+        for index, last_item in enumerate(ends):
+            following = np.array(ends[index + 1 :], np.int64)
+            following = following[is_frequent[last_item, following]]
             if len(following):
-                known = (*beginning, last)
-                yield [(*known, one) for one in following.tolist()], bits.supports(known, following)
+                shared_items = (*beginning, last_item)
+                yield (
+                    [(*shared_items, item_set) for item_set in following.tolist()],
+                    bits.supports(shared_items, following),
+                )
 
 
-class _Bits:
-    """All baskets as bits, a row for each item; the baskets of a page begin with a new word."""
+class _BasketBits:
+    """All baskets as bits, a row for each item; the baskets of each page begin at a new word."""
 
     def __init__(self, pages: Sequence[Baskets], items: int) -> None:
         words = np.array([-(-len(page.holds) // _BITS) for page in pages])
         self._begins = np.cumsum(words) - words
         self._bits = np.zeros((items, words.sum()), np.uint64)
         for page, begin in zip(pages, self._begins.tolist(), strict=True):
-            for word, first in enumerate(range(0, len(page.holds), _BITS), begin):
-                holds = page.holds[first : first + _BITS]
+            for word, first_basket in enumerate(range(0, len(page.holds), _BITS), begin):
+                holds = page.holds[first_basket : first_basket + _BITS]
                 bit = np.uint64(1) << np.arange(len(holds), dtype=np.uint64)
                 self._bits[page.items, word] = bit @ holds.astype(np.uint64)
 
-    def supports(self, known: ItemSet, following: NDArray[np.int64]) -> list[int]:
-        """For each of the following items, on how many pages it is in one basket with all known ones."""
-        common = self._bits[following] & np.bitwise_and.reduce(self._bits[list(known)])
+    def supports(self, shared_items: ItemSet, following: NDArray[np.int64]) -> list[int]:
+        """Count for each following item the pages that have it in one basket with all shared items."""
+        common = self._bits[following] & np.bitwise_and.reduce(self._bits[list(shared_items)])
         has_page = np.bitwise_or.reduceat(common, self._begins, axis=1) != 0
         supports: list[int] = np.count_nonzero(has_page, axis=1).tolist()
         return supports

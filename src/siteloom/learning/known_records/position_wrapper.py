@@ -1,4 +1,4 @@
-"""Positions as a wrapper: rules that take what stands at an absolute path."""
+"""Turn positions into a wrapper with rules for absolute paths."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from siteloom.core.settings import ParseSettings
 from siteloom.html.parser import parse
 from siteloom.templates.footprint import footprint
 from siteloom.templates.signature import signature
-from siteloom.wrappers.rule_features import AttributeRules, Evidence, Feature, Part, Rule
+from siteloom.wrappers.rule_features import AttributeRules, Feature, Rule, RuleSupport, ValuePart
 from siteloom.wrappers.wrapper import Wrapper
 
 if TYPE_CHECKING:
@@ -23,31 +23,44 @@ if TYPE_CHECKING:
     from siteloom.learning.known_records.findattrpos import FoundPositions
 
 _STEP = re.compile(r"/([^/]+)\[([0-9]+)\]")
-_MOST_SHOWN = 20  # pages on which texts are counted as rules count them
+_MAX_SAMPLE_PAGES = 20  # pages to count visible texts on
 
 
 def positions_wrapper(
-    found: FoundPositions, pages: Sequence[Page], limits: ParseSettings = ParseSettings()
+    positions: FoundPositions, pages: Sequence[Page], limits: ParseSettings = ParseSettings()
 ) -> Wrapper:
-    """A wrapper that takes what stands at the positions; `pages` are those they were found on."""
-    shown = list(dict.fromkeys(agreement.page for agreement in found.agreements))[:_MOST_SHOWN]
-    roots = [root for page in shown if not isinstance(root := parse(pages[page], limits), Failure)]
+    """Return a wrapper that extracts the texts at the positions, which were found on these pages."""
+    sample_pages = list(dict.fromkeys(agreement.page for agreement in positions.agreements))[
+        :_MAX_SAMPLE_PAGES
+    ]
+    roots = [root for page in sample_pages if not isinstance(root := parse(pages[page], limits), Failure)]
     return Wrapper(
         {
             attribute: AttributeRules(
-                Attribute(multi=False),
-                (_rule(position, roots, Evidence(found.support, 0, found.filled[attribute], 0.0)),),
-                (),
-                found.filled[attribute],
+                attribute=Attribute(multi=False),
+                rules=(
+                    _rule(
+                        position,
+                        roots,
+                        RuleSupport(
+                            examples=positions.support,
+                            wrong=0,
+                            filled=positions.filled[attribute],
+                            repeated=0.0,
+                        ),
+                    ),
+                ),
+                voters=(),
+                filled=positions.filled[attribute],
             )
-            for attribute, position in found.positions.items()
+            for attribute, position in positions.positions.items()
         },
         footprint=footprint([(page.url, signature(page.html)) for page in pages]),
     )
 
 
-def _rule(position: str, roots: Iterable[Element], evidence: Evidence) -> Rule:
-    """The rule of a position: every tag down to it with its number."""
+def _rule(position: str, roots: Iterable[Element], evidence: RuleSupport) -> Rule:
+    """Return the rule of a position: every tag on its path with its number."""
     path, _, text = position.partition("/text()")
     steps = [(tag, int(number)) for tag, number in _STEP.findall(path)]
     features = [
@@ -56,16 +69,18 @@ def _rule(position: str, roots: Iterable[Element], evidence: Evidence) -> Rule:
         for feature in (Feature("tag", distance, tag), Feature("position", distance, str(number)))
     ]
     if not text:
-        return Rule("element", tuple(features), Part(), evidence)
-    seen = Counter(
-        number for root in roots if (number := _number_seen(_at(root, steps), int(text[1:-1]))) is not None
+        return Rule(target="element", features=tuple(features), part=ValuePart(), evidence=evidence)
+    number_counts = Counter(
+        number
+        for root in roots
+        if (number := _visible_number(_element_at(root, steps), int(text[1:-1]))) is not None
     )
-    features.insert(0, Feature("text-number", 0, str(seen.most_common(1)[0][0])))
-    return Rule("text", tuple(features), Part(), evidence)
+    features.insert(0, Feature("text-number", 0, str(number_counts.most_common(1)[0][0])))
+    return Rule(target="text", features=tuple(features), part=ValuePart(), evidence=evidence)
 
 
-def _at(root: Element, steps: Sequence[tuple[str, int]]) -> Element | None:
-    """The element to which the steps lead from the root, which is the first of them."""
+def _element_at(root: Element, steps: Sequence[tuple[str, int]]) -> Element | None:
+    """Return the element that the steps lead to; the first step is the root itself."""
     element: Element | None = root
     for tag, number in steps[1:]:
         if element is None:
@@ -74,8 +89,8 @@ def _at(root: Element, steps: Sequence[tuple[str, int]]) -> Element | None:
     return element
 
 
-def _number_seen(parent: Element | None, number: int) -> int | None:
-    """The number among the texts that are seen, of which rules tell, of a text counted as XPath does."""
+def _visible_number(parent: Element | None, number: int) -> int | None:
+    """Convert the number of a text as XPath counts it to that among visible texts, as rules count it."""
     if parent is None:
         return None
     texts = [text for text in (parent.text, *(child.tail for child in parent)) if text]

@@ -1,4 +1,4 @@
-"""Known records as arrays; which values a text may be."""
+"""Known records as arrays, and the matching of texts with their values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from siteloom.html.page_text_arrays import Numbered
 from siteloom.learning.known_records.string_similarity import WEAKLY_SIMILAR, WeakIndex, file_words
-from siteloom.learning.known_records.text_normalisation import folded, telling_key
+from siteloom.learning.known_records.text_normalisation import canonical_key, folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,79 +28,78 @@ if TYPE_CHECKING:
 
 
 class Links(NamedTuple):
-    """For each left thing the right ones it is linked to: those of i are right[starts[i]:starts[i + 1]]."""
+    """A sparse relation: the targets of origin i are targets[starts[i]:starts[i + 1]]."""
 
     starts: NDArray[np.int64]
-    right: Ints
+    targets: Ints
 
-    def of(self, left: int) -> Ints:
-        """What one thing is linked to."""
-        return self.right[self.starts[left] : self.starts[left + 1]]
+    def of(self, origin: int) -> Ints:
+        """Return the targets of one origin."""
+        return self.targets[self.starts[origin] : self.starts[origin + 1]]
 
     def counts(self) -> NDArray[np.int64]:
-        """How many links each left thing has."""
+        """Return the number of targets of each origin."""
         return np.diff(self.starts)
 
-    def expanded(self, left: Numbers) -> tuple[NDArray[np.int64], Ints]:
-        """For each of `left` all its links: where in `left` each stands, and what it is linked to."""
-        origin, places = spread(self.starts[left], self.starts[left + 1] - self.starts[left])
-        return origin, self.right[places]
+    def expand(self, origins: Numbers) -> tuple[NDArray[np.int64], Ints]:
+        """Return all links of some origins: the index in `origins` of each link, and its target."""
+        index, places = expand_ranges(self.starts[origins], self.starts[origins + 1] - self.starts[origins])
+        return index, self.targets[places]
 
 
-def spread(starts: Numbers, counts: Numbers) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """All places of ranges that start somewhere and have so many: which range each is of, and the place."""
+def expand_ranges(starts: Numbers, counts: Numbers) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Enumerate the positions of ranges: the number of the range of each position, and the position."""
     origin = np.repeat(np.arange(len(starts)), counts)
     within = np.arange(len(origin)) - np.repeat(np.cumsum(counts) - counts, counts)
     return origin, starts[origin] + within
 
 
-def linked(left: Numbers, right: Numbers, lefts: int) -> Links:
-    """Links out of pairs, each kept once."""
-    pairs = distinct(left.astype(np.int64) << 32 | right.astype(np.int64))
-    starts = np.concatenate([[0], np.cumsum(np.bincount(pairs >> 32, minlength=lefts))])
+def make_links(origins: Numbers, targets: Numbers, origin_count: int) -> Links:
+    """Build links from pairs without duplicates."""
+    pairs = distinct(origins.astype(np.int64) << 32 | targets.astype(np.int64))
+    starts = np.concatenate([[0], np.cumsum(np.bincount(pairs >> 32, minlength=origin_count))])
     return Links(starts, (pairs & 0xFFFFFFFF).astype(np.int32))
 
 
-def firsts(ordered: NDArray[np.signedinteger]) -> NDArray[np.bool_]:
-    """Which of ordered numbers differ from the one before them."""
-    found = np.ones(len(ordered), np.bool_)
-    found[1:] = ordered[1:] != ordered[:-1]
-    return found
+def is_run_start(ordered: NDArray[np.signedinteger]) -> NDArray[np.bool_]:
+    """Flag the ordered numbers that differ from their predecessors."""
+    is_start = np.ones(len(ordered), np.bool_)
+    is_start[1:] = ordered[1:] != ordered[:-1]
+    return is_start
 
 
 def distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Each number once, in order; for millions of numbers this is many times as fast as `np.unique`."""
+    """Return the distinct numbers in order; for millions of numbers, this is much faster than `np.unique`."""
     ordered = np.sort(numbers)
-    return ordered[firsts(ordered)]
+    return ordered[is_run_start(ordered)]
 
 
 KEY_SIMILARITY = 0.95
-"""Of a text and a value that mean the same but are written differently: of an ISBN in ten and one in
-thirteen digits, the one that is written as in the records is meant."""
+"""The similarity of a text and a value with the same meaning but different spelling. It is below 1: if a page
+has an ISBN in ten and in thirteen digits, the one spelled as in the records matches better."""
 
 PART_SIMILARITY = 0.75
-"""Of a text and a value if a part of one is the other, or a part of it: more than weakly similar, less
-than the same."""
+"""The similarity of a text and a value that share a part: more than weakly similar, less than equal."""
 
-_MOST_VALUES_OF_PART = 500  # what more values share, such as a state's name, tells nothing of which it is
+_MOST_VALUES_OF_PART = 500  # a part that more values share, such as a state's name, identifies no value
 _LEAST_PART_SHARE = 0.3  # of a value's letters: as in the guard of strong similarity
-_LEAST_MULTI_SHARE = 0.05  # of records with several values: fewer are slips
-_LONG_WORDS = 8  # from so many on, texts are compared more strictly
+_LEAST_MULTI_SHARE = 0.05  # of records with several values; a smaller share is noise
+_LONG_WORDS = 8  # texts with so many words are compared more strictly
 _MANY_VALUES = 100_000
-_SIMILAR_IF_MANY = 0.7  # the join is several times as fast from here on
+_SIMILAR_IF_MANY = 0.7  # the join is several times as fast with this threshold
 _NOTHING = -1
-_MOST_WORDS = 10  # longer texts are sentences: what they begin with is not what they are about
+_MOST_WORDS = 10  # longer texts are sentences, which do not begin with their subject
 _IMAGE = re.compile(r"\.(?:avif|gif|jpe?g|png|svg|webp)(?:\?\S*)?$", re.IGNORECASE)
 _PART_EDGE = re.compile(r"[,;()|/\n•·]|\s[-\u2013\u2014]|[-\u2013\u2014]\s")
 
 
-class ReadText(NamedTuple):
-    """A text in the forms that are compared; `parts` are what it may share with others."""
+class TextForms(NamedTuple):
+    """A text in the forms that are compared; `part_forms` are parts that it may share with others."""
 
     text: str
     folded: str
     key: str | None
-    parts: tuple[str, ...]
+    part_forms: tuple[str, ...]
 
 
 NO_KIND = -1
@@ -108,36 +107,44 @@ _KINDS = ("date", "email", "image", "isbn", "length", "number", "phone", "price"
 
 
 def kind_number(key: str | None) -> int:
-    """The number of the kind of value that a text with this key is, or -1."""
+    """Return the number of the kind of value with this key, or -1."""
     return NO_KIND if key is None else _KINDS.index(key.partition(":")[0])
 
 
-def read_text(text: str) -> ReadText:
-    """A text in the forms that are compared.
+def text_forms(text: str) -> TextForms:
+    """Return a text in the forms that are compared.
 
-    The addresses of images are compared by the names of their files, and with one another only: many are
-    called like what they show, also those of other records.
+    URLs of images are compared only with one another, by the names of their files: many are named after what
+    they show, also those of other records.
     """
     if _IMAGE.search(text):
         words = file_words(text)
-        return ReadText(text, folded(text), f"image:{words}" if words else None, ())
-    form, key = folded(text), telling_key(text)
-    return ReadText(text, form, key, _parts(text, form, key))
+        return TextForms(
+            text=text, folded=folded(text), key=f"image:{words}" if words else None, part_forms=()
+        )
+    form, key = folded(text), canonical_key(text)
+    return TextForms(text=text, folded=form, key=key, part_forms=_part_forms(text, form, key))
 
 
-def _parts(text: str, form: str, key: str | None) -> tuple[str, ...]:
+def _part_forms(text: str, form: str, key: str | None) -> tuple[str, ...]:
     if key is not None:
-        # A day is in a month.
+        # The part of a day is its month.
         return (key[: len("date:2008-05")],) if key.startswith("date:") else ()
     pieces = _PART_EDGE.split(text)
     if len(pieces) == 1:
         return ()
-    parts = (folded(piece) for piece in pieces)
-    return tuple({part for part in parts if len(part) >= max(2, _LEAST_PART_SHARE * len(form))})
+    pieces_folded = (folded(piece) for piece in pieces)
+    return tuple(
+        {
+            piece_folded
+            for piece_folded in pieces_folded
+            if len(piece_folded) >= max(2, _LEAST_PART_SHARE * len(form))
+        }
+    )
 
 
 class ValueMatches(NamedTuple):
-    """Which texts are similar to which values of an attribute, each pair once."""
+    """Distinct pairs of a text and a similar value of an attribute."""
 
     text: Ints
     value: Ints
@@ -145,9 +152,9 @@ class ValueMatches(NamedTuple):
 
 
 class SeedAttribute:
-    """The values of one attribute, those that are folded alike as one."""
+    """The values of one attribute; values with the same folded form count as one."""
 
-    def __init__(self, name: str, values: Sequence[ReadText], records_of: Links, values_of: Links) -> None:
+    def __init__(self, name: str, values: Sequence[TextForms], records_of: Links, values_of: Links) -> None:
         self.name = name
         self.values = values
         self.records_of = records_of  # value to records
@@ -167,21 +174,23 @@ class SeedAttribute:
 
     @cached_property
     def _by_part(self) -> dict[str, list[int]]:
-        """The values by all they may share with texts: themselves and their parts."""
+        """The values by their folded forms and parts."""
         by_part: dict[str, list[int]] = {}
         for number, value in enumerate(self.values):
-            for part in {value.folded, *value.parts}:
-                by_part.setdefault(part, []).append(number)
-        return {part: values for part, values in by_part.items() if len(values) <= _MOST_VALUES_OF_PART}
+            for part_form in {value.folded, *value.part_forms}:
+                by_part.setdefault(part_form, []).append(number)
+        return {
+            part_form: values for part_form, values in by_part.items() if len(values) <= _MOST_VALUES_OF_PART
+        }
 
     @cached_property
     def _worded(self) -> list[int]:
-        """The values that are compared by their words: what has a key is compared by it."""
+        """The values without a key, which are compared by their words."""
         return [number for number, value in enumerate(self.values) if value.key is None]
 
     @cached_property
     def _longest(self) -> float:
-        """Texts that are longer than twice nearly all values are prose, which is slow to compare."""
+        """The length limit of compared texts: longer ones are prose, which is slow to compare."""
         lengths = [len(value.text) for value in self.values if value.key is None]
         return 2 * float(np.percentile(lengths, 99)) if lengths else 0
 
@@ -191,42 +200,50 @@ class SeedAttribute:
 
     @cached_property
     def is_multi(self) -> bool:
-        """Whether some of the records have several values."""
+        """Whether enough records have several values."""
         counts = self.values_of.counts()
-        known = int((counts > 0).sum())
-        return int((counts > 1).sum()) >= _LEAST_MULTI_SHARE * max(1, known)
+        record_count = int((counts > 0).sum())
+        return int((counts > 1).sum()) >= _LEAST_MULTI_SHARE * max(1, record_count)
 
-    def kind(self, least_share: float) -> int | None:
-        """The number of the kind that at least so many of the values are of, if there is one."""
+    def kind(self, min_share: float) -> int | None:
+        """Return the number of the kind of at least this share of the values, if there is one."""
         kinds = [kind_number(value.key) for value in self.values]
-        most = max(set(kinds), key=kinds.count, default=NO_KIND)
-        return most if most != NO_KIND and kinds.count(most) >= least_share * len(kinds) else None
+        most_frequent = max(set(kinds), key=kinds.count, default=NO_KIND)
+        return (
+            most_frequent
+            if most_frequent != NO_KIND and kinds.count(most_frequent) >= min_share * len(kinds)
+            else None
+        )
 
-    def matches(self, texts: Sequence[ReadText]) -> ValueMatches:
-        """The values that texts may be: equal ones, ones that mean the same, weakly similar ones."""
+    def matches(self, texts: Sequence[TextForms]) -> ValueMatches:
+        """Match texts with values that are equal, mean the same, share a part, or are weakly similar."""
         by_folded, by_key, by_part = self._by_folded, self._by_key, self._by_part
-        same: list[tuple[int, int]] = []
-        alike: list[tuple[int, int]] = []
-        partly: list[tuple[int, int]] = []
+        equal_pairs: list[tuple[int, int]] = []
+        key_pairs: list[tuple[int, int]] = []
+        part_pairs: list[tuple[int, int]] = []
         worded: list[int] = []
         for number, text in enumerate(texts):
             value = by_folded.get(text.folded)
             if value is not None:
-                same.append((number, value))
+                equal_pairs.append((number, value))
             if text.key is None and len(text.text) <= self._longest:
                 worded.append(number)
             elif text.key in by_key:
-                alike.extend((number, value) for value in by_key[text.key])
-            for part in (text.folded, *text.parts):
-                partly.extend((number, value) for value in by_part.get(part, ()))
+                key_pairs.extend((number, value) for value in by_key[text.key])
+            for part_form in (text.folded, *text.part_forms):
+                part_pairs.extend((number, value) for value in by_part.get(part_form, ()))
             for end in _ends(text.folded) if text.key is None else ():
                 value = by_folded.get(end)
                 if value is not None:
-                    partly.append((number, value))
-        rows = [np.array(found, np.int32).reshape(-1, 2).T for found in (same, alike, partly)]
+                    part_pairs.append((number, value))
+        rows = [np.array(pairs, np.int32).reshape(-1, 2).T for pairs in (equal_pairs, key_pairs, part_pairs)]
         similarities = [
-            np.full(len(found), similarity, np.float32)
-            for found, similarity in ((same, 1.0), (alike, KEY_SIMILARITY), (partly, PART_SIMILARITY))
+            np.full(len(pairs), similarity, np.float32)
+            for pairs, similarity in (
+                (equal_pairs, 1.0),
+                (key_pairs, KEY_SIMILARITY),
+                (part_pairs, PART_SIMILARITY),
+            )
         ]
         for numbers, threshold in self._joins(texts, worded):
             joined = self._index.join([texts[number].folded for number in numbers], threshold)
@@ -237,26 +254,26 @@ class SeedAttribute:
             )
             similarities.append(joined.similarity)
         text_numbers, value_numbers = np.concatenate(rows, axis=1)
-        return _each_once(text_numbers, value_numbers, np.concatenate(similarities))
+        return _best_matches(text_numbers, value_numbers, np.concatenate(similarities))
 
-    def _joins(self, texts: Sequence[ReadText], worded: Sequence[int]) -> Iterator[tuple[list[int], float]]:
-        """The texts that are compared by their words, and how similar they must be.
+    def _joins(self, texts: Sequence[TextForms], worded: Sequence[int]) -> Iterator[tuple[list[int], float]]:
+        """Yield the texts that are compared by their words, with a threshold of similarity.
 
-        Long ones take most of the time, and those that are but weakly similar to a value are hardly ever
-        it; so do all if there are very many values.
+        Long texts take most of the time, and weak similarity to a value hardly ever means a match. With very
+        many values, this holds for all texts.
         """
         long: list[int] = []
         short: list[int] = []
         for number in worded:
             (long if texts[number].folded.count(" ") >= _LONG_WORDS - 1 else short).append(number)
-        least = _SIMILAR_IF_MANY if len(self._worded) > _MANY_VALUES else WEAKLY_SIMILAR
-        for numbers, threshold in ((short, least), (long, _SIMILAR_IF_MANY)):
+        threshold_for_short = _SIMILAR_IF_MANY if len(self._worded) > _MANY_VALUES else WEAKLY_SIMILAR
+        for numbers, threshold in ((short, threshold_for_short), (long, _SIMILAR_IF_MANY)):
             if numbers and self._worded:
                 yield numbers, threshold
 
 
 def _ends(form: str) -> Iterator[str]:
-    """What a text of some words begins or ends with, two words or more: `by Ann Lee`, `Ann Lee, PhD`."""
+    """Yield proper prefixes and suffixes of two or more words, for texts as `by Ann Lee`, `Ann Lee, PhD`."""
     words = form.split(" ")
     if 3 <= len(words) <= _MOST_WORDS:
         for count in range(2, len(words)):
@@ -264,25 +281,27 @@ def _ends(form: str) -> Iterator[str]:
             yield " ".join(words[-count:])
 
 
-def _each_once(text: Ints, value: Ints, similarity: Floats) -> ValueMatches:
-    """Each pair at its highest similarity."""
+def _best_matches(text: Ints, value: Ints, similarity: Floats) -> ValueMatches:
+    """Return each distinct pair with its highest similarity."""
     order = np.lexsort((-similarity, value, text))
     text, value, similarity = text[order], value[order], similarity[order]
-    first = firsts(text) | firsts(value)
-    return ValueMatches(text[first], value[first], similarity[first])
+    is_first = is_run_start(text) | is_run_start(value)
+    return ValueMatches(text[is_first], value[is_first], similarity[is_first])
 
 
 @dataclass(frozen=True, slots=True)
 class SeedTable:
-    """So many known records, by attribute."""
+    """The values of a number of known records, by attribute."""
 
     attributes: tuple[SeedAttribute, ...]
     records: int
 
 
 def seed_table(seeds: Sequence[Seed]) -> SeedTable:
-    """Records as arrays. Several values of an attribute count alone and, joined, as one: a page may
-    write an address in one text that the record has in parts, and in parts what it has in one.
+    """Return records as arrays.
+
+    Several values of an attribute count one by one and joined: a page may have an address in one text that
+    the record has in parts, or the other way round.
     """
     names = dict.fromkeys(name for seed in seeds for name in seed.values)
     return SeedTable(tuple(_attribute(name, seeds) for name in names), len(seeds))
@@ -291,30 +310,30 @@ def seed_table(seeds: Sequence[Seed]) -> SeedTable:
 def _attribute(name: str, seeds: Sequence[Seed]) -> SeedAttribute:
     by_form = Numbered()
     by_text: dict[str, int] = {}
-    values: list[ReadText] = []
+    values: list[TextForms] = []
     pairs: list[tuple[int, int]] = []
     for record, seed in enumerate(seeds):
         texts = seed.values.get(name, ())
         for text in (*texts, " ".join(texts)) if len(texts) > 1 else texts:
             number = by_text.get(text)
             if number is None:
-                read = read_text(text)
-                number = by_text[text] = by_form[read.folded] if read.folded else _NOTHING
+                forms = text_forms(text)
+                number = by_text[text] = by_form[forms.folded] if forms.folded else _NOTHING
                 if number == len(values):
-                    values.append(read)
+                    values.append(forms)
             if number != _NOTHING:
                 pairs.append((number, record))
     value, record_numbers = np.array(pairs, np.int32).reshape(-1, 2).T
     return SeedAttribute(
-        name,
-        values,
-        linked(value, record_numbers, len(values)),
-        linked(record_numbers, value, len(seeds)),
+        name=name,
+        values=values,
+        records_of=make_links(value, record_numbers, len(values)),
+        values_of=make_links(record_numbers, value, len(seeds)),
     )
 
 
-def scrambled(table: SeedTable, generator: np.random.Generator) -> SeedTable:
-    """Records with the values of others, each attribute's by itself: what chance would make of them."""
+def scramble(table: SeedTable, generator: np.random.Generator) -> SeedTable:
+    """Shuffle the values of each attribute independently among the records, to measure chance agreement."""
     return replace(
         table, attributes=tuple(_scrambled(attribute, generator) for attribute in table.attributes)
     )
@@ -322,11 +341,11 @@ def scrambled(table: SeedTable, generator: np.random.Generator) -> SeedTable:
 
 def _scrambled(attribute: SeedAttribute, generator: np.random.Generator) -> SeedAttribute:
     records = len(attribute.values_of.starts) - 1
-    moved = generator.permutation(records).astype(np.int32)[attribute.records_of.right]
+    moved = generator.permutation(records).astype(np.int32)[attribute.records_of.targets]
     value = np.repeat(np.arange(len(attribute.values)), attribute.records_of.counts())
     return SeedAttribute(
-        attribute.name,
-        attribute.values,
-        linked(value, moved, len(attribute.values)),
-        linked(moved, value, records),
+        name=attribute.name,
+        values=attribute.values,
+        records_of=make_links(value, moved, len(attribute.values)),
+        values_of=make_links(moved, value, records),
     )

@@ -1,6 +1,6 @@
-"""Texts made alike that are only written differently."""
+"""Normalise texts that are only written differently."""
 
-# ruff: noqa: RUF001 - signs that look like others are what is read here
+# ruff: noqa: RUF001 - the patterns below contain ambiguous characters on purpose
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from siteloom.core.values.numbers import DOT_AND_THREE, UNITS, only_number, valu
 if TYPE_CHECKING:
     from decimal import Decimal
 
-LONGEST_TOLD = 200
-"""No value that a key tells is longer, but for a few addresses."""
+LONGEST_KEYED_TEXT = 200
+"""Longer values have no key, except for a few URLs."""
 
 _LONGEST_BUT_URLS = 50
 
 _NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
 _ASCII_FOLDS = "".join(chr(code).lower() if chr(code).isalnum() else " " for code in range(128))
 
-_MAY_TELL = re.compile(r"[0-9@]|www\.|://|[a-z]\.(?:com|org|net|edu|gov|info|biz)\b", re.IGNORECASE)
+_MAY_HAVE_KEY = re.compile(r"[0-9@]|www\.|://|[a-z]\.(?:com|org|net|edu|gov|info|biz)\b", re.IGNORECASE)
 _SIGNS = str.maketrans("‐‑‒–—−’‘′“”″", "------'''\"\"\"")
 _AROUND = " \t\r\n|;,•·"
 _LABEL = re.compile(r"(?:[^\W\d](?:[^\d:\n]|\d(?=\d?:)){0,30})?:(?!//)\s*")  # Pub. Date:   ISBN-13:   :
@@ -55,7 +55,7 @@ _PHONE = re.compile(
     re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
 _NAMES_PHONE = re.compile(r"phone|\b(?:tel|ph|fax|mobile|cell|call)\b", re.IGNORECASE)
-# What tells a phone from other digits: an area code in parentheses, a plus, a call prefix, or known groups.
+# Signs of a phone number: an area code in parentheses, a plus, a call prefix, or known groups of digits.
 _WRITTEN_AS_PHONE = re.compile(
     r"""
       (?:1[-./\s]{0,3})? \(\d{2,5}\) .*
@@ -104,7 +104,7 @@ _AMOUNT = re.compile(
 
 
 def folded(text: str) -> str:
-    """A text in small letters and digits, without accents, its words apart by single blanks."""
+    """Return a text in lower case without accents and signs, its words separated by single blanks."""
     if text.isascii():
         return " ".join(text.translate(_ASCII_FOLDS).split())
     decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
@@ -112,15 +112,15 @@ def folded(text: str) -> str:
     return _NOT_ALPHANUMERIC.sub(" ", plain).strip()
 
 
-def telling_key(text: str, *, day_first: bool = False) -> str | None:
-    """What a text says if it is a value of a kind that is written in many ways: `phone:4155551212`.
+def canonical_key(text: str, *, day_first: bool = False) -> str | None:
+    """Return the canonical form of a value of a kind that is written in many ways: `phone:4155551212`.
 
     The kinds are `isbn`, `url`, `email`, `date` (`date:2008-05-01`, `date:2008-05`), `length` in inches,
-    `phone` without the code of its country, `price` without its currency, and `number`. Texts that say the
-    same have the same key. A label may stand in front; a text with anything else beside its value has no
-    key. `day_first` tells how to read dates such as `03/04/2011`, which may be either.
+    `phone` without its country code, `price` without its currency, and `number`. Texts with the same meaning
+    have the same key. A label may precede the value; a text with anything else beside its value has no key.
+    `day_first` decides ambiguous dates such as `03/04/2011`.
     """
-    if len(text) > LONGEST_TOLD or _MAY_TELL.search(text) is None:
+    if len(text) > LONGEST_KEYED_TEXT or _MAY_HAVE_KEY.search(text) is None:
         return None
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text).translate(_SIGNS)
@@ -164,7 +164,7 @@ def _isbn_key(text: str, label: str) -> str | None:
         return f"isbn:{digits}" if _check_digit(digits[:12]) == digits[12] else None
     if len(digits) != 10:
         return None
-    # Ten digits in a row are a phone in North America, unless they begin as no phone there does.
+    # Ten digits in a row are a North American phone, unless they begin with a digit that no phone there has.
     is_named = match["label"] or "isbn" in label.lower()
     if not is_named and match["digits"].isdigit() and digits[0] not in "01":
         return None
@@ -173,15 +173,15 @@ def _isbn_key(text: str, label: str) -> str | None:
 
 
 def _check_digit(digits: str) -> str:
-    """The last digit of an ISBN of thirteen, from the twelve before it."""
+    """Return the last digit of a thirteen-digit ISBN from the first twelve."""
     return str(-sum(int(digit) * (3 if place % 2 else 1) for place, digit in enumerate(digits)) % 10)
 
 
 def _date_key(text: str, *, day_first: bool) -> str | None:
     text = _DAY_TIME.sub("", text)
     if match := _NUMERIC_DATE.fullmatch(text):
-        first, separator, second, year = match.groups()
-        month, day = int(first), int(second)
+        first_number, separator, second_number, year = match.groups()
+        month, day = int(first_number), int(second_number)
         if separator == "." or month > 12 or (day_first and day <= 12):
             month, day = day, month
         return _day_key(full_year(year), month, day)
@@ -206,7 +206,7 @@ def _date_key(text: str, *, day_first: bool) -> str | None:
 def _day_key(year: int, month: int, day: int) -> str | None:
     try:
         return f"date:{dt.date(year, month, day).isoformat()}" if 1000 <= year < 2200 else None
-    except ValueError:  # there is no such day
+    except ValueError:  # not a valid date
         return None
 
 
@@ -215,7 +215,7 @@ def _month_key(year: int, month: int) -> str | None:
 
 
 def _length_key(text: str) -> str | None:
-    """The height of a person, in inches: the one length that is written in two units at once."""
+    """Return the key of a person's height, in inches: the one length written in two units at once."""
     if match := _FEET.fullmatch(text):
         feet, inches = match["feet"] or match["plain_feet"], match["inches"] or match["plain_inches"] or "0"
         return f"length:{12 * int(feet) + int(inches)}"
@@ -235,7 +235,7 @@ def _phone_key(text: str, label: str) -> str | None:
         return None
     if written.startswith("00"):
         written = "+" + written[2:]
-    # Dialled from abroad, a number has a country code, and at home in most countries a 0 in its place.
+    # An international number has a country code; in most countries, a local one has a 0 in its place.
     digits = "".join(filter(str.isdecimal, _COUNTRY_CODE.sub("", written)))
     if len(digits) == 11 and digits[0] == "1":  # the country code of North America
         digits = digits[1:]
@@ -258,10 +258,10 @@ def _amount_key(text: str) -> str | None:
 
 
 def _amount(digits: str, *, is_price: bool) -> Decimal | None:
-    """The number that digits and separators say; those that begin with a nought are a code."""
+    """Return the number that digits and separators denote; digits with a leading zero are a code."""
     if re.match(r"[+-]?0\d", digits):
         return None
-    found = only_number(digits)
-    if found is None or (DOT_AND_THREE.fullmatch(found.digits) and not is_price):
+    number = only_number(digits)
+    if number is None or (DOT_AND_THREE.fullmatch(number.digits) and not is_price):
         return None
-    return value_of(found)
+    return value_of(number)

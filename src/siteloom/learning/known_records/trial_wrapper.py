@@ -1,4 +1,4 @@
-"""From pages whose records are known to a wrapper, tried on pages that it was not learned from."""
+"""Learn a wrapper from pages whose records are known, and try it on held-back pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from siteloom.html.page_text_arrays import TEXT
 from siteloom.learning.induction.learner import check_example, learn_wrapper
 from siteloom.learning.known_records.attribute_slots import kappa, shuffled
 from siteloom.learning.known_records.bootstrap_result import AttributeEvidence, Disagreement, SeedMatch
-from siteloom.learning.known_records.record_arrays import read_text
+from siteloom.learning.known_records.record_arrays import text_forms
 from siteloom.learning.known_records.record_page_alignment import matched_rows
 from siteloom.templates.sampling import sample
 
@@ -31,27 +31,27 @@ if TYPE_CHECKING:
     from siteloom.learning.known_records.record_page_alignment import Pairs
     from siteloom.wrappers.wrapper import Wrapper
 
-    Shown = Mapping[int, Mapping[str, str]]  # by page, texts with their nodes
+    ShownTexts = Mapping[int, Mapping[str, str]]  # texts with their nodes, by page
 
 _DIVERSE_EXAMPLES = 12
 _LEAST_EXAMPLES = 6  # of each position
-_SAMPLED = 60  # pages of a position among which diverse ones are looked for
-_MORE_EXAMPLES = 6  # a round, of pages that the wrapper got wrong
+_SAMPLED = 60  # pages of a position from which diverse ones are sampled
+_MORE_EXAMPLES = 6  # per round, of pages that the wrapper got wrong
 _ROUNDS = 3
-_TRIED = 200  # pages are enough to tell the share that is right to some percent
+_TRIED = 200  # pages suffice to measure the correct share to a few percent
 _HELD_BACK = 0.25  # of the pages that show known records
 _LEAST_HELD_BACK = 4
-_FAITHFUL_ENOUGH = 0.98  # to stop looking for a better wrapper
+_FAITHFUL_ENOUGH = 0.98  # to stop searching for a better wrapper
 _LEAST_FAITHFUL = 0.9
 _ENOUGH_PAIRS = 8  # to compare their agreement with that of the position
-_LEAST_KEPT_KAPPA = 0.5  # of what the position had, on pages that were not learned from
+_LEAST_KEPT_KAPPA = 0.5  # of the position's kappa, on held-back pages
 _UNLABELLED = 200
-_LEAST_KNOWN = 0.5  # of the texts behind values, if they are values, too
+_LEAST_KNOWN = 0.5  # share of known values from which neighbouring texts count as values
 _SUGGESTIONS = 5
 
 
-class Wrapped(NamedTuple):
-    """A wrapper with what speaks for each attribute."""
+class TrialResult(NamedTuple):
+    """A wrapper with the evidence for each attribute."""
 
     wrapper: Wrapper | None
     attributes: Mapping[str, AttributeEvidence]
@@ -62,163 +62,190 @@ class Wrapped(NamedTuple):
 
 
 class _Trial(NamedTuple):
-    """A wrapper and what it finds on some pages."""
+    """A wrapper and the values that it finds on some pages."""
 
     wrapper: Wrapper
-    found: Mapping[int, Mapping[str, tuple[str, ...]]]
+    values_by_page: Mapping[int, Mapping[str, tuple[str, ...]]]
 
-    def faithful(self, name: str, shown: Shown) -> float | None:
-        """Of the pages that are known to show a value, the share on which the wrapper finds it, if any do."""
-        pages = [page for page in self.found if page in shown]
-        return sum(self.is_right(name, page, shown) for page in pages) / len(pages) if pages else None
+    def fidelity(self, name: str, shown: ShownTexts) -> float | None:
+        """Return the share of pages known to show a value on which the wrapper finds it, if there are any."""
+        pages = [page for page in self.values_by_page if page in shown]
+        return sum(self.is_correct(name, page, shown) for page in pages) / len(pages) if pages else None
 
-    def is_right(self, name: str, page: int, shown: Shown) -> bool:
-        """Whether the wrapper finds on a page what it is known to show."""
-        found = self.found[page].get(name, ())
-        return bool(found) and found[0] in shown[page]
+    def is_correct(self, name: str, page: int, shown: ShownTexts) -> bool:
+        """Return whether the wrapper finds on a page a text that it is known to show."""
+        values = self.values_by_page[page].get(name, ())
+        return bool(values) and values[0] in shown[page]
 
 
-def wrapped(
-    known: KnownPages, pages: Sequence[Page], schema: Schema, limits: ParseSettings = ParseSettings()
-) -> Wrapped:
-    """Learn from some pages that show known records, and try what was learned on others."""
-    believed = {name: slots for name, slots in known.slots.items() if slots and slots[0].is_believed}
-    shown = {name: _shown(known, name) for name in believed}
-    template = _template_pages(known, believed)
-    held_back = _held_back(known)
-    learned = _best_wrapper(_without(shown, held_back), pages, template, schema, limits)
-    trial = None if learned is None else _tried(learned, pages, sorted(held_back), limits)
-    attributes = {name: _judged(name, known, trial, shown.get(name, {})) for name in known.slots}
-    for name, other in known.copies.items():
+def learn_and_try(
+    known_pages: KnownPages, pages: Sequence[Page], schema: Schema, limits: ParseSettings = ParseSettings()
+) -> TrialResult:
+    """Learn from some pages that show known records, and try the wrapper on others."""
+    believed = {name: slots for name, slots in known_pages.slots.items() if slots and slots[0].is_believed}
+    shown = {name: _shown_texts(known_pages, name) for name in believed}
+    template = _template_pages(known_pages, believed)
+    held_back = _held_back(known_pages)
+    learned_wrapper = _best_wrapper(
+        shown=_exclude_pages(shown, held_back), pages=pages, template=template, schema=schema, limits=limits
+    )
+    trial = (
+        None
+        if learned_wrapper is None
+        else _run_trial(wrapper=learned_wrapper, pages=pages, tried=sorted(held_back), limits=limits)
+    )
+    attributes = {
+        name: _attribute_evidence(name=name, known_pages=known_pages, trial=trial, shown=shown.get(name, {}))
+        for name in known_pages.slots
+    }
+    for name, original in known_pages.copies.items():
         attributes[name] = AttributeEvidence(
-            "refused", 0, 0.0, 0.0, 0.0, f"the seeds say the same as {other}"
+            verdict="refused",
+            pairs=0,
+            agreement=0.0,
+            shuffled=0.0,
+            filled=0.0,
+            reason=f"the seeds have the same values as for {original}",
         )
-    accepted = {name for name, found in attributes.items() if found.verdict == "accepted"}
+    accepted = {name for name, evidence in attributes.items() if evidence.verdict == "accepted"}
     wrapper = None
     if trial is not None and accepted:
         rules = {name: rules for name, rules in trial.wrapper.attributes.items() if name in accepted}
         wrapper = replace(trial.wrapper, attributes=rules)
-    return Wrapped(
-        wrapper,
-        attributes,
-        tuple(_seed_matches(known, pages)),
-        tuple(_suggestions(known, pages, attributes)),
-        tuple(pages[page].url for page in template),
-        () if trial is None else tuple(_disagreements(known, pages, trial)),
+    return TrialResult(
+        wrapper=wrapper,
+        attributes=attributes,
+        evidence=tuple(_seed_matches(known_pages, pages)),
+        suggestions=tuple(_suggestions(known_pages, pages, attributes)),
+        urls=tuple(pages[page].url for page in template),
+        disagreements=() if trial is None else tuple(_disagreements(known_pages, pages, trial)),
     )
 
 
-def _shown(known: KnownPages, name: str) -> dict[int, dict[str, str]]:
-    """What stands at the positions of an attribute, on the pages where that agrees with the record."""
-    texts = known.texts
+def _shown_texts(known_pages: KnownPages, name: str) -> dict[int, dict[str, str]]:
+    """Return the texts at the positions of an attribute, on the pages where these agree with the record."""
+    texts = known_pages.texts
     shown: dict[int, dict[str, str]] = {}
-    for slot in known.slots[name]:
+    for slot in known_pages.slots[name]:
         agreeing = np.isin(texts.page, slot.agreeing_pages)
-        rows = known.positions.rows_at(slot.position)
-        for row in _with_others(known, name, rows[agreeing[rows]].tolist()):
+        rows = known_pages.positions.rows_at(slot.position)
+        for row in _with_sibling_values(known_pages, name, rows[agreeing[rows]].tolist()):
             of_page = shown.setdefault(int(texts.page[row]), {})
             of_page.setdefault(texts.texts[texts.text[row]], texts.path_text(int(texts.path[row])))
     return shown
 
 
-def _with_others(known: KnownPages, name: str, rows: Sequence[int]) -> list[int]:
-    """Rows with those around them that are values as well, if the attribute may have several.
+def _with_sibling_values(known_pages: KnownPages, name: str, rows: Sequence[int]) -> list[int]:
+    """Add the neighbouring rows that are values as well, if the attribute may have several.
 
-    What stands alike right before or behind a value is one if most of such texts are known values.
-    If they are not, those that are known may be so by chance.
+    Similar texts right before or after a value count as values if most of them are known values. Otherwise
+    the known ones may be matches by chance.
     """
-    if not known.attribute(name).is_multi:
+    if not known_pages.attribute(name).is_multi:
         return list(rows)
-    texts = known.texts
-    before = {row: list(_alike(texts, row, range(row - 1, -1, -1)))[::-1] for row in rows}
-    behind = {row: list(_alike(texts, row, range(row + 1, len(texts.page)))) for row in rows}
-    others = [other for found in (*before.values(), *behind.values()) for other in found]
-    if not others or np.mean(np.isin(texts.text[others], known.matches[name].text)) < _LEAST_KNOWN:
+    texts = known_pages.texts
+    rows_before = {row: list(_similar_neighbours(texts, row, range(row - 1, -1, -1)))[::-1] for row in rows}
+    rows_behind = {
+        row: list(_similar_neighbours(texts, row, range(row + 1, len(texts.page)))) for row in rows
+    }
+    all_neighbours = [
+        neighbour for neighbours in (*rows_before.values(), *rows_behind.values()) for neighbour in neighbours
+    ]
+    if (
+        not all_neighbours
+        or np.mean(np.isin(texts.text[all_neighbours], known_pages.matches[name].text)) < _LEAST_KNOWN
+    ):
         return list(rows)
-    return [one for row in rows for one in (*before[row], row, *behind[row])]
+    return [value_row for row in rows for value_row in (*rows_before[row], row, *rows_behind[row])]
 
 
-def _alike(texts: PageTexts, row: int, others: Iterable[int]) -> Iterator[int]:
-    """Of rows one after the other, those that go on with its styled path; what parts them is left out."""
-    for other in others:
-        if texts.page[other] != texts.page[row]:
+def _similar_neighbours(texts: PageTexts, row: int, candidates: Iterable[int]) -> Iterator[int]:
+    """Yield consecutive rows that continue with the styled path of a row, skipping separators."""
+    for candidate in candidates:
+        if texts.page[candidate] != texts.page[row]:
             return
-        if texts.form[other] != TEXT or not any(map(str.isalnum, texts.texts[texts.text[other]])):
+        if texts.form[candidate] != TEXT or not any(map(str.isalnum, texts.texts[texts.text[candidate]])):
             continue
-        if texts.styled_path[other] != texts.styled_path[row]:
+        if texts.styled_path[candidate] != texts.styled_path[row]:
             return
-        yield other
+        yield candidate
 
 
-def _template_pages(known: KnownPages, believed: Mapping[str, Sequence[Slot]]) -> list[int]:
-    """The pages that have at least half of the attributes' positions."""
-    counts = np.zeros(known.texts.pages, np.int64)
+def _template_pages(known_pages: KnownPages, believed: Mapping[str, Sequence[Slot]]) -> list[int]:
+    """Return the pages that have at least half of the attributes' positions."""
+    counts = np.zeros(known_pages.texts.pages, np.int64)
     for slots in believed.values():
-        rows = np.concatenate([known.positions.rows_at(slot.position) for slot in slots])
-        counts[np.unique(known.texts.page[rows])] += 1
-    found: list[int] = np.flatnonzero(2 * counts >= max(1, len(believed))).tolist()
-    return found
+        rows = np.concatenate([known_pages.positions.rows_at(slot.position) for slot in slots])
+        counts[np.unique(known_pages.texts.page[rows])] += 1
+    template_pages: list[int] = np.flatnonzero(2 * counts >= max(1, len(believed))).tolist()
+    return template_pages
 
 
-def _held_back(known: KnownPages) -> set[int]:
-    """Some of the pages that show known records: nothing is learned from them, only tried on them."""
-    pages = known.pages.tolist()
+def _held_back(known_pages: KnownPages) -> set[int]:
+    """Return pages with known records that are held back from learning, to try wrappers on them."""
+    pages = known_pages.pages.tolist()
     return set(evenly_spaced(pages, min(_TRIED, max(_LEAST_HELD_BACK, int(_HELD_BACK * len(pages))))))
 
 
-def _without(shown: Mapping[str, Shown], pages: set[int]) -> dict[str, Shown]:
-    rest = {
-        name: {page: texts for page, texts in found.items() if page not in pages}
-        for name, found in shown.items()
+def _exclude_pages(shown: Mapping[str, ShownTexts], pages: set[int]) -> dict[str, ShownTexts]:
+    remaining = {
+        name: {page: texts for page, texts in texts_by_page.items() if page not in pages}
+        for name, texts_by_page in shown.items()
     }
-    return {name: found for name, found in rest.items() if found}
+    return {name: texts_by_page for name, texts_by_page in remaining.items() if texts_by_page}
 
 
 def _best_wrapper(
-    shown: Mapping[str, Shown],
+    shown: Mapping[str, ShownTexts],
     pages: Sequence[Page],
     template: Sequence[int],
     schema: Schema,
     limits: ParseSettings,
 ) -> Wrapper | None:
-    """Learn; then learn again with some of the pages that came out wrong, as long as that helps.
+    """Learn, then learn again with some of the pages with wrong results, as long as that helps.
 
-    Values are tied to their nodes: elsewhere the same text may be something else, since a page on a book may
-    tell the life of its author or of another. But a page may say a thing twice in the same way, and no rule
-    parts these nodes. So what comes out poor is also learned from texts alone.
+    Values are tied to their nodes, since the same text elsewhere may mean something else: the page of a book
+    may also mention another author. But a page may repeat a value in similar nodes that no rule can
+    distinguish. So attributes with poor results are also learned from texts alone.
     """
     usable = {name: schema[name] for name in shown if name in schema} if schema else None
     unlabelled = [pages[page] for page in evenly_spaced(template, _UNLABELLED)]
-    looked_at = evenly_spaced(sorted({page for found in shown.values() for page in found}), _TRIED)
+    trial_pages = evenly_spaced(
+        sorted({page for texts_by_page in shown.values() for page in texts_by_page}), _TRIED
+    )
 
     def learned(chosen: Iterable[int], tied: Collection[str]) -> _Trial | None:
-        found = (_example(page, shown, pages, tied, limits) for page in chosen)
-        examples = [example for example in found if example is not None]
+        candidates = (
+            _example(page=page, shown=shown, pages=pages, tied=tied, limits=limits) for page in chosen
+        )
+        examples = [example for example in candidates if example is not None]
         if not examples:
             return None
         wrapper = learn_wrapper(examples, unlabelled, usable, limits=limits).wrapper
-        return _tried(wrapper, pages, looked_at, limits)
+        return _run_trial(wrapper=wrapper, pages=pages, tried=trial_pages, limits=limits)
 
     chosen = _first_examples(shown, pages)
     tied = set(shown)
     best: _Trial | None = None
     for _ in range(_ROUNDS):
         trial = learned(chosen, tied)
-        shares = _shares(trial, shown)
+        shares = _fidelities(trial, shown)
         if poor := {name for name in tied if shares[name] < _LEAST_FAITHFUL}:
             untied = learned(chosen, tied - poor)
-            if sum(_shares(untied, shown).values()) > sum(shares.values()):
-                trial, shares = untied, _shares(untied, shown)
+            if sum(_fidelities(untied, shown).values()) > sum(shares.values()):
+                trial, shares = untied, _fidelities(untied, shown)
                 tied -= poor
         if trial is None:
             break
-        if best is None or sum(shares.values()) > sum(_shares(best, shown).values()):
+        if best is None or sum(shares.values()) > sum(_fidelities(best, shown).values()):
             best = trial
         wrong = [
             page
-            for page in trial.found
+            for page in trial.values_by_page
             if page not in chosen
-            and any(page in texts and not trial.is_right(name, page, texts) for name, texts in shown.items())
+            and any(
+                page in texts and not trial.is_correct(name, page, texts) for name, texts in shown.items()
+            )
         ]
         if not wrong or min(shares.values()) >= _FAITHFUL_ENOUGH:
             break
@@ -226,38 +253,42 @@ def _best_wrapper(
     return None if best is None else best.wrapper
 
 
-def _shares(trial: _Trial | None, shown: Mapping[str, Shown]) -> dict[str, float]:
-    """How faithful a wrapper is to each attribute; to none if there is no wrapper."""
+def _fidelities(trial: _Trial | None, shown: Mapping[str, ShownTexts]) -> dict[str, float]:
+    """Return the fidelity of a wrapper for each attribute; 0 without a wrapper."""
     return {
-        name: 0.0 if trial is None else trial.faithful(name, texts) or 0.0 for name, texts in shown.items()
+        name: 0.0 if trial is None else trial.fidelity(name, texts) or 0.0 for name, texts in shown.items()
     }
 
 
-def _first_examples(shown: Mapping[str, Shown], pages: Sequence[Page]) -> list[int]:
-    """Diverse pages, with some for each attribute."""
-    among = sorted({page for texts in shown.values() for page in evenly_spaced(sorted(texts), _SAMPLED)})
-    chosen = [among[number] for number in sample([pages[page] for page in among], _DIVERSE_EXAMPLES)]
+def _first_examples(shown: Mapping[str, ShownTexts], pages: Sequence[Page]) -> list[int]:
+    """Choose diverse pages, with some for each attribute."""
+    sampled_pages = sorted(
+        {page for texts in shown.values() for page in evenly_spaced(sorted(texts), _SAMPLED)}
+    )
+    chosen = [
+        sampled_pages[number] for number in sample([pages[page] for page in sampled_pages], _DIVERSE_EXAMPLES)
+    ]
     for texts in shown.values():
-        others = [page for page in sorted(texts) if page not in chosen]
+        candidates = [page for page in sorted(texts) if page not in chosen]
         lacking = _LEAST_EXAMPLES - sum(page in texts for page in chosen)
         if lacking > 0:
-            chosen += evenly_spaced(others, lacking)
+            chosen += evenly_spaced(candidates, lacking)
     return chosen
 
 
 def _example(
     page: int,
-    shown: Mapping[str, Shown],
+    shown: Mapping[str, ShownTexts],
     pages: Sequence[Page],
     tied: Collection[str],
     limits: ParseSettings,
 ) -> Example | None:
-    """A page with the values that it shows, if the learner finds them there, in their nodes if tied."""
-    found = {name: texts[page] for name, texts in shown.items() if page in texts}
+    """Return the example of a page if the learner finds its values, in their nodes if tied."""
+    texts_by_name = {name: texts[page] for name, texts in shown.items() if page in texts}
     example = Example(
         pages[page],
-        values={name: list(texts) for name, texts in found.items()},
-        nodes={name: list(texts.values()) for name, texts in found.items() if name in tied},
+        values={name: list(texts) for name, texts in texts_by_name.items()},
+        nodes={name: list(texts.values()) for name, texts in texts_by_name.items() if name in tied},
     )
     try:
         check_example(example, limits)
@@ -266,113 +297,153 @@ def _example(
     return example
 
 
-def _tried(wrapper: Wrapper, pages: Sequence[Page], tried: Sequence[int], limits: ParseSettings) -> _Trial:
+def _run_trial(
+    wrapper: Wrapper, pages: Sequence[Page], tried: Sequence[int], limits: ParseSettings
+) -> _Trial:
     def values(page: Page) -> Mapping[str, tuple[str, ...]]:
         try:
             return wrapper.extract(page, limits=limits).values
-        except UnreadablePage:  # it takes too long, or gives too much
+        except UnreadablePage:  # extraction takes too long or returns too much
             return {}
 
     return _Trial(wrapper, {page: values(pages[page]) for page in tried})
 
 
-def _judged(name: str, known: KnownPages, trial: _Trial | None, shown: Shown) -> AttributeEvidence:
-    """What speaks for an attribute, and whether that is enough."""
-    slots = known.slots[name]
+def _attribute_evidence(
+    name: str, known_pages: KnownPages, trial: _Trial | None, shown: ShownTexts
+) -> AttributeEvidence:
+    """Return the evidence for an attribute, and the verdict on it."""
+    slots = known_pages.slots[name]
     if not slots:
-        return AttributeEvidence("refused", 0, 0.0, 0.0, 0.0, "at no position more often than by chance")
+        return AttributeEvidence(
+            verdict="refused",
+            pairs=0,
+            agreement=0.0,
+            shuffled=0.0,
+            filled=0.0,
+            reason="at no position more often than by chance",
+        )
     slot = slots[0]
     if trial is None or name not in trial.wrapper.attributes or not shown:
         return AttributeEvidence(
-            "suggested",
-            slot.pages,
-            slot.agreeing / slot.pages,
-            slot.by_chance / slot.pages,
-            0.0,
-            f"its best position agrees with the seeds on {slot.agreeing:,} of {slot.pages:,} pages, "
+            verdict="suggested",
+            pairs=slot.pages,
+            agreement=slot.agreeing / slot.pages,
+            shuffled=slot.by_chance / slot.pages,
+            filled=0.0,
+            reason=f"its best position agrees with the seeds on {slot.agreeing:,} of {slot.pages:,} pages, "
             f"and on {slot.by_chance:,.0f} by chance",
         )
-    pairs = _pairs_on(known.pairs, trial, name)
+    pairs = _pairs_on(known_pages.pairs, trial, name)
     count = len(np.unique(pairs.page))
-    agreement = _share(_agreeing(name, known, trial, pairs))
-    by_chance = _share(_agreeing(name, known, trial, shuffled(pairs, np.random.default_rng(0))))
-    filled = sum(bool(found.get(name)) for found in trial.found.values()) / len(trial.found)
-    faithful = trial.faithful(name, shown)
-    least_kappa = _LEAST_KEPT_KAPPA * slot.kappa if count >= _ENOUGH_PAIRS else 0.0
+    agreement = _share(_agreement_by_page(name=name, known_pages=known_pages, trial=trial, pairs=pairs))
+    by_chance = _share(
+        _agreement_by_page(
+            name=name, known_pages=known_pages, trial=trial, pairs=shuffled(pairs, np.random.default_rng(0))
+        )
+    )
+    filled = sum(bool(values.get(name)) for values in trial.values_by_page.values()) / len(
+        trial.values_by_page
+    )
+    fidelity = trial.fidelity(name, shown)
+    min_kappa = _LEAST_KEPT_KAPPA * slot.kappa if count >= _ENOUGH_PAIRS else 0.0
     reason = ""
-    if faithful is None:
-        reason = "no page that shows it was left to try its rules on"
-    elif faithful < _LEAST_FAITHFUL:
-        reason = f"its rules find what its position shows on {faithful:.0%} of other pages only"
-    elif kappa(agreement, by_chance, 1.0) <= least_kappa:
-        reason = f"its rules find what seeds say on {agreement:.0%} of other pages, {by_chance:.0%} by chance"
+    if fidelity is None:
+        reason = "no held-back page shows it, so its rules could not be tried"
+    elif fidelity < _LEAST_FAITHFUL:
+        reason = f"its rules find the text at its position on only {fidelity:.0%} of other pages"
+    elif kappa(agreement, by_chance, 1.0) <= min_kappa:
+        reason = (
+            f"its rules agree with the seeds on {agreement:.0%} of other pages, {by_chance:.0%} by chance"
+        )
     verdict: Verdict = "suggested" if reason else "accepted"
-    return AttributeEvidence(verdict, count, agreement, by_chance, filled, reason)
+    return AttributeEvidence(
+        verdict=verdict, pairs=count, agreement=agreement, shuffled=by_chance, filled=filled, reason=reason
+    )
 
 
 def _pairs_on(pairs: Pairs, trial: _Trial, name: str) -> Pairs:
-    kept = np.array([bool(trial.found.get(page, {}).get(name)) for page in pairs.page.tolist()], np.bool_)
-    return type(pairs)(pairs.page[kept], pairs.record[kept])
+    has_value = np.array(
+        [bool(trial.values_by_page.get(page, {}).get(name)) for page in pairs.page.tolist()], np.bool_
+    )
+    return type(pairs)(pairs.page[has_value], pairs.record[has_value])
 
 
 def _share(agrees: Mapping[int, bool]) -> float:
     return sum(agrees.values()) / len(agrees) if agrees else 0.0
 
 
-def _agreeing(name: str, known: KnownPages, trial: _Trial, pairs: Pairs) -> dict[int, bool]:
-    """Of pages, whether a value is what one of the page's records says, if it says anything."""
-    attribute = known.attribute(name)
-    texts = sorted({text for found in trial.found.values() for text in found.get(name, ())})
+def _agreement_by_page(name: str, known_pages: KnownPages, trial: _Trial, pairs: Pairs) -> dict[int, bool]:
+    """Return for each page whether one of its values agrees with one of its records with the attribute."""
+    attribute = known_pages.attribute(name)
+    texts = sorted(
+        {text for values_of_page in trial.values_by_page.values() for text in values_of_page.get(name, ())}
+    )
     numbers = {text: number for number, text in enumerate(texts)}
-    found = attribute.matches([read_text(text) for text in texts])
-    alike = set(zip(found.text.tolist(), found.value.tolist(), strict=True))
+    matches = attribute.matches([text_forms(text) for text in texts])
+    matching_pairs = set(zip(matches.text.tolist(), matches.value.tolist(), strict=True))
     agrees: dict[int, bool] = {}
     for page, record in zip(pairs.page.tolist(), pairs.record.tolist(), strict=True):
         values = attribute.values_of.of(record).tolist()
         if values:
-            is_same = any(
-                (numbers[text], value) in alike for text in trial.found[page][name] for value in values
+            is_match = any(
+                (numbers[text], value) in matching_pairs
+                for text in trial.values_by_page[page][name]
+                for value in values
             )
-            agrees[page] = agrees.get(page, False) or is_same
+            agrees[page] = agrees.get(page, False) or is_match
     return agrees
 
 
-def _disagreements(known: KnownPages, pages: Sequence[Page], trial: _Trial) -> Iterator[Disagreement]:
-    """What the wrapper finds where the records of the page say something else, one of each page."""
-    for name in (name for name in known.slots if name in trial.wrapper.attributes):
-        attribute = known.attribute(name)
-        pairs = _pairs_on(known.pairs, trial, name)
-        left = {page for page, agrees in _agreeing(name, known, trial, pairs).items() if not agrees}
+def _disagreements(known_pages: KnownPages, pages: Sequence[Page], trial: _Trial) -> Iterator[Disagreement]:
+    """Yield values of the wrapper that differ from the records of the page, one of each page."""
+    for name in (name for name in known_pages.slots if name in trial.wrapper.attributes):
+        attribute = known_pages.attribute(name)
+        pairs = _pairs_on(known_pages.pairs, trial, name)
+        remaining_pages = {
+            page
+            for page, agrees in _agreement_by_page(
+                name=name, known_pages=known_pages, trial=trial, pairs=pairs
+            ).items()
+            if not agrees
+        }
         for page, record in zip(pairs.page.tolist(), pairs.record.tolist(), strict=True):
             values = attribute.values_of.of(record).tolist()
-            if page in left and values:
-                left.remove(page)
+            if page in remaining_pages and values:
+                remaining_pages.remove(page)
                 yield Disagreement(
-                    known.seeds[record],
-                    pages[page].url,
-                    name,
-                    attribute.values[values[0]].text,
-                    trial.found[page][name][0],
+                    seed=known_pages.seeds[record],
+                    url=pages[page].url,
+                    attribute=name,
+                    value=attribute.values[values[0]].text,
+                    text=trial.values_by_page[page][name][0],
                 )
 
 
-def _seed_matches(known: KnownPages, pages: Sequence[Page]) -> Iterator[SeedMatch]:
-    """The values that were found where their attribute stands."""
-    texts, positions = known.texts, known.positions
-    for attribute in known.table.attributes:
-        found = known.matches[attribute.name]
-        matched = matched_rows(attribute, found, known.pairs, known.rows)
+def _seed_matches(known_pages: KnownPages, pages: Sequence[Page]) -> Iterator[SeedMatch]:
+    """Yield the known values that were found at the positions of their attribute."""
+    texts, positions = known_pages.texts, known_pages.positions
+    for attribute in known_pages.table.attributes:
+        text_matches = known_pages.matches[attribute.name]
+        matched = matched_rows(
+            attribute=attribute, matches=text_matches, pairs=known_pages.pairs, rows=known_pages.rows
+        )
         values = {
             (text, value): similarity
             for text, value, similarity in zip(
-                found.text.tolist(), found.value.tolist(), found.similarity.tolist(), strict=True
+                text_matches.text.tolist(),
+                text_matches.value.tolist(),
+                text_matches.similarity.tolist(),
+                strict=True,
             )
         }
-        for slot in known.slots[attribute.name]:
-            at = positions.of_row[slot.position.way][matched.row] == slot.position.number
-            found_at = set(zip(matched.pair[at].tolist(), matched.row[at].tolist(), strict=True))
-            for pair, row in sorted(found_at):
-                record, text = int(known.pairs.record[pair]), int(texts.text[row])
+        for slot in known_pages.slots[attribute.name]:
+            is_at_slot = positions.of_row[slot.position.scheme][matched.row] == slot.position.number
+            pairs_and_rows = set(
+                zip(matched.pair[is_at_slot].tolist(), matched.row[is_at_slot].tolist(), strict=True)
+            )
+            for pair, row in sorted(pairs_and_rows):
+                record, text = int(known_pages.pairs.record[pair]), int(texts.text[row])
                 similar = [
                     (values[text, value], value)
                     for value in attribute.values_of.of(record).tolist()
@@ -380,24 +451,26 @@ def _seed_matches(known: KnownPages, pages: Sequence[Page]) -> Iterator[SeedMatc
                 ]
                 similarity, value = max(similar)
                 yield SeedMatch(
-                    known.seeds[record],
-                    pages[texts.page[row]].url,
-                    attribute.name,
-                    texts.path_text(int(texts.path[row])),
-                    attribute.values[value].text,
-                    texts.texts[text],
-                    similarity,
+                    seed=known_pages.seeds[record],
+                    url=pages[texts.page[row]].url,
+                    attribute=attribute.name,
+                    position=texts.path_text(int(texts.path[row])),
+                    value=attribute.values[value].text,
+                    text=texts.texts[text],
+                    similarity=similarity,
                 )
 
 
 def _suggestions(
-    known: KnownPages, pages: Sequence[Page], attributes: Mapping[str, AttributeEvidence]
+    known_pages: KnownPages, pages: Sequence[Page], attributes: Mapping[str, AttributeEvidence]
 ) -> Iterator[Example]:
-    """Pages for a person to look at, with what is likely right on them."""
-    if all(found.verdict == "accepted" for found in attributes.values()):
+    """Yield pages for a person to check, with their probably right values."""
+    if all(evidence.verdict == "accepted" for evidence in attributes.values()):
         return
-    shown = {name: _shown(known, name) for name in known.slots}
-    by_count = sorted(known.pages.tolist(), key=lambda page: -sum(page in texts for texts in shown.values()))
+    shown = {name: _shown_texts(known_pages, name) for name in known_pages.slots}
+    by_count = sorted(
+        known_pages.pages.tolist(), key=lambda page: -sum(page in texts for texts in shown.values())
+    )
     for page in by_count[:_SUGGESTIONS]:
         values = {name: list(texts[page]) for name, texts in shown.items() if page in texts}
         if values:

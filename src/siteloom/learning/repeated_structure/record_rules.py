@@ -1,4 +1,4 @@
-"""Learning where the records of a list page begin, from a few of them."""
+"""Learn where the records of a list page begin, from a few of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.core.errors import ExampleError
-from siteloom.html.node_paths import is_seen, siblings_with_tag
+from siteloom.html.node_paths import is_visible_element, siblings_with_tag
 from siteloom.html.visible_text import attribute_words
 from siteloom.learning.value_search.labelled_units import resolve
 from siteloom.wrappers.rule_evaluation import records
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from siteloom.html.parser import Element
-    from siteloom.learning.value_search.value_locations import Place, PlaceIndex
+    from siteloom.learning.value_search.value_locations import ValueIndex, ValueLocation
     from siteloom.wrappers.rule_evaluation import Scope
 
     Values = Mapping[str, Sequence[str]]
     FindScopes = Callable[[RecordRule, Element], list[Scope]]
 
-# A feature that fewer of the neighbours have tells odd records from even ones, not records from the rest.
-_USUAL = 0.5
-_ALIKE = 0.5  # of the paths inside a record, so many must be shared with an example
+# A feature of fewer neighbours separates odd records from even ones, not records from other elements.
+_MIN_NEIGHBOUR_SHARE = 0.5
+_MIN_SIMILARITY = 0.5  # of the paths inside a record with those of an example
 _INNER_DEPTH = 4
-_RULE_DISTANCES = 3  # how far up a list's own features are looked for
+_RULE_DISTANCES = 3  # levels, from the element up, whose features describe a record
 
 
-class FoundRecords(NamedTuple):
-    """The elements at which the records of an example begin, and whether these run on through siblings."""
+class RecordStarts(NamedTuple):
+    """The first elements of an example's records, and whether each record runs on through siblings."""
 
     starts: list[Element]
     runs_on: bool
@@ -40,51 +40,51 @@ def find_records(
     url: str,
     root: Element,
     records: Sequence[Values],
-    index: PlaceIndex,
+    index: ValueIndex,
     nodes: Sequence[Values] = (),
-) -> FoundRecords:
-    """Find the records of an example on their list page; `nodes` tie values of each record to exact nodes."""
+) -> RecordStarts:
+    """Find the records of an example on their list page; `nodes` has the exact nodes of their values."""
     order = {element: number for number, element in enumerate(root.iter())}
-    exact = nodes or [{}] * len(records)
+    exact_nodes = nodes or [{}] * len(records)
     regions = [
-        _elements(_places(url, record, its_nodes, index), order)
-        for record, its_nodes in zip(records, exact, strict=True)
+        _nearest_elements(_location_choices(url=url, record=record, nodes=its_nodes, index=index), order)
+        for record, its_nodes in zip(records, exact_nodes, strict=True)
     ]
-    homes = [_lowest_common(nodes) for nodes in regions]
+    containers = [_lowest_common(nodes) for nodes in regions]
     runs_on = any(
-        home is other_home or home in other_home.iterancestors()
-        for number, home in enumerate(homes)
-        for other, other_home in enumerate(homes)
-        if other != number
+        container is other_container or container in other_container.iterancestors()
+        for number, container in enumerate(containers)
+        for other_number, other_container in enumerate(containers)
+        if other_number != number
     )
     parent = None
     if runs_on:
         parent = _lowest_common([node for nodes in regions for node in nodes])
         starts = [_first_child(parent, nodes, order) for nodes in regions]
     else:
-        starts = _alike([_own_ancestors(home, homes) for home in homes])
+        starts = _similar_ancestors([_own_ancestors(container, containers) for container in containers])
     if len(set(starts)) < len(starts) or parent in starts:
         raise ExampleError(
-            f"The records given for {url} cannot be told apart: each must have a value that stands by itself."
+            f"The records given for {url} cannot be told apart: each must have a value of its own node."
         )
-    return FoundRecords(starts, runs_on)
+    return RecordStarts(starts, runs_on)
 
 
-class Looks:
-    """What elements look like; the same is asked for again and again."""
+class ElementFeatureCache:
+    """Caches the features and inner paths of elements."""
 
     def __init__(self) -> None:
         self._features: dict[Element, frozenset[Feature]] = {}
         self._inner_paths: dict[Element, frozenset[str]] = {}
 
     def features(self, element: Element) -> frozenset[Feature]:
-        """What tells an element by itself and its nearest ancestors."""
+        """Return the features of an element and its nearest ancestors."""
         if element not in self._features:
             self._features[element] = _features(element)
         return self._features[element]
 
     def inner_paths(self, element: Element) -> frozenset[str]:
-        """The tags from an element down to each inside it."""
+        """Return the tag paths from an element to each element inside it."""
         if element not in self._inner_paths:
             self._inner_paths[element] = _inner_paths(element)
         return self._inner_paths[element]
@@ -92,96 +92,112 @@ class Looks:
 
 def record_rule(
     starts: Sequence[Element],
-    others: Iterable[Element],
+    other_roots: Iterable[Element],
     *,
     runs_on: bool,
-    least: int,
+    min_attributes: int,
     records: FindScopes = records,
-    looks: Looks | None = None,
+    looks: ElementFeatureCache | None = None,
 ) -> RecordRule:
-    """The rule that finds these elements and those like them.
+    """Learn the rule that finds these elements and similar ones.
 
-    `others` are the roots of further list pages, on which records may look
-    different; with fewer than `least` attributes they are no records.
+    `other_roots` are the roots of further list pages, on which records may look different. The rule rejects
+    records with fewer than `min_attributes` attributes.
     """
-    looks = looks or Looks()
+    looks = looks or ElementFeatureCache()
     roots = list(dict.fromkeys(start.getroottree().getroot() for start in starts))
-    first = RecordRule(_shared_features(starts, looks), runs_on)
-    pages = [*roots, *others]
-    found = [scope.start for root in pages for scope in records(first, root)]
+    first_rule = RecordRule(_shared_features(starts, looks), runs_on)
+    pages = [*roots, *other_roots]
+    first_starts = [scope.start for root in pages for scope in records(first_rule, root)]
     shapes = {looks.inner_paths(start) for start in starts}
-    own_starts = {*starts, *found}
-    alike = [
-        one
-        for one in _neighbours(found)
-        if one not in own_starts and any(_similarity(looks.inner_paths(one), own) >= _ALIKE for own in shapes)
+    known_starts = {*starts, *first_starts}
+    similar_neighbours = [
+        neighbour
+        for neighbour in _neighbours(first_starts)
+        if neighbour not in known_starts
+        and any(_similarity(looks.inner_paths(neighbour), own) >= _MIN_SIMILARITY for own in shapes)
     ]
-    rule = RecordRule(_shared_features([*starts, *found, *alike], looks), runs_on, least=least)
+    rule = RecordRule(
+        _shared_features([*starts, *first_starts, *similar_neighbours], looks), runs_on, least=min_attributes
+    )
     return replace(rule, fallback=_without_names(rule, pages, records))
 
 
-def _shared_features(starts: Sequence[Element], looks: Looks) -> tuple[Feature, ...]:
-    """What all records have in common."""
+def _shared_features(starts: Sequence[Element], looks: ElementFeatureCache) -> tuple[Feature, ...]:
+    """Return the features that all records share."""
     shared = frozenset.intersection(*map(looks.features, starts))
-    # Of neighbours some are no records, but a name that most lack tells odd records from even ones.
+    # Some neighbours are not records, but a name that most of them lack separates odd records from even ones.
     neighbours = _neighbours(starts) or list(starts)
-    features = [looks.features(one) for one in neighbours]
+    features = [looks.features(neighbour) for neighbour in neighbours]
     counts = {feature: sum(feature in its_own for its_own in features) for feature in shared}
-    return tuple(sorted(feature for feature in shared if counts[feature] >= _USUAL * len(neighbours)))
+    return tuple(
+        sorted(feature for feature in shared if counts[feature] >= _MIN_NEIGHBOUR_SHARE * len(neighbours))
+    )
 
 
 def _neighbours(starts: Sequence[Element]) -> list[Element]:
-    """The elements of the same tag beside some, these among them, each once."""
+    """Return the siblings of some elements with the same tags, including the elements themselves."""
     parents = dict.fromkeys(parent for start in starts if (parent := start.getparent()) is not None)
     tags = {start.tag for start in starts}
     return [child for parent in parents for child in parent if child.tag in tags]
 
 
 def _without_names(rule: RecordRule, pages: Sequence[Element], records: FindScopes) -> tuple[Feature, ...]:
-    """The rule without ids and classes, if it finds the same without them: they may be renamed."""
+    """Return the features without ids and classes, which may be renamed, if these find the same records."""
     bare = tuple(feature for feature in rule.features if feature.kind == "tag")
-    same = all(
+    finds_same = all(
         [scope.start for scope in records(rule, root)]
         == [scope.start for scope in records(replace(rule, features=bare), root)]
         for root in pages
     )
-    return bare if same and bare != rule.features else ()
+    return bare if finds_same and bare != rule.features else ()
 
 
 def _inner_paths(element: Element) -> frozenset[str]:
-    """The tags from an element down to each inside it."""
+    """Return the tag paths from an element to each element inside it."""
     paths: set[str] = set()
     level = [("", element)]
     for _ in range(_INNER_DEPTH):
         level = [
-            (f"{path}/{child.tag!s}", child) for path, parent in level for child in parent if is_seen(child)
+            (f"{path}/{child.tag!s}", child)
+            for path, parent in level
+            for child in parent
+            if is_visible_element(child)
         ]
         paths.update(path for path, _ in level)
     return frozenset(paths)
 
 
-def _similarity(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / (len(one | other) or 1)
+def _similarity(paths: frozenset[str], other_paths: frozenset[str]) -> float:
+    return len(paths & other_paths) / (len(paths | other_paths) or 1)
 
 
-def _places(url: str, record: Values, nodes: Values, index: PlaceIndex) -> list[tuple[Place, ...]]:
-    """Where each value of a record may stand."""
-    places = []
-    for value in (value for values in resolve(url, index, record, nodes).values.values() for value in values):
-        whole = tuple(place for place in value.places if place.is_whole)
-        places.append(whole or value.places)
-    if not places:
+def _location_choices(
+    url: str, record: Values, nodes: Values, index: ValueIndex
+) -> list[tuple[ValueLocation, ...]]:
+    """Return the possible locations of each value of a record."""
+    location_choices = []
+    for value in (
+        value
+        for values in resolve(url=url, index=index, values=record, nodes=nodes).values.values()
+        for value in values
+    ):
+        whole_locations = tuple(location for location in value.locations if location.is_whole)
+        location_choices.append(whole_locations or value.locations)
+    if not location_choices:
         raise ExampleError(f"A record given for {url} has no values: leave it out.")
-    return places
+    return location_choices
 
 
-def _elements(places: Sequence[Sequence[Place]], order: Mapping[Element, int]) -> list[Element]:
-    """One element for each value of a record, as near to each other as can be."""
-    pivots = min(places, key=len)
+def _nearest_elements(
+    location_choices: Sequence[Sequence[ValueLocation]], order: Mapping[Element, int]
+) -> list[Element]:
+    """Return one element for each value of a record, as near to each other as possible."""
+    pivots = min(location_choices, key=len)
     spans = [
         [
-            min(found, key=lambda place: abs(order[place.element] - order[pivot.element])).element
-            for found in places
+            min(choices, key=lambda location: abs(order[location.element] - order[pivot.element])).element
+            for choices in location_choices
         ]
         for pivot in pivots
     ]
@@ -191,7 +207,7 @@ def _elements(places: Sequence[Sequence[Place]], order: Mapping[Element, int]) -
 
 
 def _lowest_common(elements: Sequence[Element]) -> Element:
-    """The smallest element that holds all of these."""
+    """Return the smallest element that contains all of these."""
     chains = [[*reversed(list(element.iterancestors())), element] for element in elements]
     common = chains[0][0]
     for level in zip(*chains, strict=False):
@@ -201,25 +217,28 @@ def _lowest_common(elements: Sequence[Element]) -> Element:
     return common
 
 
-def _child_towards(parent: Element, inside: Element) -> Element:
+def _child_containing(parent: Element, inside: Element) -> Element:
     while (above := inside.getparent()) is not None and above is not parent:
         inside = above
     return inside
 
 
 def _first_child(parent: Element, nodes: Sequence[Element], order: Mapping[Element, int]) -> Element:
-    """The child at which a record begins; texts of the parent itself stand behind one of its children."""
+    """Return the child at which a record begins; texts of the parent itself follow one of its children."""
     inside = [node for node in nodes if node is not parent]
-    return _child_towards(parent, min(inside, key=order.__getitem__)) if inside else parent
+    return _child_containing(parent, min(inside, key=order.__getitem__)) if inside else parent
 
 
-def _own_ancestors(home: Element, homes: Sequence[Element]) -> list[Element]:
-    """An element and its ancestors, as long as they hold no other record's; the topmost first."""
+def _own_ancestors(container: Element, containers: Sequence[Element]) -> list[Element]:
+    """Return an element and its ancestors that contain no other record, the topmost first."""
     shared = {
-        ancestor for other in homes if other is not home for ancestor in (other, *other.iterancestors())
+        ancestor
+        for other_home in containers
+        if other_home is not container
+        for ancestor in (other_home, *other_home.iterancestors())
     }
-    own = [element for element in (home, *home.iterancestors()) if element not in shared]
-    if len(homes) == 1:
+    own = [element for element in (container, *container.iterancestors()) if element not in shared]
+    if len(containers) == 1:
         own = [element for element in own if _has_twin(element)][:1] or own[:1]
     return own[::-1]
 
@@ -232,32 +251,35 @@ def _has_twin(element: Element) -> bool:
     )
 
 
-def _alike(chains: Sequence[Sequence[Element]]) -> list[Element]:
-    """Of each chain one element, so that they look alike; the topmost such."""
-    for look in (_tag_and_class, _tag):
-        for first in chains[0]:
-            found = [next((one for one in chain if look(one) == look(first)), None) for chain in chains]
-            alike = [one for one in found if one is not None]
-            if len(alike) == len(chains) and not _are_rows(alike, [chain[-1] for chain in chains]):
-                return alike
+def _similar_ancestors(chains: Sequence[Sequence[Element]]) -> list[Element]:
+    """Return one similar element of each chain, the topmost that are similar."""
+    for key in (_tag_and_class, _tag):
+        for first_element in chains[0]:
+            matches = [
+                next((element for element in chain if key(element) == key(first_element)), None)
+                for chain in chains
+            ]
+            similar = [element for element in matches if element is not None]
+            if len(similar) == len(chains) and not _are_rows(similar, [chain[-1] for chain in chains]):
+                return similar
     return [chain[0] for chain in chains]
 
 
-def _are_rows(starts: Sequence[Element], homes: Sequence[Element]) -> bool:
-    """Whether these hold several records each, as rows of a grid do: one is the first, another the second."""
+def _are_rows(starts: Sequence[Element], containers: Sequence[Element]) -> bool:
+    """Return whether these are rows of several records: one record is the first, another the second."""
     numbers = {
-        _number_among_twins(_child_towards(start, home))
-        for start, home in zip(starts, homes, strict=True)
-        if start is not home
+        _number_among_twins(_child_containing(start, container))
+        for start, container in zip(starts, containers, strict=True)
+        if start is not container
     }
     return len(numbers) > 1
 
 
 def _number_among_twins(element: Element) -> int:
-    look, paths = _tag_and_class(element), _inner_paths(element)
+    key, paths = _tag_and_class(element), _inner_paths(element)
     return sum(
-        _tag_and_class(other) == look and _similarity(_inner_paths(other), paths) >= _ALIKE
-        for other in siblings_with_tag(element, preceding=True)
+        _tag_and_class(sibling) == key and _similarity(_inner_paths(sibling), paths) >= _MIN_SIMILARITY
+        for sibling in siblings_with_tag(element, preceding=True)
     )
 
 
@@ -270,20 +292,22 @@ def _tag_and_class(element: Element) -> object:
 
 
 def _features(element: Element) -> frozenset[Feature]:
-    """What tells an element by itself and its nearest ancestors, without the texts in and around it."""
-    found: set[Feature] = set()
+    """Return the features of an element and its nearest ancestors, without texts."""
+    features: set[Feature] = set()
     above: Element | None = element
     for distance in range(_RULE_DISTANCES):
-        if above is None or not is_seen(above):
+        if above is None or not is_visible_element(above):
             break
-        found.add(Feature("tag", distance, str(above.tag)))
+        features.add(Feature("tag", distance, str(above.tag)))
         if distance and (id_ := above.get("id")):
-            found.add(Feature("id", distance, id_))
-        found |= {Feature("class-word", distance, word) for word in attribute_words(above.get("class", ""))}
-        found |= {
+            features.add(Feature("id", distance, id_))
+        features |= {
+            Feature("class-word", distance, word) for word in attribute_words(above.get("class", ""))
+        }
+        features |= {
             Feature("attribute", distance, f"{name}={' '.join(attribute_words(value))}")
             for name in TELLING_ATTRIBUTES
             if (value := above.get(name))
         }
         above = above.getparent()
-    return frozenset(found)
+    return frozenset(features)

@@ -1,10 +1,8 @@
-"""The records that are repeated inside list pages, found without examples.
+"""Find the repeated records of list pages without examples.
 
-Records are siblings that look alike, or runs of siblings that come in the same
-order again and again. The parents of the siblings are known by their path of
-tags, classes and ids, so that rows of a grid, sections of a page and the lists
-of all pages come together. Of several such lists the one that holds most of the
-text that varies is what the pages are about.
+Records are similar siblings, or runs of siblings that repeat in the same order. The parents of the siblings
+are grouped by their path of tags, classes and ids, so that rows of a grid, sections of a page and the lists
+of all pages come together. Of several such lists, the one with most of the varying text is the main listing.
 """
 
 from __future__ import annotations
@@ -20,36 +18,36 @@ from siteloom.learning.repeated_structure.similar_siblings import (
     SEVERAL,
     USUAL,
     are_records,
-    record_parts,
     repeats_among_siblings,
+    sibling_records,
     similarity,
 )
-from siteloom.learning.repeated_structure.tree_arrays import DIGITS, ClusterPages, Part
+from siteloom.learning.repeated_structure.tree_arrays import DIGITS, ClusterPages, SiblingGroup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from siteloom.html.parser import Element
 
-_LEAST_SHARE = 0.02  # of the varying text; a list that holds less is not worth a look
-_SAME_TEXT = 0.8  # records inside of parts must hold so much of their text to be the records
+_LEAST_SHARE = 0.02  # of the varying text; lists with less are ignored
+_SAME_TEXT = 0.8  # share of the outer group's text from which an inner group has the records
 _TWO_FIELDS = 1.5  # on average; with fewer, records have a single one
 _LINKS = 0.9  # a list is a menu if so much of its text is links
-_DOUBTFUL = 0.3  # paragraphs and parts with a single field are seldom records: they weigh less
-_SLOTS = 1.5  # names for each part of a page; records have new ones on every page
+_DOUBTFUL = 0.3  # weight of paragraphs and records with a single field, which are seldom records
+_SLOTS = 1.5  # names per record of a page; true records have new ones on every page
 _NEARLY_ALL = 0.9
 
-# Lists of reviews and of other things hold up to three quarters of the text of detail pages. Such SWDE
-# sites have eight and more varying fields outside of lists, the built-in detail pages five and more; the
-# built-in list pages and real search results have one or two. On a single page all that stands once
-# seems to vary: there list pages have eight fields and more inside the list for each outside.
+# Lists such as reviews have up to three quarters of the text of detail pages. Such SWDE sites have eight and
+# more varying fields outside of lists, the built-in detail pages five and more; the built-in list pages and
+# real search results have one or two. On a single page, all unique texts seem to vary: there, list pages have
+# eight and more fields inside the list for each field outside.
 _MAIN_SHARE = 0.5
 _MAIN_SHARE_OF_LINKS = 0.7
 _MOST_FIELDS_OUTSIDE = 4
 _FIELDS_TO_ONE_OUTSIDE = 8
 
 
-class RecordPart(NamedTuple):
+class ListedRecord(NamedTuple):
     """One record: neighbouring siblings of one page, in order; usually one."""
 
     page: int
@@ -57,32 +55,32 @@ class RecordPart(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """Records of one sort, page by page in document order.
+    """Records of one kind, page by page in document order.
 
-    `parents` is the path of the elements that they stand in: tags with classes and ids, from the root on.
+    `parents` is the path of their parent elements: tags with classes and ids, from the root.
     """
 
-    parts: tuple[RecordPart, ...]
+    records: tuple[ListedRecord, ...]
     parents: tuple[str, ...]
 
 
 def main_listing(roots: Sequence[Element]) -> Listing | None:
-    """The records, if these are what the pages are about; None for detail pages."""
+    """Return the records that are the main content of the pages; None for detail pages."""
     pages = ClusterPages(roots)
-    groups = _groups(pages)
-    best = next(iter(_ranked(pages, groups)), None)
+    groups = _record_groups(pages)
+    best = next(iter(_rank(pages, groups)), None)
     if best is None or not _is_main(pages, best, groups):
         return None
-    return Listing(_record_parts(pages, best), pages.steps(best.path))
+    return Listing(_listed_records(pages, best), pages.steps(best.path))
 
 
-def parts_inside(roots: Sequence[Element], parents: tuple[str, ...]) -> tuple[RecordPart, ...]:
-    """The records on other pages of a cluster whose main listing is known."""
+def find_listed_records(roots: Sequence[Element], parents: tuple[str, ...]) -> tuple[ListedRecord, ...]:
+    """Return the records on further pages of a cluster whose main listing is known."""
     pages = ClusterPages(roots)
     for path, elements in _parents(pages).items():
         if pages.steps(path) == parents:
-            group = _group(pages, path, elements)
-            return () if group is None else _record_parts(pages, group)
+            group = _record_group(pages, path, elements)
+            return () if group is None else _listed_records(pages, group)
     return ()
 
 
@@ -91,7 +89,7 @@ class _Group:
     """Records whose parents have the same path."""
 
     path: int
-    parts: tuple[Part, ...]
+    records: tuple[SiblingGroup, ...]
     chars: int  # that vary
     linked: int  # of these inside links
     fields: float  # for each record, that vary
@@ -100,115 +98,126 @@ class _Group:
 
     @property
     def weight(self) -> float:
-        """What speaks for these to be what the pages are about."""
+        """The evidence that these records are the main content of the pages."""
         doubt = _DOUBTFUL if self.is_prose or self.fields < _TWO_FIELDS else 1
         return self.chars * min(1, 2 * self.regularity) * doubt
 
     @property
     def is_menu(self) -> bool:
-        """Whether the records are but a link each."""
+        """Whether each record is only a link."""
         return self.fields < _TWO_FIELDS and self.linked >= _LINKS * self.chars
 
 
-def _groups(pages: ClusterPages) -> list[_Group]:
-    """The records of each path of parents, where there are any."""
-    found = (_group(pages, path, elements) for path, elements in _parents(pages).items())
-    return [group for group in found if group is not None and not _are_facts(pages, group)]
+def _record_groups(pages: ClusterPages) -> list[_Group]:
+    """Return the records of each path of parents that has any."""
+    groups = (_record_group(pages, path, elements) for path, elements in _parents(pages).items())
+    return [group for group in groups if group is not None and not _are_facts(pages, group)]
 
 
-def _parents(pages: ClusterPages) -> defaultdict[int, list[Part]]:
-    """Elements that others stand in, by path."""
-    parents: defaultdict[int, list[Part]] = defaultdict(list)
+def _parents(pages: ClusterPages) -> defaultdict[int, list[SiblingGroup]]:
+    """Return the elements with children, by path."""
+    parents: defaultdict[int, list[SiblingGroup]] = defaultdict(list)
     for page, tree in enumerate(pages.trees):
         for number, children in tree.children.items():
             if children:
-                parents[tree.paths[number]].append(Part(page, (number,)))
+                parents[tree.paths[number]].append(SiblingGroup(page, (number,)))
     return parents
 
 
-def _group(pages: ClusterPages, path: int, parents: Sequence[Part]) -> _Group | None:
+def _record_group(pages: ClusterPages, path: int, parents: Sequence[SiblingGroup]) -> _Group | None:
     families = [(page, pages.trees[page].children[number]) for page, (number,) in parents]
     if all(len(children) < SEVERAL for _, children in families):
         return None
-    inside = sum(map(pages.chars, parents))
-    if inside < _LEAST_SHARE * pages.all_chars or not inside:
+    inner_chars = sum(map(pages.chars, parents))
+    if inner_chars < _LEAST_SHARE * pages.all_chars or not inner_chars:
         return None
     families = [(page, children) for page, children in families if not _are_labelled(pages, page, children)]
-    parts = [part for part in record_parts(pages, families) if not _is_furniture(pages, part)]
-    own_parents = {pages.trees[page].elements[elements[0]].getparent() for page, elements in parts}
-    if not _repeats(parts) or not repeats_among_siblings(parts, len(own_parents)):
+    records = [record for record in sibling_records(pages, families) if not _is_template_row(pages, record)]
+    own_parents = {pages.trees[page].elements[elements[0]].getparent() for page, elements in records}
+    if not _repeats(records) or not repeats_among_siblings(records, len(own_parents)):
         return None
     return _Group(
-        path,
-        tuple(parts),
-        sum(map(pages.chars, parts)),
-        sum(map(pages.linked, parts)),
-        sum(map(pages.fields, parts)) / len(parts),
-        _regularity(pages, parts),
-        all(len(part.elements) == 1 and pages.tag(part) == "p" for part in parts),
+        path=path,
+        records=tuple(records),
+        chars=sum(map(pages.chars, records)),
+        linked=sum(map(pages.linked, records)),
+        fields=sum(map(pages.fields, records)) / len(records),
+        regularity=_regularity(pages, records),
+        is_prose=all(len(record.elements) == 1 and pages.tag(record) == "p" for record in records),
     )
 
 
-def _is_furniture(pages: ClusterPages, part: Part) -> bool:
-    """Whether a part is a header row or such: it says the same on all pages."""
-    start, end = pages.span(part)
-    return not pages.fields(part) and (end - start < SEVERAL or pages.tag(part) == "tr")
+def _is_template_row(pages: ClusterPages, siblings: SiblingGroup) -> bool:
+    """Return whether siblings are a header row or the like, with the same text on all pages."""
+    start, end = pages.span(siblings)
+    return not pages.fields(siblings) and (end - start < SEVERAL or pages.tag(siblings) == "tr")
 
 
-def _repeats(parts: Iterable[Part]) -> bool:
-    """Whether there are three on a page, or two on several."""
-    counts = Counter(part.page for part in parts).values()
+def _repeats(records: Iterable[SiblingGroup]) -> bool:
+    """Return whether there are three records on a page, or two on several pages."""
+    counts = Counter(record.page for record in records).values()
     return any(count > SEVERAL for count in counts) or sum(count >= SEVERAL for count in counts) >= SEVERAL
 
 
-def _regularity(pages: ClusterPages, parts: Sequence[Part]) -> float:
-    """How alike the records are inside: 1 if all have the same paths of tags."""
-    shapes = Counter(tuple(pages.trees[page].shapes[one] for one in elements) for page, elements in parts)
-    paths = {shape: frozenset().union(*(pages.looks.paths(inner) for inner in shape)) for shape in shapes}
+def _regularity(pages: ClusterPages, records: Sequence[SiblingGroup]) -> float:
+    """Return the structural similarity of the records: 1 if all have the same tag paths."""
+    shapes = Counter(
+        tuple(pages.trees[page].shapes[element] for element in elements) for page, elements in records
+    )
+    paths = {
+        shape: frozenset().union(*(pages.looks.paths(shape_of_sibling) for shape_of_sibling in shape))
+        for shape in shapes
+    }
     counts: Counter[str] = Counter()
     for shape, count in shapes.items():
         counts.update(dict.fromkeys(paths[shape], count))
-    usual = {path for path, count in counts.items() if count >= USUAL * len(parts)}
-    return sum(count * similarity(paths[shape], usual) for shape, count in shapes.items()) / len(parts)
+    usual_paths = {path for path, count in counts.items() if count >= USUAL * len(records)}
+    return sum(count * similarity(paths[shape], usual_paths) for shape, count in shapes.items()) / len(
+        records
+    )
 
 
-def _ranked(pages: ClusterPages, groups: Sequence[_Group]) -> list[_Group]:
-    """The groups, the heaviest first; of those that stand inside each other one."""
+def _rank(pages: ClusterPages, groups: Sequence[_Group]) -> list[_Group]:
+    """Return the groups by descending weight; of nested groups only one."""
     ranked = []
-    left = sorted(groups, key=lambda group: -group.weight)
-    while left:
-        best = _innermost(pages, left[0], left)
-        left = [group for group in left if not _overlap(pages, best, group)]
+    remaining = sorted(groups, key=lambda group: -group.weight)
+    while remaining:
+        best = _innermost(pages, remaining[0], remaining)
+        remaining = [group for group in remaining if not _overlap(pages, best, group)]
         ranked.append(best)
     return sorted(ranked, key=lambda group: -group.weight)
 
 
-def _record_parts(pages: ClusterPages, group: _Group) -> tuple[RecordPart, ...]:
+def _listed_records(pages: ClusterPages, group: _Group) -> tuple[ListedRecord, ...]:
     return tuple(
-        RecordPart(page, tuple(pages.trees[page].elements[one] for one in elements))
-        for page, elements in sorted(group.parts)
+        ListedRecord(page, tuple(pages.trees[page].elements[element] for element in elements))
+        for page, elements in sorted(group.records)
     )
 
 
 def _share(pages: ClusterPages, group: _Group, groups: Sequence[_Group]) -> float:
-    """How much of the varying text is in a group; links of menus are not counted.
+    """Return the share of the varying text in a group, not counting links of menus.
 
-    On a single page nothing tells menus from other links: no link outside is counted.
+    On a single page, menus cannot be distinguished from other links, so no link outside counts.
     """
     if len(pages.trees) == 1:
         links = pages.all_linked - group.linked
     else:
-        menus = [one for one in groups if one.is_menu and not _overlap(pages, group, one)]
-        links = _chars_of_all(pages, menus)
+        menus = [
+            other_group
+            for other_group in groups
+            if other_group.is_menu and not _overlap(pages, group, other_group)
+        ]
+        links = _union_chars(pages, menus)
     return group.chars / max(1, pages.all_chars - links)
 
 
-def _chars_of_all(pages: ClusterPages, groups: Iterable[_Group]) -> int:
-    """The varying text in any of the groups, some of which may stand inside others."""
+def _union_chars(pages: ClusterPages, groups: Iterable[_Group]) -> int:
+    """Return the number of varying characters in the union of the groups, which may be nested."""
     total = 0
     last_page, last_end = -1, 0
     for page, start, end in sorted(
-        (part.page, *pages.span(part)) for group in groups for part in group.parts
+        (record.page, *pages.span(record)) for group in groups for record in group.records
     ):
         begin = max(start, last_end) if page == last_page else start
         if end > begin:
@@ -218,28 +227,28 @@ def _chars_of_all(pages: ClusterPages, groups: Iterable[_Group]) -> int:
 
 
 def _are_labelled(pages: ClusterPages, page: int, siblings: Sequence[int]) -> bool:
-    """Whether most of some siblings begin with a text of the template, each with another.
+    """Return whether most siblings begin with a template text of their own.
 
-    So do the facts about one thing, or their labels. On a single page nothing tells the template.
+    Such siblings are facts about one thing, or their labels. A single page does not show its template.
     """
     if len(pages.trees) == 1:
         return False
     tree = pages.trees[page]
-    begin = [tree.texts[tree.first_text[one]] for one in siblings if tree.has_text(one)]
-    labels = {pages.path_and_text(text)[1] for text in begin if not pages.varies[text]}
+    first_texts = [tree.texts[tree.first_text[sibling]] for sibling in siblings if tree.has_text(sibling)]
+    labels = {pages.path_and_text(text)[1] for text in first_texts if not pages.varies[text]}
     labels = {label for label in labels if LETTER.search(label)}
-    return len(labels) >= max(SEVERAL, USUAL * len(begin))
+    return len(labels) >= max(SEVERAL, USUAL * len(first_texts))
 
 
 def _are_facts(pages: ClusterPages, group: _Group) -> bool:
-    """Whether each part has an id or a label of its own that is the same on other pages.
+    """Return whether each record has its own id or label that is the same on other pages.
 
-    So have the facts about one thing, and the columns that a page is laid out in.
+    Such groups are facts about one thing, or the layout columns of a page.
     """
     if len(pages.trees) == 1:
         return False
     ids, labels = [], []
-    for page, elements in group.parts:
+    for page, elements in group.records:
         tree = pages.trees[page]
         ids.append((page, DIGITS.sub("", tree.elements[elements[0]].get("id", ""))))
         text = pages.path_and_text(tree.texts[tree.first_text[elements[0]]])[1]
@@ -250,107 +259,116 @@ def _are_facts(pages: ClusterPages, group: _Group) -> bool:
 
 
 def _own_label(text: str) -> str:
-    """What a text that names itself begins with."""
+    """Return the label that a text begins with, if it has one."""
     label = OWN_LABEL.match(text)
     return label[1] if label and LETTER.search(label[1]) else ""
 
 
 def _name_slots(names: Sequence[tuple[int, str]], group: _Group) -> bool:
-    """Whether most parts are named, seldom two of a page alike, and with few names over all pages."""
-    per_page = len(group.parts) / len({part.page for part in group.parts})
+    """Return whether most records have names, mostly unique on a page and few across all pages."""
+    per_page = len(group.records) / len({record.page for record in group.records})
     return (
-        len(names) >= USUAL * len(group.parts)
+        len(names) >= USUAL * len(group.records)
         and len(set(names)) >= _NEARLY_ALL * len(names)
         and len({name for _, name in names}) <= _SLOTS * per_page
     )
 
 
 def _innermost(pages: ClusterPages, group: _Group, groups: Sequence[_Group]) -> _Group:
-    """The records inside the parts of a group, where these hold several each: rows of a grid, sections."""
-    for other in groups:
-        if other is not group and _are_inside(pages, other, group):
-            return _innermost(pages, other, groups)
+    """Return the group of records nested inside a group whose rows or sections have several records each."""
+    for inner_group in groups:
+        if inner_group is not group and _are_inside(pages, inner_group, group):
+            return _innermost(pages, inner_group, groups)
     return group
 
 
 def _are_inside(pages: ClusterPages, inner: _Group, outer: _Group) -> bool:
-    if not repeats_among_siblings(inner.parts, len(outer.parts)) or inner.chars < _SAME_TEXT * outer.chars:
+    if (
+        not repeats_among_siblings(inner.records, len(outer.records))
+        or inner.chars < _SAME_TEXT * outer.chars
+    ):
         return False
     spans = _spans(pages, outer)
-    inside = [part for part in inner.parts if _covers(spans[part.page], pages.span(part))]
-    return len(inside) >= _SAME_TEXT * len(inner.parts) and are_records(pages, inner.parts)
+    inside = [record for record in inner.records if _covers(spans[record.page], pages.span(record))]
+    return len(inside) >= _SAME_TEXT * len(inner.records) and are_records(pages, inner.records)
 
 
-def _overlap(pages: ClusterPages, one: _Group, other: _Group) -> bool:
-    """Whether some part of one group stands inside a part of the other."""
+def _overlap(pages: ClusterPages, group: _Group, other_group: _Group) -> bool:
+    """Return whether some record of one group is inside a record of the other."""
     return any(
-        _covers(spans[part.page], pages.span(part))
-        for outer, inner in ((one, other), (other, one))
+        _covers(spans[record.page], pages.span(record))
+        for outer, inner in ((group, other_group), (other_group, group))
         for spans in [_spans(pages, outer)]
-        for part in inner.parts
+        for record in inner.records
     )
 
 
 def _spans(pages: ClusterPages, group: _Group) -> defaultdict[int, list[tuple[int, int]]]:
     spans: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-    for part in group.parts:
-        spans[part.page].append(pages.span(part))
+    for record in group.records:
+        spans[record.page].append(pages.span(record))
     return spans
 
 
 def _covers(spans: Sequence[tuple[int, int]], inside: tuple[int, int]) -> bool:
-    place = bisect_right(spans, (inside[0], sys.maxsize)) - 1
-    return place >= 0 and spans[place][1] >= inside[1]
+    index = bisect_right(spans, (inside[0], sys.maxsize)) - 1
+    return index >= 0 and spans[index][1] >= inside[1]
 
 
 def _is_main(pages: ClusterPages, group: _Group, groups: Sequence[_Group]) -> bool:
-    """Whether the pages are about these records.
+    """Return whether these records are the main content of the pages.
 
-    Pages about one thing may have a long list of reviews or of other things, but they tell more outside
-    of any list than list pages, which have a heading, a count and the like.
+    Detail pages may have a long list, such as reviews, but have more fields outside of lists than list pages,
+    which have a heading, a count and the like.
     """
-    pages_with = {part.page for part in group.parts}
+    pages_with = {record.page for record in group.records}
     if (
         _share(pages, group, groups) < (_MAIN_SHARE_OF_LINKS if group.is_menu else _MAIN_SHARE)
-        or len(group.parts) <= SEVERAL * len(pages_with)
+        or len(group.records) <= SEVERAL * len(pages_with)
         or len(pages_with) < USUAL * len(pages.trees)
         or (group.fields < _TWO_FIELDS and not group.is_menu)
     ):
         return False
-    others = [one for one in groups if one is group or not _overlap(pages, group, one)]
-    outside = _fields_outside(pages, others)
+    separate_groups = [
+        other_group
+        for other_group in groups
+        if other_group is group or not _overlap(pages, group, other_group)
+    ]
+    outer_fields = _fields_outside(pages, separate_groups)
     if len(pages.trees) > 1:
-        return outside <= _MOST_FIELDS_OUTSIDE
-    return outside * _FIELDS_TO_ONE_OUTSIDE <= group.fields * len(group.parts) and _lead_on(pages, group)
+        return outer_fields <= _MOST_FIELDS_OUTSIDE
+    return outer_fields * _FIELDS_TO_ONE_OUTSIDE <= group.fields * len(group.records) and _lead_on(
+        pages, group
+    )
 
 
 def _lead_on(pages: ClusterPages, group: _Group) -> bool:
-    """Whether the records lead to pages about each, or are rows of a table; reviews do not and are not."""
-    linked = sum(pages.linked(part) > 0 for part in group.parts)
-    return linked >= USUAL * len(group.parts) or pages.tag(group.parts[0]) == "tr"
+    """Return whether the records link to detail pages or are rows of a table; reviews are neither."""
+    linked = sum(pages.linked(record) > 0 for record in group.records)
+    return linked >= USUAL * len(group.records) or pages.tag(group.records[0]) == "tr"
 
 
 def _fields_outside(pages: ClusterPages, groups: Sequence[_Group]) -> int:
-    """How many texts stand outside of any group that vary on most of the pages.
+    """Count the varying texts outside of all groups that most of the pages have.
 
-    They are told apart by their path, the template text before and a label of their own. Of texts that
-    stand there twice one counts; of a single page no links, which may be those of a menu.
+    They are identified by their path, the preceding template text and their own label. Repeated texts count
+    once; on a single page, links do not count, since they may belong to a menu.
     """
     inside: list[set[int]] = [set() for _ in pages.trees]
     for group in groups:
-        for part in group.parts:
-            inside[part.page].update(range(*pages.span(part)))
+        for record in group.records:
+            inside[record.page].update(range(*pages.span(record)))
     counts: Counter[tuple[int, int, str]] = Counter()
-    for tree, places in zip(pages.trees, inside, strict=True):
+    for tree, inner_indices in zip(pages.trees, inside, strict=True):
         outside: dict[str, tuple[int, int, str]] = {}
-        before = -1
-        for place, text in enumerate(tree.texts):
-            if not tree.lengths[place] or place in places:
+        template_text = -1
+        for index, text in enumerate(tree.texts):
+            if not tree.lengths[index] or index in inner_indices:
                 continue
             if not pages.varies[text]:
-                before = text
-            elif not (len(pages.trees) == 1 and tree.is_linked[place]):
+                template_text = text
+            elif not (len(pages.trees) == 1 and tree.is_linked[index]):
                 path, words = pages.path_and_text(text)
-                outside[words] = path, before, _own_label(words)
+                outside[words] = path, template_text, _own_label(words)
         counts.update(set(outside.values()))
     return sum(count > USUAL * len(pages.trees) for count in counts.values())

@@ -1,4 +1,4 @@
-"""Which siblings are records: those that look alike, or runs that come again and again."""
+"""Find the records among siblings: similar siblings, or repeated runs of siblings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from siteloom.learning.repeated_structure.tree_arrays import WITHOUT_SHAPE, Part
+from siteloom.learning.repeated_structure.tree_arrays import WITHOUT_SHAPE, SiblingGroup
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,69 +16,69 @@ if TYPE_CHECKING:
 
 SEVERAL = 2
 
-# Shares that were chosen on made-up lists with missing fields, and leave alone what repeats on SWDE pages.
-USUAL = 0.5  # what more than half have, all should have
-_OPTIONAL = 0.3  # a kind in fewer of the runs is no part of the record
-_ALIKE = 0.5  # of the paths inside two records so many must be shared, as in learning.records
-_ALIKE_OF_A_CLASS = 0.2  # a class says that they are alike
-_TELLING_PATHS = 4  # siblings of classes that have nothing in common must share so many
-_TAKE_TURNS = 0.75  # siblings that take turns and share fewer paths are two parts of a record
-_ONCE = 1.3  # a kind that comes more often in a run than this is repeated in it
-_RECORDS = 0.6  # so many of the records have two fields
-_RULED = 0.7  # rules are put there to part things, even if others would part them more evenly
-_MOST_KINDS = 60  # where more siblings have nothing in common, the rest are no records either
-_MOST_UNLIKE = 200  # looks of a class that are like no kind; then the rest are not compared any more
+# Shares chosen on synthetic lists with missing fields; they do not match other repetitions on SWDE pages.
+USUAL = 0.5  # what more than half have counts as common to all
+_OPTIONAL = 0.3  # a kind in fewer of the runs is not part of the record
+_ALIKE = 0.5  # share of common paths inside two records, as in `record_rules`
+_ALIKE_OF_A_CLASS = 0.2  # a lower share suffices for siblings of the same class
+_TELLING_PATHS = 4  # common paths required of siblings whose classes have nothing in common
+_TAKE_TURNS = 0.75  # alternating siblings with a lower share of common paths are two parts of a record
+_ONCE = 1.3  # a kind with more siblings per run is repeated in it
+_RECORDS = 0.6  # share of records with two fields
+_RULED = 0.7  # horizontal rules win over cuts with a somewhat better score, since they mark separations
+_MOST_KINDS = 60  # siblings beyond so many dissimilar kinds are not records
+_MOST_UNLIKE = 200  # variants of a class without a kind, after which no more are compared
 _MOST_STARTS = 12  # kinds tried; a list has few
 
 _NO_KIND = -1
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 
 _Family: TypeAlias = "tuple[int, list[int]]"
-"""The children of an element: the number of its page, and theirs."""
+"""The children of an element: the number of the page, and the numbers of the children."""
 
 _Variant: TypeAlias = "tuple[str, int]"
-"""What a sibling looks like: its style and its shape."""
+"""A variant of siblings: its style and its shape."""
 
 
-def similarity(one: AbstractSet[object], other: AbstractSet[object]) -> float:
-    """How much two sets share of what either has."""
-    return len(one & other) / len(one | other) if one or other else 1.0
+def similarity(items: AbstractSet[object], other_items: AbstractSet[object]) -> float:
+    """Return the Jaccard similarity of two sets."""
+    return len(items & other_items) / len(items | other_items) if items or other_items else 1.0
 
 
-def are_records(pages: ClusterPages, parts: Sequence[Part]) -> bool:
-    """Whether most parts have several fields, which tells records from cells, tags and paragraphs."""
-    return sum(pages.fields(part) >= SEVERAL for part in parts) >= _RECORDS * len(parts)
+def are_records(pages: ClusterPages, groups: Sequence[SiblingGroup]) -> bool:
+    """Return whether most groups have several fields, as records do, unlike cells, tags and paragraphs."""
+    return sum(pages.fields(group) >= SEVERAL for group in groups) >= _RECORDS * len(groups)
 
 
-def repeats_among_siblings(parts: Sequence[Part], parents: int) -> bool:
-    """Whether parts are several of a parent, and not one here and there."""
-    return len(parts) > _ONCE * parents
+def repeats_among_siblings(groups: Sequence[SiblingGroup], parents: int) -> bool:
+    """Return whether there are several groups per parent, not only one here and there."""
+    return len(groups) > _ONCE * parents
 
 
-def record_parts(pages: ClusterPages, families: Sequence[_Family]) -> list[Part]:
-    """The records among siblings: the cut that leaves out least text and whose parts are most alike."""
+def sibling_records(pages: ClusterPages, families: Sequence[_Family]) -> list[SiblingGroup]:
+    """Return the records among siblings: the cut with the most text and the most similar records."""
     sorted_families = _sorted_by_kind(pages, families)
     runs: defaultdict[int, list[_Run]] = defaultdict(list)
     for family in sorted_families:
         starts: defaultdict[int, list[int]] = defaultdict(list)
-        for place, kind in enumerate(family.kinds):
-            starts[kind].append(place)
-        for kind, places in starts.items():
-            runs[kind] += [(family, *ends) for ends in pairwise([*places, len(family.kinds)])]
+        for index, kind in enumerate(family.kinds):
+            starts[kind].append(index)
+        for kind, indices in starts.items():
+            runs[kind] += [(family, *ends) for ends in pairwise([*indices, len(family.kinds)])]
     runs.pop(_NO_KIND, None)
-    chances = sorted(runs.values(), key=len, reverse=True)[:_MOST_STARTS]
-    cuts = [_cut(pages, chance) for chance in chances if len(chance) >= SEVERAL]
+    run_candidates = sorted(runs.values(), key=len, reverse=True)[:_MOST_STARTS]
+    cuts = [_cut(pages, kind_runs) for kind_runs in run_candidates if len(kind_runs) >= SEVERAL]
     if not cuts:
         return []
     best = max(cuts, key=lambda cut: cut.score)
-    ruled = _cut(pages, _runs_between_rules(pages, sorted_families), between_rules=True)
-    if len(ruled.parts) >= len(best.parts) and ruled.score >= _RULED * best.score:
-        return ruled.parts
-    return _repeated_inside(pages, best) or best.parts
+    ruled_cut = _cut(pages, _runs_between_rules(pages, sorted_families), between_rules=True)
+    if len(ruled_cut.records) >= len(best.records) and ruled_cut.score >= _RULED * best.score:
+        return ruled_cut.records
+    return _repeated_in_records(pages, best) or best.records
 
 
 class _SortedFamily(NamedTuple):
-    """The children of one element, with their kinds; a child that tells nothing is of no kind."""
+    """The children of one element, with their kinds; a child without fields has no kind."""
 
     page: int
     numbers: list[int]
@@ -91,29 +91,29 @@ def _sorted_by_kind(pages: ClusterPages, families: Sequence[_Family]) -> list[_S
         tree = pages.trees[page]
         variants.update((tree.styles[child], tree.shapes[child]) for child in children)
     kinds = _kinds(pages.looks, variants)
-    _part_those_that_take_turns(pages, families, kinds)
-    found = []
+    _split_alternating_kinds(pages, families, kinds)
+    sorted_families = []
     fields: Counter[int] = Counter()
     for page, children in families:
         tree = pages.trees[page]
         numbers = [kinds[tree.styles[child], tree.shapes[child]] for child in children]
-        found.append(_SortedFamily(page, children, numbers))
+        sorted_families.append(_SortedFamily(page, children, numbers))
         for child, number in zip(children, numbers, strict=True):
-            fields[number] += pages.fields(Part(page, (child,)))
+            fields[number] += pages.fields(SiblingGroup(page, (child,)))
     return [
         family._replace(kinds=[kind if fields[kind] else _NO_KIND for kind in family.kinds])
-        for family in found
+        for family in sorted_families
     ]
 
 
 def _kinds(looks: Looks, variants: Counter[_Variant]) -> dict[_Variant, int]:
-    """Looks of siblings come together by class first, then by what those of a class have inside."""
+    """Group variants of siblings into kinds: first by class, then by the common paths of each class."""
     of_style: defaultdict[str, list[_Kind]] = defaultdict(list)
     unlike: Counter[str] = Counter()
     for (style, shape), count in variants.most_common():
         if style in WITHOUT_SHAPE or unlike[style] == _MOST_UNLIKE:
             continue
-        kind = next((kind for kind in of_style[style] if kind.has_alike(looks, shape)), None)
+        kind = next((kind for kind in of_style[style] if kind.matches_shape(looks, shape)), None)
         if kind is None and len(of_style[style]) < _MOST_KINDS:
             kind = _Kind(style, shape)
             of_style[style].append(kind)
@@ -124,23 +124,23 @@ def _kinds(looks: Looks, variants: Counter[_Variant]) -> dict[_Variant, int]:
     merged: list[list[_Kind]] = []
     kinds_of_a_class = (kind for kinds in of_style.values() for kind in kinds)
     for kind in sorted(kinds_of_a_class, key=lambda kind: -kind.count):
-        home = next((kinds for kinds in merged if kinds[0].is_like(looks, kind)), None)
-        if home is not None:
-            home.append(kind)
+        similar_kinds = next((kinds for kinds in merged if kinds[0].matches_kind(looks, kind)), None)
+        if similar_kinds is not None:
+            similar_kinds.append(kind)
         elif len(merged) < _MOST_KINDS:
             merged.append([kind])
-    found = dict.fromkeys(variants, _NO_KIND)
-    found.update(
+    kind_of_variant = dict.fromkeys(variants, _NO_KIND)
+    kind_of_variant.update(
         ((kind.style, shape), number)
         for number, kinds in enumerate(merged)
         for kind in kinds
         for shape in kind.shapes
     )
-    return found
+    return kind_of_variant
 
 
 class _Kind:
-    """Siblings of one class that are alike inside."""
+    """Siblings of one class with similar structure."""
 
     def __init__(self, style: str, leader: int) -> None:
         self.style = style
@@ -151,7 +151,7 @@ class _Kind:
         self._paths: Counter[str] = Counter()
 
     def add(self, looks: Looks, shape: int, count: int) -> None:
-        """Take in siblings of a shape."""
+        """Add siblings of a shape."""
         self.count += count
         self.shapes.append(shape)
         for path in looks.paths(shape):
@@ -159,32 +159,32 @@ class _Kind:
 
     @property
     def common_paths(self) -> set[str]:
-        """What many have inside."""
+        """The paths that many of the siblings have inside."""
         return {path for path, count in self._paths.items() if count >= _OPTIONAL * self.count}
 
-    def has_alike(self, looks: Looks, shape: int) -> bool:
-        """Whether siblings of the same class with this shape are of this kind."""
-        least = _ALIKE_OF_A_CLASS if self.words else _ALIKE
-        return similarity(looks.paths(self.leader), looks.paths(shape)) >= least or (
+    def matches_shape(self, looks: Looks, shape: int) -> bool:
+        """Return whether siblings of the same class with this shape belong to this kind."""
+        min_similarity = _ALIKE_OF_A_CLASS if self.words else _ALIKE
+        return similarity(looks.paths(self.leader), looks.paths(shape)) >= min_similarity or (
             looks.lead(self.leader) == looks.lead(shape)
         )
 
-    def is_like(self, looks: Looks, other: _Kind) -> bool:
-        """Whether siblings of another class are the same, such as odd ones and promoted ones."""
-        if self.tag != other.tag or self.style == other.style:
+    def matches_kind(self, looks: Looks, other_kind: _Kind) -> bool:
+        """Return whether siblings of another class are of the same kind, such as odd or promoted ones."""
+        if self.tag != other_kind.tag or self.style == other_kind.style:
             return False
-        paths, other_paths = self.common_paths, other.common_paths
+        paths, other_paths = self.common_paths, other_kind.common_paths
         if similarity(paths, other_paths) < _ALIKE:
             return False
-        if not self.words or not other.words or set(self.words) & set(other.words):
-            return self.tag == "li" or not (looks.is_plain(self.leader) or looks.is_plain(other.leader))
+        if not self.words or not other_kind.words or set(self.words) & set(other_kind.words):
+            return self.tag == "li" or not (looks.is_plain(self.leader) or looks.is_plain(other_kind.leader))
         return len(paths & other_paths) >= _TELLING_PATHS
 
 
-def _part_those_that_take_turns(
+def _split_alternating_kinds(
     pages: ClusterPages, families: Sequence[_Family], kinds: dict[_Variant, int]
 ) -> None:
-    """Siblings of two classes that take turns, and differ inside, are two kinds, as title and detail rows."""
+    """Split kinds with siblings of two classes that alternate and differ inside, as title and detail rows."""
     for kind in set(kinds.values()):
         variants = [variant for variant, number in kinds.items() if number == kind]
         styles = sorted({style for style, _ in variants})
@@ -198,69 +198,73 @@ def _part_those_that_take_turns(
             ]
             for page, children in families
         )
-        insides = [
-            frozenset().union(*(pages.looks.paths(shape) for style, shape in variants if style == own))
-            for own in styles
+        inner_paths = [
+            frozenset().union(*(pages.looks.paths(shape) for style, shape in variants if style == own_style))
+            for own_style in styles
         ]
-        if similarity(*insides) < _TAKE_TURNS and all(
-            one != other for sequence in sequences for one, other in pairwise(sequence)
+        if similarity(*inner_paths) < _TAKE_TURNS and all(
+            style_before != style_after
+            for sequence in sequences
+            for style_before, style_after in pairwise(sequence)
         ):
-            new = max(kinds.values()) + 1
-            kinds.update((variant, new) for variant in variants if variant[0] == styles[1])
+            new_kind = max(kinds.values()) + 1
+            kinds.update((variant, new_kind) for variant in variants if variant[0] == styles[1])
 
 
 _Run: TypeAlias = "tuple[_SortedFamily, int, int]"
-"""Siblings from one place up to another."""
+"""Siblings of a family from a start index to an end index."""
 
 
 def _runs_between_rules(pages: ClusterPages, families: Sequence[_SortedFamily]) -> list[_Run]:
     runs: list[_Run] = []
     for family in families:
         elements = pages.trees[family.page].elements
-        rules = [place for place, number in enumerate(family.numbers) if elements[number].tag == "hr"]
+        rules = [index for index, number in enumerate(family.numbers) if elements[number].tag == "hr"]
         if rules:
             ends = pairwise([-1, *rules, len(family.numbers)])
-            runs += [(family, before + 1, behind) for before, behind in ends]
+            runs += [(family, previous + 1, next_end) for previous, next_end in ends]
     return runs
 
 
 class _Cut(NamedTuple):
     """One way to cut siblings into records."""
 
-    parts: list[Part]
+    records: list[SiblingGroup]
     kinds: list[list[int]]  # of the siblings in each part
     score: float
 
 
 def _cut(pages: ClusterPages, runs: Sequence[_Run], *, between_rules: bool = False) -> _Cut:
-    """Runs of siblings as records, without what but few have at their ends; all that is between two rules."""
-    counts = Counter(kind for family, first, behind in runs for kind in set(family.kinds[first:behind]))
+    """Turn runs of siblings into records, without rare kinds at their ends; between two rules, keep all."""
+    counts = Counter(kind for family, start, end in runs for kind in set(family.kinds[start:end]))
     del counts[_NO_KIND]
     usual = {kind for kind, count in counts.items() if count >= USUAL * len(runs)}
-    known = {kind for kind, count in counts.items() if count >= max(SEVERAL, _OPTIONAL * len(runs))} | usual
-    parts, kinds = [], []
-    for family, first, behind in runs:
-        is_bounded = between_rules and first > 0 and behind < len(family.kinds)
-        kept = counts.keys() if is_bounded else known
-        places = [place for place in range(first, behind) if family.kinds[place] in kept]
-        while places and _begins_what_follows(pages, family, places[-1], usual):
-            places.pop()
-        if usual & {family.kinds[place] for place in places}:
-            inside = slice(places[0], places[-1] + 1)
-            parts.append(Part(family.page, tuple(family.numbers[inside])))
+    frequent = {
+        kind for kind, count in counts.items() if count >= max(SEVERAL, _OPTIONAL * len(runs))
+    } | usual
+    records, kinds = [], []
+    for family, start, end in runs:
+        is_bounded = between_rules and start > 0 and end < len(family.kinds)
+        allowed = counts.keys() if is_bounded else frequent
+        indices = [index for index in range(start, end) if family.kinds[index] in allowed]
+        while indices and _is_trailing_heading(pages=pages, family=family, place=indices[-1], usual=usual):
+            indices.pop()
+        if usual & {family.kinds[index] for index in indices}:
+            inside = slice(indices[0], indices[-1] + 1)
+            records.append(SiblingGroup(family.page, tuple(family.numbers[inside])))
             kinds.append(family.kinds[inside])
-    return _Cut(parts, kinds, sum(map(pages.chars, parts)) * _evenness(kinds, usual))
+    return _Cut(records, kinds, sum(map(pages.chars, records)) * _run_similarity(kinds, usual))
 
 
-def _begins_what_follows(
+def _is_trailing_heading(
     pages: ClusterPages, family: _SortedFamily, place: int, usual: AbstractSet[int]
 ) -> bool:
     is_heading = pages.trees[family.page].elements[family.numbers[place]].tag in _HEADINGS
     return is_heading and family.kinds[place] not in usual
 
 
-def _evenness(runs: Sequence[list[int]], usual: AbstractSet[int]) -> float:
-    """How much runs are alike in their kinds; two of a kind that others have once are two records in one."""
+def _run_similarity(runs: Sequence[list[int]], usual: AbstractSet[int]) -> float:
+    """Return the similarity of runs by kinds; a run with two of a kind that others have once scores less."""
     counts = Counter(map(tuple, runs))
     of_runs = {run: Counter(kind for kind in run if kind != _NO_KIND) for run in counts}
     once: Counter[int] = Counter()
@@ -279,18 +283,20 @@ def _evenness(runs: Sequence[list[int]], usual: AbstractSet[int]) -> float:
     return sum(alike) / max(1, len(runs))
 
 
-def _repeated_inside(pages: ClusterPages, cut: _Cut) -> list[Part]:
-    """The siblings of one kind that come again and again in the parts, if they are records themselves."""
-    if all(len(part.elements) == 1 for part in cut.parts):
+def _repeated_in_records(pages: ClusterPages, cut: _Cut) -> list[SiblingGroup]:
+    """Return the siblings of one kind that repeat inside the records, if they are records themselves."""
+    if all(len(record.elements) == 1 for record in cut.records):
         return []
-    found: defaultdict[int, list[Part]] = defaultdict(list)
-    for part, own in zip(cut.parts, cut.kinds, strict=True):
-        for one, kind in zip(part.elements, own, strict=True):
+    groups_by_kind: defaultdict[int, list[SiblingGroup]] = defaultdict(list)
+    for record, sibling_kinds in zip(cut.records, cut.kinds, strict=True):
+        for element, kind in zip(record.elements, sibling_kinds, strict=True):
             if kind != _NO_KIND:
-                found[kind].append(Part(part.page, (one,)))
-    chars = sum(map(pages.chars, cut.parts))
-    for parts in found.values():
-        is_repeated = len(parts) > _ONCE * len(cut.parts) and sum(map(pages.chars, parts)) >= USUAL * chars
-        if is_repeated and are_records(pages, parts):
-            return parts
+                groups_by_kind[kind].append(SiblingGroup(record.page, (element,)))
+    chars = sum(map(pages.chars, cut.records))
+    for groups in groups_by_kind.values():
+        is_repeated = (
+            len(groups) > _ONCE * len(cut.records) and sum(map(pages.chars, groups)) >= USUAL * chars
+        )
+        if is_repeated and are_records(pages, groups):
+            return groups
     return []

@@ -103,7 +103,7 @@ class Looks:
         return all(step == _TEXT for step, _ in self._inner[shape])
 
 
-class _Open(NamedTuple):
+class _OpenElement(NamedTuple):
     """An element that the walk is inside of."""
 
     element: Element
@@ -134,8 +134,8 @@ class PageTree:
 
     def has_text(self, number: int) -> bool:
         """Whether an element begins with a text, which may stand in others inside."""
-        first = self.first_text[number]
-        return first < self.text_end[number] and self.lengths[first] > 0
+        first_element = self.first_text[number]
+        return first_element < self.text_end[number] and self.lengths[first_element] > 0
 
     def _read(self, root: Element, looks: Looks, path_numbers: Numbered, text_numbers: Numbered) -> None:
         open_links = 0
@@ -166,7 +166,7 @@ class PageTree:
                 self.shapes[-1] = looks.text_alone
             return len(self.elements) - 1
 
-        def close(number: int, element: Element, tag: str, above: _Open) -> None:
+        def close(number: int, element: Element, tag: str, above: _OpenElement) -> None:
             nonlocal open_links
             open_links -= tag == "a"
             if tag in _CELLS:  # columns differ in what they hold, wide cells from columns
@@ -179,10 +179,10 @@ class PageTree:
                 above.inner.append(looks.text_inside)
             self.text_end[number] = len(self.texts)
 
-        def with_inner(number: int, element: Element, tag: str) -> _Open:
+        def with_inner(number: int, element: Element, tag: str) -> _OpenElement:
             self.children[number] = []
             has_text = self.shapes[number] == looks.text_alone
-            return _Open(element, tag, iter(element), number, [looks.text_inside] if has_text else [])
+            return _OpenElement(element, tag, iter(element), number, [looks.text_inside] if has_text else [])
 
         stack = [with_inner(opened(root, str(root.tag), _NO_PATH), root, str(root.tag))]
         while stack:
@@ -208,7 +208,7 @@ class PageTree:
         self.text_end[0] = len(self.texts)
 
 
-class Part(NamedTuple):
+class SiblingGroup(NamedTuple):
     """Neighbouring siblings as numbers: of their page, and of the elements."""
 
     page: int
@@ -249,40 +249,40 @@ class ClusterPages:
             steps.append(step)
         return tuple(reversed(steps))
 
-    def tag(self, part: Part) -> object:
+    def tag(self, siblings: SiblingGroup) -> object:
         """The tag of the first sibling."""
-        return self.trees[part.page].elements[part.elements[0]].tag
+        return self.trees[siblings.page].elements[siblings.elements[0]].tag
 
-    def span(self, part: Part) -> tuple[int, int]:
+    def span(self, siblings: SiblingGroup) -> tuple[int, int]:
         """Where the texts of siblings begin and end on their page."""
-        tree = self.trees[part.page]
-        return tree.first_text[part.elements[0]], tree.text_end[part.elements[-1]]
+        tree = self.trees[siblings.page]
+        return tree.first_text[siblings.elements[0]], tree.text_end[siblings.elements[-1]]
 
-    def chars(self, part: Part) -> int:
+    def chars(self, siblings: SiblingGroup) -> int:
         """The varying characters in siblings."""
-        return self.chars_between(part.page, *self.span(part))
+        return self.chars_between(siblings.page, *self.span(siblings))
 
     def chars_between(self, page: int, start: int, end: int) -> int:
         """The varying characters from a text to another."""
         chars = self._sums[page].chars
         return chars[end] - chars[start]
 
-    def linked(self, part: Part) -> int:
+    def linked(self, siblings: SiblingGroup) -> int:
         """The varying characters that are links."""
-        start, end = self.span(part)
-        linked = self._sums[part.page].linked
+        start, end = self.span(siblings)
+        linked = self._sums[siblings.page].linked
         return linked[end] - linked[start]
 
-    def fields(self, part: Part) -> int:
+    def fields(self, siblings: SiblingGroup) -> int:
         """The varying texts and images."""
-        start, end = self.span(part)
-        fields = self._sums[part.page].fields
+        start, end = self.span(siblings)
+        fields = self._sums[siblings.page].fields
         return fields[end] - fields[start]
 
     def _summed(self, tree: PageTree) -> _Sums:
         varies = [self.varies[text] for text in tree.texts]
-        chars = [length * is_so for length, is_so in zip(tree.lengths, varies, strict=True)]
-        linked = [length * is_so for length, is_so in zip(chars, tree.is_linked, strict=True)]
+        chars = [length * is_counted for length, is_counted in zip(tree.lengths, varies, strict=True)]
+        linked = [length * is_counted for length, is_counted in zip(chars, tree.is_linked, strict=True)]
         return _Sums(*([*accumulate(numbers, initial=0)] for numbers in (chars, linked, varies)))
 
 

@@ -1,4 +1,4 @@
-"""Units whose values are known, and the nodes where these stand."""
+"""Units with known values, and the locations of these values."""
 
 from __future__ import annotations
 
@@ -15,21 +15,20 @@ if TYPE_CHECKING:
 
     from siteloom.html.parser import Element
     from siteloom.learning.induction.tree_walk import UnitRows
-    from siteloom.learning.value_search.value_locations import Place, PlaceIndex
+    from siteloom.learning.value_search.value_locations import ValueIndex, ValueLocation
 
-# Of the ways in which an attribute's values stand on the pages, so many are tried.
-_MOST_FORMS = 3
+_MOST_FORMS = 3  # forms of an attribute's values to try
 
 
 class Form(NamedTuple):
-    """How values stand in nodes: the rule's target, and whether the value is all of the node's text."""
+    """The form of a value: the target of its rule, and whether the value is the whole text of its node."""
 
     target: str
     is_whole: bool
 
     @property
     def preference(self) -> int:
-        """What people mean most often comes first."""
+        """The rank of the form; the form that people mean most often has the lowest."""
         is_attribute = self.target.startswith("@")
         if self.is_whole:
             return 3 if is_attribute else 0 if self.target == "text" else 1
@@ -37,29 +36,29 @@ class Form(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class KnownValue:
-    """A value of a unit, and all places where it stands."""
+class LocatedValue:
+    """A value of a unit, and all its locations."""
 
     text: str
-    places: tuple[Place, ...]
+    locations: tuple[ValueLocation, ...]
 
     @property
     def forms(self) -> set[Form]:
-        """The ways in which it stands on the page; what is whole here may be a part elsewhere."""
+        """The forms that the value may have; a whole text here may be part of a text on another page."""
         return {
-            Form(place.target, is_whole)
-            for place in self.places
+            Form(location.target, is_whole)
+            for location in self.locations
             for is_whole in (True, False)
-            if place.is_whole or not is_whole
+            if location.is_whole or not is_whole
         }
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
-    """A unit with what is known about it; an attribute without values is known to be absent."""
+class LabelledValues:
+    """The known values of a unit; an attribute without values is known to be absent."""
 
     url: str
-    values: Mapping[str, tuple[KnownValue, ...]]
+    values: Mapping[str, tuple[LocatedValue, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,50 +66,58 @@ class PlacedUnit:
     """A labelled unit in the table: its number, and the rows of its nodes."""
 
     unit: int
-    labelled: Labelled
+    labelled: LabelledValues
     rows: UnitRows
 
 
 def resolve(
     url: str,
-    index: PlaceIndex,
+    index: ValueIndex,
     values: Mapping[str, Sequence[str]],
     nodes: Mapping[str, Sequence[str]],
     is_inside: Callable[[Element], bool] = lambda _: True,
-) -> Labelled:
-    """Find the values of an example on its page, or in one part of it, or say which one is not there."""
+) -> LabelledValues:
+    """Find the values of an example on its page or in one part of it; raise an error if one is missing."""
     if unknown := set(nodes) - set(values):
         raise ExampleError(f"The example of {url} has nodes for {min(unknown)}, but no values: give both.")
-    known: dict[str, tuple[KnownValue, ...]] = {}
+    labelled_values: dict[str, tuple[LocatedValue, ...]] = {}
     for attribute, texts in values.items():
-        exact = list(nodes.get(attribute, ()))
-        if len(exact) > len(texts):
+        node_paths = list(nodes.get(attribute, ()))
+        if len(node_paths) > len(texts):
             raise ExampleError(
                 f"The example of {url} has more nodes for {attribute} than values: give as many."
             )
-        found: list[KnownValue] = []
+        located_values: list[LocatedValue] = []
         for number, text in enumerate(texts):
             if not fold(text):
                 raise ExampleError(f"The example of {url} has a blank {attribute}: say [] if it is absent.")
-            if number < len(exact):
-                place = index.at(exact[number], text)
-                if place is None:
-                    raise ExampleNotFound(url, attribute, text, index.nearest(text), exact[number])
-                places = [place]
+            if number < len(node_paths):
+                location = index.at(node_paths[number], text)
+                if location is None:
+                    raise ExampleNotFound(
+                        url=url,
+                        attribute=attribute,
+                        value=text,
+                        nearest=index.nearest(text),
+                        node=node_paths[number],
+                    )
+                locations = [location]
             else:
-                places = index.find(text)
-            places = [
-                place for place in places if len(place.whole) <= LONGEST_TEXT and is_inside(place.element)
+                locations = index.find(text)
+            locations = [
+                location
+                for location in locations
+                if len(location.text) <= LONGEST_TEXT and is_inside(location.element)
             ]
-            if not places:
-                raise ExampleNotFound(url, attribute, text, index.nearest(text))
-            found.append(KnownValue(text, tuple(places)))
-        known[attribute] = tuple(found)
-    return Labelled(url, known)
+            if not locations:
+                raise ExampleNotFound(url=url, attribute=attribute, value=text, nearest=index.nearest(text))
+            located_values.append(LocatedValue(text, tuple(locations)))
+        labelled_values[attribute] = tuple(located_values)
+    return LabelledValues(url, labelled_values)
 
 
-def forms(attribute: str, units: Iterable[Labelled]) -> list[Form]:
-    """The forms to learn an attribute by: those that all values have first, then the most frequent."""
+def forms(attribute: str, units: Iterable[LabelledValues]) -> list[Form]:
+    """Return the forms to learn an attribute by: those that all values have first, then the most frequent."""
     values = [value for unit in units for value in unit.values.get(attribute, ())]
     count = Counter(form for value in values for form in value.forms)
     ranked = sorted(count, key=lambda form: (count[form] < len(values), form.preference, form))

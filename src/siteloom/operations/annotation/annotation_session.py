@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from siteloom.core.errors import NotFound, Overtaken, SiteloomError, StoreBusy, UsageError
 from siteloom.core.model import Attribute, Example
 from siteloom.core.settings import ParseSettings
-from siteloom.learning.annotation.annotation_history import amended, renamed
+from siteloom.learning.annotation.annotation_history import amend, rename_attributes
 from siteloom.learning.annotation.annotation_questions import Sheet, coverage, questions
 from siteloom.learning.induction.attribute_schema import checked_name
 from siteloom.learning.induction.learner import check_example
@@ -131,10 +131,10 @@ class Workbench:
         }
         told = {name: found for name, found in picked.items() if found}
         if record is None and told:
-            check_example(amended(Example(page.page), told, None), self._limits)
+            check_example(amend(Example(page.page), told, None), self._limits)
 
         def change(said: Said) -> Example:
-            after = amended(said.example, picked, record)
+            after = amend(said.example, picked, record)
             # Whoever speaks of a record sees what was said of the page as a whole as its first one.
             now = said.statements if record is None else said.statements.as_list
             if after != said.example:
@@ -161,7 +161,7 @@ class Workbench:
         example = Example(page.page)
         for number, values in enumerate(found):
             picked = {name: [page.picked(pick) for pick in picks] for name, picks in values.items()}
-            example = amended(example, picked, number)
+            example = amend(example, picked, number)
 
         def change(said: Said) -> Example:
             if example != said.example and seen != said.revision:
@@ -229,9 +229,9 @@ class Workbench:
             if after is None:
                 return
             amendments = [
-                Amendment(page.address, renamed(one.example, names), one.newest)
+                Amendment(page.address, rename_attributes(one.example, names), one.newest)
                 for page, one in zip(self.pages, said, strict=True)
-                if renamed(one.example, names) != one.example
+                if rename_attributes(one.example, names) != one.example
             ]
             if self._store.amend(
                 self._sample.cluster.id,
@@ -322,7 +322,7 @@ class Workbench:
         examples = [one.example for one in said if one.example.values or one.example.records]
         named = {name for one in said for part in one.parts for name in part}
         wanted = {name: told for name, told in attributes.items() if name in named}
-        is_taught = any(statement.values for one in said for statement in one.statements.all)
+        is_taught = any(statement.values for one in said for statement in one.statements.all_statements)
         try:
             wrapper = self._session.learn(examples, wanted).wrapper if is_taught else None
             self._learned = _Learned(wrapper, None)

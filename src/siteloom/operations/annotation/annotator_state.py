@@ -9,8 +9,8 @@ from siteloom.core.errors import TooMuchFound
 from siteloom.core.model import Example, Record
 from siteloom.learning.annotation.annotation_history import Version, as_list, statements
 from siteloom.learning.annotation.annotation_questions import (
+    ExternalValues,
     Inferred,
-    Known,
     Offer,
     SheetAttribute,
     SheetPage,
@@ -56,7 +56,7 @@ class PageView:
             for top in one.scope.tops
         }
 
-    def sheet_page(self, known: Mapping[str, Known], *, is_list: bool) -> SheetPage:
+    def sheet_page(self, known: Mapping[str, ExternalValues], *, is_list: bool) -> SheetPage:
         """The page as annotators see it; `known` is what is known of it from elsewhere."""
         page, said = self._page, self._said.statements
         found = self._found or ()
@@ -81,7 +81,7 @@ class PageView:
             title=page.title,
             covered=page.covered,
             is_settled=is_settled,
-            authors=sorted({statement.author for statement in said.all}),
+            authors=sorted({statement.author for statement in said.all_statements}),
             cells=cells,
             records=[
                 self._record_cells(record, place) for record, place in zip(said.records, places, strict=True)
@@ -112,7 +112,9 @@ class PageView:
                     element = element.getparent()
         return None
 
-    def _cell(self, name: str, said: Statement | None, found: Record | None, known: Known | None) -> Cell:
+    def _cell(
+        self, name: str, said: Statement | None, found: Record | None, known: ExternalValues | None
+    ) -> Cell:
         finds = None if found is None or name not in self._learned else self._values(found, name)
         by_text = {value.text: value.pick for value in finds or ()}
         values = [
@@ -152,9 +154,9 @@ def sheet_attribute(
     )
 
 
-def offers(known: Iterable[Mapping[str, Known]], attributes: Mapping[str, Attribute]) -> list[Offer]:
+def offers(known: Iterable[Mapping[str, ExternalValues]], attributes: Mapping[str, Attribute]) -> list[Offer]:
     """The attributes that are known from elsewhere and not asked for, those of most pages first."""
-    found: dict[str, list[Known]] = {}
+    found: dict[str, list[ExternalValues]] = {}
     for page in known:
         for name, one in page.items():
             if name not in attributes:
@@ -165,7 +167,7 @@ def offers(known: Iterable[Mapping[str, Known]], attributes: Mapping[str, Attrib
     return sorted(found_offers, key=lambda offer: -offer.pages)
 
 
-def found_before(page: SamplePage, wrapper: Wrapper | None) -> dict[str, Known]:
+def found_before(page: SamplePage, wrapper: Wrapper | None) -> dict[str, ExternalValues]:
     """What the wrapper in force finds on a page; nothing of lists, whose records are suggested as a whole."""
     if wrapper is None or wrapper.record_rule is not None:
         return {}
@@ -174,7 +176,7 @@ def found_before(page: SamplePage, wrapper: Wrapper | None) -> dict[str, Known]:
     except TooMuchFound:
         return {}
     return {
-        name: Known(
+        name: ExternalValues(
             [
                 page.value(text, origin.node, round(origin.confidence, 3))
                 for text, origin in zip(texts, record.provenance[name], strict=True)

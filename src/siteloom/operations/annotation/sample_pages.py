@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from siteloom.core.errors import NotFound
 from siteloom.core.model import Failure
 from siteloom.core.settings import ParseSettings
-from siteloom.html.node_paths import numbered
+from siteloom.html.node_paths import elements_in_order
 from siteloom.html.visible_text import normalize
 from siteloom.learning.annotation.annotation_questions import Value
 from siteloom.learning.annotation.clicked_nodes import Pick, pick_of, picked
 from siteloom.learning.induction.learning_session import LearningSession
-from siteloom.learning.value_search.value_locations import PlaceIndex
+from siteloom.learning.value_search.value_locations import ValueIndex
 from siteloom.operations.cluster import sample_cluster
 from siteloom.operations.learn import has_present_layout
 
@@ -56,7 +56,7 @@ class SamplePage:
     @cached_property
     def elements(self) -> list[Element]:
         """The elements by their numbers."""
-        return numbered(self.root)
+        return elements_in_order(self.root)
 
     @cached_property
     def numbers(self) -> dict[Element, int]:
@@ -96,9 +96,9 @@ class SamplePage:
         return {}
 
     @cached_property
-    def places(self) -> PlaceIndex:
+    def places(self) -> ValueIndex:
         """Where values stand on the page."""
-        return PlaceIndex(self.root)
+        return ValueIndex(self.root)
 
 
 class SampleOfCluster(NamedTuple):

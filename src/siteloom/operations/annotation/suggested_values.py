@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from siteloom.core.errors import MissingExtra, SiteloomError, UnreadablePage
 from siteloom.core.settings import ParseSettings
-from siteloom.learning.annotation.annotation_questions import Known
+from siteloom.learning.annotation.annotation_questions import ExternalValues
 from siteloom.learning.annotation.embedded_examples import marked_pages
-from siteloom.learning.annotation.visible_values import SeenTexts
+from siteloom.learning.annotation.visible_values import ShownTexts
 from siteloom.learning.known_records.site_bootstrap import bootstrap
 from siteloom.operations.cluster import cluster_pages
 
@@ -32,7 +32,7 @@ _LEAST_PAGES = 2
 
 def known_values(
     store: Store, sample: SampleOfCluster, limits: ParseSettings = ParseSettings()
-) -> dict[int, Mapping[str, Known]]:
+) -> dict[int, Mapping[str, ExternalValues]]:
     """The values that are known of the sample pages, by the numbers of the pages.
 
     Where several sources know an attribute, what was extracted before counts most, then what pages say of
@@ -44,19 +44,19 @@ def known_values(
         "embedded data": _from_markup(pages, limits),
         "earlier records": _from_records(store, pages),
     }
-    known: dict[int, Mapping[str, Known]] = {}
+    known: dict[int, Mapping[str, ExternalValues]] = {}
     for page in pages:
-        found: dict[str, Known] = {}
+        found: dict[str, ExternalValues] = {}
         for source, texts in sources.items():
             for name, values in texts.get(page.id, {}).items():
                 shown = [page.value(text, None) for text in values]
                 if shown and all(value.pick is not None for value in shown):
-                    found[name] = Known(shown, source)
+                    found[name] = ExternalValues(shown, source)
         known[page.id] = found
     return _frequent(known)
 
 
-def _frequent(known: Mapping[int, Mapping[str, Known]]) -> dict[int, Mapping[str, Known]]:
+def _frequent(known: Mapping[int, Mapping[str, ExternalValues]]) -> dict[int, Mapping[str, ExternalValues]]:
     count = Counter(name for found in known.values() for name in found)
     least = min(_LEAST_PAGES, len(known))
     return {
@@ -85,11 +85,11 @@ def _from_markup(pages: Sequence[SamplePage], limits: ParseSettings) -> Texts:
     known: Texts = {}
     for page in pages:
         if page.page.url in marked:
-            texts = SeenTexts(page.root)
+            texts = ShownTexts(page.root)
             known[page.id] = {
                 name: [text for text in seen if text is not None]
                 for name, values in marked[page.page.url].values.items()
-                if None not in (seen := [texts.as_seen(value) for value in values])
+                if None not in (seen := [texts.as_shown(value) for value in values])
             }
     return known
 

@@ -31,7 +31,7 @@ from siteloom.core.wording import plural
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from siteloom.sources.crawling.crawl_journal import Progress
+    from siteloom.sources.crawling.crawl_journal import CrawlProgress
     from siteloom.sources.crawling.crawl_source import Crawl
 
 NAME = "crawl"
@@ -211,10 +211,10 @@ def _crawl_to_workspace(shell: Shell, crawl: Crawl, site: str | None, failures: 
         with ExitStack() as line:
             advance: Callable[[int], None]
 
-            def begin(progress: Progress) -> None:
+            def begin(progress: CrawlProgress) -> None:
                 nonlocal advance
-                if progress.done:
-                    left = len(progress.found) - len(progress.done)
+                if progress.fetched:
+                    left = len(progress.discovered) - len(progress.fetched)
                     shell.say(
                         f"The same crawl was stopped after {plural(progress.pages, 'page')}: going on from "
                         f"there, with {left:,} known URLs left. To begin anew, remove "
@@ -244,7 +244,7 @@ def _crawl_to_workspace(shell: Shell, crawl: Crawl, site: str | None, failures: 
 
 
 def _crawl_to_file(shell: Shell, crawl: Crawl, file: Path, name: str, failures: str | None) -> None:
-    from siteloom.sources.crawling.crawl_source import Ended
+    from siteloom.sources.crawling.crawl_source import CrawlEnded
     from siteloom.sources.warc_writer import open_warc
 
     crawl.check()  # before there is a file without a page
@@ -271,7 +271,7 @@ def _crawl_to_file(shell: Shell, crawl: Crawl, file: Path, name: str, failures: 
                         failed.append(event)
                     case Skipped():
                         skipped[event.reason] += 1
-                    case Ended():
+                    case CrawlEnded():
                         is_finished = True
     finally:
         if not count:

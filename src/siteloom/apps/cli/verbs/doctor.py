@@ -56,7 +56,9 @@ def run(shell: Shell, output: OutputOption = None) -> None:
     from siteloom.store.workspace_folder import workspace_exists
 
     findings = [*_installation(), *_settings(shell)]
-    if workspace_exists(shell.settings.store):
+    if any(setting.needs_trust and setting.name == "store.workspace" for setting in shell.resolved):
+        findings.append(_Finding("workspace", False, "not looked at: nobody trusts what names it"))
+    elif workspace_exists(shell.settings.store):
         findings += _workspace(shell)
     else:
         findings.append(_Finding("workspace", True, f"none at {shell.settings.store.workspace}"))
@@ -85,10 +87,13 @@ def _installation() -> Iterator[_Finding]:
 
 
 def _settings(shell: Shell) -> Iterator[_Finding]:
-    untrusted = [setting.name for setting in shell.resolved if setting.needs_trust]
-    if untrusted:
-        names = " and ".join(untrusted)
-        said = f"{names} in siteloom.toml will not count until you trust it: siteloom config --trust"
+    untrusted = [setting for setting in shell.resolved if setting.needs_trust]
+    if links := [setting.value for setting in untrusted if setting.origin == "default"]:
+        said = f"{links[0]} leads out of this folder by a link: name it with --workspace, or remove it"
+        yield _Finding("settings", False, said)
+    if names := [setting.name for setting in untrusted if setting.origin != "default"]:
+        told = " and ".join(names)
+        said = f"{told} in siteloom.toml will not count until you trust it: siteloom config --trust"
         yield _Finding("settings", False, said)
 
 

@@ -128,8 +128,8 @@ def _show_findings(shell: Shell, found: SelfAnnotated) -> None:
         (
             name,
             told.carried,
-            told.seen,
-            f"{told.right} of {told.checked}" if told.checked else "",
+            told.shown,
+            f"{told.correct} of {told.checked}" if told.checked else "",
             told.why_left_out or "yes",
         )
         for name, told in found.attributes.items()

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from siteloom.html.parser import Element
     from siteloom.store.queries.clusters import PageAddress
     from siteloom.store.store import Store
-    from siteloom.wrappers.matching import Considered, NamedWrapper
+    from siteloom.wrappers.matching import MatchCandidate, NamedWrapper
 
 # To tell versions apart they must be read; nobody looks through more.
 _MOST_VERSIONS = 30
@@ -293,7 +293,7 @@ def _attributes(found: _Found) -> list[str]:
     return list(dict.fromkeys(name for layout in layouts for name in layout.attributes))
 
 
-def _considered(one: Considered) -> ConsideredWrapper:
+def _considered(one: MatchCandidate) -> ConsideredWrapper:
     return ConsideredWrapper(
         wrapper=one.wrapper.name,
         version=one.wrapper.version,
@@ -307,7 +307,7 @@ def _considered(one: Considered) -> ConsideredWrapper:
     )
 
 
-def _why(found: _Found, considered: Sequence[Considered], asked: Asked) -> str:
+def _why(found: _Found, considered: Sequence[MatchCandidate], asked: Asked) -> str:
     if asked.proposed is not None:
         return f"It is what repair {asked.proposed} proposes."
     if asked.wrapper is not None:
@@ -332,7 +332,7 @@ def _no_record(
     failure: Failure,
     address: PageAddress,
     template: str | None,
-    considered: Sequence[Considered],
+    considered: Sequence[MatchCandidate],
 ) -> NoRecord:
     sentence = _SENTENCES.get(failure.reason)
     for_url = {one.wrapper.name for one in considered if one.url_pattern is not None}
