@@ -75,7 +75,7 @@ def create_app(store: Store, settings: Settings) -> FastAPI:
         settings,
         JobRunner(store, settings, Changes(), on_job_end),
         observed,
-        Workbenches(store),
+        Workbenches(store, settings.parse),
         Changes(),
     )
     protect(app, settings.serve.max_upload_bytes)
