@@ -24,8 +24,6 @@ from siteloom.operations.annotate import annotate, annotated_templates
 from siteloom.operations.cluster import cluster_store
 from siteloom.operations.ingest import ingest
 from siteloom.operations.learn import NewWrapper, learn_template
-from siteloom.operations.relearn import mend_wrappers
-from siteloom.operations.watch import watch_wrappers
 from siteloom.sources.example_files import ExampleLine
 from siteloom.sources.open_sources import open_source
 from siteloom.sources.page_source import SourceItem
@@ -34,6 +32,7 @@ from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from siteloom.wrappers.wrapper import Wrapper
 from tests.maintenance import guide
+from tests.operations.maintenance import repair_stored, watch_stored
 from tests.patience import SECONDS
 
 INGEST_UNTIL_STOPPED = """
@@ -296,10 +295,10 @@ def test_more_examples_of_the_new_layout_do_not_push_out_the_old_one(site: Store
 
 def test_learning_from_old_examples_does_not_undo_a_repair(site: Store) -> None:
     new = guide.restaurants("mild-change")
-    watch_wrappers(site)
+    watch_stored(site)
     appear(site, new)
-    (mended,) = mend_wrappers(site, [site.wrappers()[0].name])
-    assert mended.version_after == 2
+    (repaired,) = repair_stored(site, site.wrappers()[0].name)
+    assert repaired.version_after == 2
     found = learn(site)
     assert (found.version, found.learned) == (2, None)
     assert [one.origin for one in site.wrapper_versions(found.name)] == ["learn", "repaired"]

@@ -19,12 +19,11 @@ from siteloom.core.settings import Settings
 from siteloom.operations.annotate import annotate
 from siteloom.operations.clean import count_versions
 from siteloom.operations.cluster import cluster_store
-from siteloom.operations.relearn import mend_wrappers
 from siteloom.operations.search import update_index
-from siteloom.operations.watch import check_watches, watch_wrappers
 from siteloom.sources.crawling.crawl_journal import Done, Found, Journal, Links
 from siteloom.sources.example_files import ExampleLine
 from siteloom.store.store import Store
+from tests.operations.maintenance import check_stored, repair_stored, watch_stored
 from tests.store.helpers import day, opened_pack, put
 
 LOST, KEPT = "quexolith.example", "brambleway.example"
@@ -78,13 +77,13 @@ def live(store: Store) -> None:
         store.reviewing.dismiss(_cluster(store, site))
     for asked_for in (None, *both):
         extract(store, Settings(), {"site": asked_for}, _unheard)
-    watch_wrappers(store)
+    watch_stored(store)
     update_index(store)
     entities(store, Settings(), {"core": ["phone"], "seeds": False}, _unheard)
     _know(store)
     put(store, *(house_page(site, number, edition=1) for site in both for number in range(PAGES)))
-    check_watches(store)
-    mend_wrappers(store, accept=1.01)
+    check_stored(store)
+    repair_stored(store, accept=101)
     extract(store, Settings(), {"site": None}, _unheard)
     for site in both:
         count_versions(store, site)

@@ -62,6 +62,21 @@ def open_context(
 
 
 @contextmanager
+def source_context(
+    settings: Settings, sources: Sequence[PageSource], *, progress: Progress = SILENT
+) -> Iterator[Context]:
+    """A temporary workspace beside sources whose pages the operation reads as a stream."""
+    from siteloom.store.workspace_folder import open_store  # noqa: PLC0415 - databases are slow to load
+
+    with tempfile.TemporaryDirectory(prefix="siteloom-") as folder:
+        store = open_store(StoreSettings(workspace=folder), create=True)
+        try:
+            yield Context(store=store, settings=settings, progress=progress, sources=tuple(sources))
+        finally:
+            store.close()
+
+
+@contextmanager
 def temporary_context(
     settings: Settings,
     sources: Sequence[PageSource],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from siteloom.extraction.extractor import add_tally, tally_from
 from siteloom.extraction.output_health import output_changes
-from siteloom.operations.watch import change_row
+from siteloom.maintenance.alarms import change_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -28,9 +28,14 @@ FieldKind: TypeAlias = Literal[
 
 
 class JobField(NamedTuple):
-    """Marks a field that jobs may set."""
+    """Marks a field that jobs may set.
+
+    `argument` is what jobs call it, if not by the name of the field. A field of several names can so have an
+    argument that names one.
+    """
 
     kind: FieldKind
+    argument: str | None = None
 
 
 Site: TypeAlias = Annotated[str, JobField("site")]
@@ -38,6 +43,7 @@ Sites: TypeAlias = Annotated[tuple[str, ...], JobField("sites")]
 SitesOrUrls: TypeAlias = Annotated[tuple[str, ...], JobField("sites or urls")]
 ClusterName: TypeAlias = Annotated[str, JobField("cluster")]
 WrapperName: TypeAlias = Annotated[str, JobField("wrapper")]
+Wrappers: TypeAlias = Annotated[tuple[str, ...], JobField("wrapper", "wrapper")]
 Text: TypeAlias = Annotated[str, JobField("text")]
 Texts: TypeAlias = Annotated[tuple[str, ...], JobField("texts")]
 Url: TypeAlias = Annotated[str, JobField("url")]

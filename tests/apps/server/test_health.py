@@ -28,6 +28,7 @@ from siteloom.store.workspace_folder import open_store
 from tests.apps.server.browsing import Browser
 from tests.apps.server.conftest import People
 from tests.lived_in import DIRECTORY, GUIDE
+from tests.operations.maintenance import decide
 from tests.store.helpers import day, page, put
 
 HOSTILE = '<img src=x onerror="alert(1)">'
@@ -124,9 +125,7 @@ def test_alarms_can_be_filtered(client: Browser) -> None:
 
 
 def test_what_became_of_an_alarm_is_told(lived_in: Store) -> None:
-    from siteloom.operations.relearn import settle_review
-
-    settle_review(lived_in, RESTAURANTS, accept=True)
+    decide(lived_in, RESTAURANTS, accept=True)
     client = Browser(create_app(lived_in, Settings()))
     (alarm,) = [one for one in told(client, "/api/alarms")["alarms"] if one["kind"] == "bellwethers"]
     assert (alarm["is_open"], alarm["ended"]) == (False, "version 2 took its place")

@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from siteloom.apps.server.shared_state import services_of
+from siteloom.maintenance.change_messages import change_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,6 +124,7 @@ def _environment() -> Environment:
     )
     filters = {
         "ago": ago,
+        "change_name": change_name,
         "in_code": in_code,
         "moment": moment,
         "number": number,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cache, partial
@@ -31,14 +31,19 @@ def job_kind(operation: Operation) -> JobKind:
 
 def job_arguments(request: type) -> dict[str, Argument]:
     """The arguments of a job: the fields of a request that jobs may set."""
-    hints = get_type_hints(request, include_extras=True)
     arguments = {}
+    for field, mark in _job_fields(request):
+        has_default = field.default is not field.default_factory  # both are MISSING where there is none
+        arguments[mark.argument or field.name] = Argument(mark.kind, is_needed=not has_default)
+    return arguments
+
+
+def _job_fields(request: type) -> Iterator[tuple[Field[Any], JobField]]:
+    hints = get_type_hints(request, include_extras=True)
     for field in fields(request):
         marks = [mark for mark in _parts(hints[field.name]) if isinstance(mark, JobField)]
         if marks:
-            has_default = field.default is not field.default_factory  # both are MISSING where there is none
-            arguments[field.name] = Argument(marks[0].kind, is_needed=not has_default)
-    return arguments
+            yield field, marks[0]
 
 
 def job_result(job: Job) -> Any:
@@ -101,8 +106,12 @@ def _run(
     report: Report,
     author: str | None = None,
 ) -> dict[str, Any]:
-    # An argument that was not given is None; the request then has its default.
-    chosen = {name: _frozen(value) for name, value in arguments.items() if value is not None}
+    chosen: dict[str, Any] = {}
+    for field, mark in _job_fields(operation.request):
+        value = arguments.get(mark.argument or field.name)
+        if value is None:
+            continue  # the request has its default
+        chosen[field.name] = (value,) if mark.argument is not None else _frozen(value)
     context = Context(store=store, settings=settings, progress=_JobProgress(report), author=author)
     result: dict[str, Any] = to_plain(operation.function(context, operation.request(**chosen)))
     return result

@@ -222,7 +222,8 @@ def _show_new(shell: Shell, store: Store, template: AnnotatedTemplate, new: NewW
 
 def say_replaced(shell: Shell, store: Store, new: NewWrapper) -> None:
     """Say which attributes only the version before has; if that is watched, the new one is from now on."""
-    from siteloom.operations.watch import watch_again
+    from siteloom.operations.context import Context
+    from siteloom.operations.watch import reselect_watched_pages
 
     if new.lost:
         say_wrapped(
@@ -231,7 +232,8 @@ def say_replaced(shell: Shell, store: Store, new: NewWrapper) -> None:
             f"siteloom rollback {new.name} brings it back.",
             hanging=0,
         )
-    if (again := watch_again(store, new.name)) is not None:
+    context = Context(store=store, settings=shell.settings)
+    if (again := reselect_watched_pages(context, new.name)) is not None:
         what = "were chosen anew" if again.watch else f"could not be chosen anew: {again.reason}"
         say_wrapped(shell, f"The pages by which its changes are noticed {what.rstrip('.')}.", hanging=0)
 

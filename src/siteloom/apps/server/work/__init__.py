@@ -10,7 +10,6 @@ from siteloom.apps.server.work import (
     indexing,
     ingesting,
     linking,
-    mending,
     wrapping,
 )
 from siteloom.operations.operation_table import OPERATIONS
@@ -23,9 +22,8 @@ KINDS: dict[str, JobKind] = {
     **indexing.KINDS,
     **ingesting.KINDS,
     **linking.KINDS,
-    **mending.KINDS,
     **wrapping.KINDS,
-    **{operation.name: job_kind(operation) for operation in OPERATIONS.values()},
+    **{operation.name: job_kind(operation) for operation in OPERATIONS.values() if operation.is_job},
 }
 """Each kind by name."""
 

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 from siteloom.apps.server.job_kinds import Argument, JobKind, Report
 from siteloom.apps.server.upload_folder import find_upload
 from siteloom.apps.server.views.sites import NextStep, site_summaries
-from siteloom.apps.server.work.mending import monitor
 from siteloom.apps.server.work.wrapping import find_templates
 from siteloom.core.errors import SourceError, UsageError
 from siteloom.core.model import Failure, Page
 from siteloom.core.urls import site_of
 from siteloom.html.visible_text import normalize
+from siteloom.operations.context import Context
 from siteloom.operations.ingest import ingest
+from siteloom.operations.monitor import MonitorRequest, monitor
 from siteloom.sources.html_folder import INDEX_FILE
 from siteloom.sources.open_sources import open_source
 from siteloom.sources.source_formats import file_format
@@ -206,7 +207,7 @@ class Arrivals:
             watched = self._store.watched()
             of_watched = {one.site for one in self._store.wrappers() if one.name in watched}
             for site in (one for one in sites if one in of_watched):
-                monitor(self._store, settings, {"site": site, "wrapper": None}, self._report)
+                monitor(Context(store=self._store, settings=settings), MonitorRequest(site=site))
         told: list[dict[str, Any]] = []
         for summary in site_summaries(self._store):
             if summary.site not in self._pages:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import json
 import warnings
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from siteloom.apps.server.job_kinds import Argument, JobKind, Report
 from siteloom.core.errors import UsageError
 from siteloom.core.sequences import evenly_spaced
 from siteloom.extraction.extractor import counted_by_name, filled_attributes
-from siteloom.maintenance.alarms import raise_alarm
+from siteloom.maintenance.alarms import change_row, raise_alarm
 from siteloom.operations.annotate import annotated_templates
 from siteloom.operations.annotation.sample_pages import SAMPLE_PAGES
 from siteloom.operations.annotation.suggested_values import rules_to_keep
 from siteloom.operations.cluster import cluster_store
+from siteloom.operations.context import Context
 from siteloom.operations.extract import UsualOutput
 from siteloom.operations.extraction_shards import run_extraction, workspace_journal, workspace_plan
 from siteloom.operations.learn import learn_template
-from siteloom.operations.watch import change_row, watch_again, watch_wrappers
+from siteloom.operations.watch import watch_new_version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,26 +47,12 @@ def find_templates(
     return cluster_store(store, "vertex", site=site, limits=settings.parse, on_page=count)
 
 
-def learn(store: Store, _: Settings, arguments: Mapping[str, Any], report: Report) -> dict[str, Any]:
+def learn(store: Store, settings: Settings, arguments: Mapping[str, Any], report: Report) -> dict[str, Any]:
     """Learn the wrapper of a cluster from all of its annotations, and keep it."""
     told = _learn(store, arguments, report)
     for one in told["wrappers"]:
-        watch_afterwards(store, one["name"], report)
+        watch_new_version(Context(store=store, settings=settings), one["name"])
     return told
-
-
-def watch_afterwards(store: Store, wrapper: str, report: Report) -> None:
-    """Choose what is watched of a wrapper that has another version now, or is new.
-
-    Who cancels the job meanwhile is told what it has done, for that is in force. The next check makes up
-    for it.
-    """
-    with suppress(KeyboardInterrupt):
-        report(0, None, "Choosing pages to watch")
-        if wrapper in store.watched():
-            watch_again(store, wrapper)
-        else:
-            watch_wrappers(store, [wrapper])
 
 
 def _learn(store: Store, arguments: Mapping[str, Any], report: Report) -> dict[str, Any]:
@@ -105,7 +91,7 @@ def finish(store: Store, settings: Settings, arguments: Mapping[str, Any], repor
     urls = {addresses[member].url for member in found.members}
     with_record = urls & {json.loads(line)["url"] for line in store.records(extracted["run"])}
     for one in learned["wrappers"]:
-        watch_afterwards(store, one["name"], report)
+        watch_new_version(Context(store=store, settings=settings), one["name"])
     return {
         **learned,
         **extracted,
