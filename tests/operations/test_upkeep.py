@@ -35,6 +35,7 @@ from siteloom.operations.review import ReviewRequest, ReviewResult, leave_out_lo
 from siteloom.operations.stored_wrappers import last_good_records, lineage, wrapper_texts_of_store
 from siteloom.operations.watch import reselect_watched_pages
 from siteloom.operations.wrapper_versions import RollbackRequest, rollback
+from siteloom.store.queries.watches_and_repairs import NewVersion
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from siteloom.templates.clustering.methods import cluster
@@ -392,6 +393,65 @@ def test_what_another_process_did_before_it_was_our_turn_is_seen(
         decisions[decision](in_review, NAME, repair=looked_at.id)
     assert origins(in_review) == [(1, "learn")]
     assert in_review.repairs(NAME)[0].state == "review"
+
+
+def test_a_decision_is_undone_as_often_as_one_likes(in_review: Store) -> None:
+    before = in_review.wrapper(NAME).text
+    (waiting,) = in_review.repairs(NAME)
+    for accepted, restored in ((2, 3), (4, 5)):
+        assert decide(in_review, NAME, accept=True).version == accepted
+        undone = reopen(in_review, NAME, repair=waiting.id)
+        assert (undone.version, undone.version_before, undone.state) == (restored, accepted, "review")
+        assert in_review.wrapper(NAME).text == before
+        assert in_review.reviewing.repairs() == [waiting._replace(version_before=restored)]
+        assert in_review.watched() == {NAME: undone.watched.version if undone.watched else accepted}
+    assert lineage(in_review, NAME) == (1, 3, 5)
+    decide(in_review, NAME, accept=False)
+    assert reopen(in_review, NAME, repair=waiting.id).version == 5
+    assert repair_states(in_review) == [("repaired", "review", None)]
+
+
+def test_only_the_last_decision_is_undone(in_review: Store) -> None:
+    (waiting,) = in_review.repairs(NAME)
+    with pytest.raises(Overtaken, match="is not what was decided last"):
+        reopen(in_review, NAME, repair=waiting.id)
+    decide(in_review, NAME, accept=True)
+    in_review.save_wrapper(NAME, SITE, guide.wrapper().to_json(), "learn")
+    with pytest.raises(Overtaken, match="is not what was decided last"):
+        reopen(in_review, NAME, repair=waiting.id)
+    assert [origin for _, origin in origins(in_review)] == ["learn", "repaired", "learn"]
+
+
+def test_a_repair_that_nobody_decided_about_is_not_undone(watched: Store) -> None:
+    put(watched, *guide.pages("mild-change"))
+    repaired = only(repair_stored(watched, NAME))
+    assert repaired.state == "applied"
+    with pytest.raises(Overtaken, match="is not what was decided last"):
+        reopen(watched, NAME, repair=watched.repairs(NAME)[0].id)
+    assert origins(watched) == [(1, "learn"), (2, "repaired")]
+
+
+def test_the_part_of_a_repair_that_is_in_force_stays_when_leaving_out_is_undone(watched: Store) -> None:
+    text = watched.wrapper(NAME).text
+    states = {name: {"state": "repaired"} for name in guide.NAMES} | {"phone": {"state": "vanished"}}
+    with watched.recording("relearn", {}) as run:
+        number = watched.save_repair(
+            run_id=run.id,
+            wrapper=NAME,
+            version_before=1,
+            version_after=None,
+            outcome="needs-annotation",
+            state="annotation",
+            confidence=0.95,
+            text=None,
+            content={"attributes": states},
+            new_version=NewVersion(SITE, text, "needs-annotation", ""),
+        )
+    assert leave_out(watched, NAME, number).version == 3
+    assert reopen(watched, NAME, repair=number).version == 4
+    assert watched.wrapper(NAME).note == "as version 2"
+    assert repair_states(watched) == [("needs-annotation", "annotation", 4)]
+    assert [repair.id for repair in watched.reviewing.repairs()] == [number]
 
 
 def test_what_is_refused_is_no_run(in_review: Store) -> None:

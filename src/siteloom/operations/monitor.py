@@ -18,7 +18,7 @@ from siteloom.maintenance.watch_file import watch_to_json
 from siteloom.maintenance.watched_pages import Watch, refilled
 from siteloom.operations.context import Context
 from siteloom.operations.ingest import ingest
-from siteloom.operations.request_fields import NOT_STORED, Site, Wrappers
+from siteloom.operations.request_fields import NOT_STORED, Site, Unstored, Wrappers
 from siteloom.operations.stored_wrappers import newest_pages, pages_by_wrapper
 from siteloom.operations.watch import requested_wrappers, reselect_within_run, stored_watch
 from siteloom.sources.crawling.crawl_source import NOT_MODIFIED, Crawl
@@ -102,7 +102,7 @@ class WrapperCheck:
     drifted: int
     findings: tuple[Finding, ...]
     warning: str
-    changes: tuple[Change, ...] = field(default=(), metadata=NOT_STORED)
+    changes: Unstored[tuple[Change, ...]] = field(default=(), metadata=NOT_STORED)
     not_checked: tuple[str, ...] = field(default=(), metadata=NOT_STORED)
 
     @property

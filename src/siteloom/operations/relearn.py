@@ -23,7 +23,7 @@ from siteloom.maintenance.wrapper_repair import MOST_PAGES
 from siteloom.maintenance.wrapper_repair import relearn as relearn_wrapper
 from siteloom.operations.context import Context
 from siteloom.operations.monitor import is_drift
-from siteloom.operations.request_fields import NOT_STORED, Site, Wrappers
+from siteloom.operations.request_fields import NOT_STORED, Site, Unstored, Wrappers
 from siteloom.operations.stored_wrappers import (
     last_good_records,
     lineage,
@@ -94,9 +94,9 @@ class RepairedWrapper:
     version_after: int | None
     attributes: Mapping[str, AttributeOutcome]
     reason: str
-    difference: WrapperDifference = field(default=WrapperDifference(), metadata=NOT_STORED)
-    annotate: tuple[Example, ...] = field(default=(), metadata=NOT_STORED)
-    repaired: Wrapper | None = field(default=None, metadata=NOT_STORED)
+    difference: Unstored[WrapperDifference] = field(default=WrapperDifference(), metadata=NOT_STORED)
+    annotate: Unstored[tuple[Example, ...]] = field(default=(), metadata=NOT_STORED)
+    repaired: Unstored[Wrapper | None] = field(default=None, metadata=NOT_STORED)
 
     def attributes_in_state(self, *states: str) -> tuple[str, ...]:
         """The attributes that have one of these outcomes."""

@@ -20,7 +20,7 @@ from siteloom.maintenance.watched_pages import (
     constant_attributes,
 )
 from siteloom.operations.context import Context
-from siteloom.operations.request_fields import NOT_STORED, Site, Wrappers
+from siteloom.operations.request_fields import NOT_STORED, Site, Unstored, Wrappers
 from siteloom.operations.stored_wrappers import loaded, pages_by_wrapper, stored_wrappers
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.wrappers.matching import Matcher, NamedWrapper
@@ -68,7 +68,7 @@ class WatchedWrapper:
     changing_attributes: tuple[str, ...] = ()
     reason: str = ""
     warning: str = ""
-    watch: Watch | None = field(default=None, metadata=NOT_STORED)
+    watch: Unstored[Watch | None] = field(default=None, metadata=NOT_STORED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -375,7 +375,10 @@ def test_what_pages_and_records_show_is_one_alarm(shop: Store) -> None:
     (alarm,) = found["alarms"]
     assert (found["open_alarms"], alarm["kind"], alarm["times"]) == (1, "bellwethers", 2)
     assert alarm["output_run"] == shop.runs(1)[0].id
-    assert [one["sentence"].split(":")[0] for one in alarm["changes"]] == ["name", "price"]
+    assert [one["sentence"].split(", ")[0] for one in alarm["changes"]] == [
+        "Value missing: name",
+        "Value missing: price",
+    ]
 
 
 def test_no_sentence_of_an_alarm_is_said_twice(shop: Store) -> None:
@@ -384,7 +387,12 @@ def test_no_sentence_of_an_alarm_is_said_twice(shop: Store) -> None:
     (alarm,) = told(client, "/api/alarms")["alarms"]
     (change,) = alarm["changes"]
     assert len(change["evidence"]) == 2
-    assert client.look("/monitoring/alarms").count("Many more pages than before give no record") == 1
+    assert (
+        client.look("/monitoring/alarms").count(
+            "Structure changed: many more pages than before give no record"
+        )
+        == 1
+    )
 
 
 def test_what_is_left_of_a_repair_in_part_is_not_to_be_repaired_again(shop: Store) -> None:

@@ -105,9 +105,10 @@ class Reviewing:
                     if is_of_part
                     else {"version_before": version, "version_after": None}
                 )
-            reopened = update(schema.repairs).where(columns.id == repair.id, columns.state == repair.state)
+            state = "rejected" if restored is None else "applied"
+            reopened = update(schema.repairs).where(columns.id == repair.id, columns.state == state)
             if connection.execute(reopened.values(values)).rowcount != 1:
-                raise StoreError(f"The repair {repair.id} is not {repair.state} any more.")
+                raise StoreError(f"The repair {repair.id} is not {state}, so it cannot wait again.")
 
     def dismiss(self, cluster: str) -> None:
         """Ask no one any more to annotate a cluster."""

@@ -91,7 +91,7 @@ def _check_words(check: CheckSummary) -> str:
     if check.is_healthy:
         drifted = ", but pages look different" if check.has_drifted else ""
         return f"{_minute(check.at)}: healthy{drifted}"
-    return f"{_minute(check.at)}: {change_names(check.tests)}"
+    return f"{_minute(check.at)}: changed ({change_names(check.tests)})"
 
 
 def _minute(time: datetime) -> str:
