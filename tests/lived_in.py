@@ -16,9 +16,7 @@ from siteloom.core.model import Seed
 from siteloom.core.settings import StoreSettings
 from siteloom.operations.cluster import cluster_store
 from siteloom.operations.page_import import import_pages
-from siteloom.operations.relearn import mend_wrappers
 from siteloom.operations.search import update_index
-from siteloom.operations.watch import check_watches, watch_wrappers
 from siteloom.sources.example_files import ExampleLine
 from siteloom.sources.page_source import Items
 from siteloom.store.store import Store
@@ -27,12 +25,13 @@ from tests.apps.demo.sites import directory, guide, of_kind
 from tests.maintenance.guide import restaurants
 from tests.operations.calls import annotate_pages, extract_records, learn_wrappers
 from tests.operations.contexts import context_of
+from tests.operations.maintenance import check_stored, repair_stored, watch_stored
 
 GUIDE = "larkmoor-guide.example"
 DIRECTORY = "tableatlas.example"
 EXAMPLES = 4
 _BEGIN = datetime(2026, 10, 1, 6, tzinfo=UTC)
-_SURE = 1.01  # no repair is so sure that it is put in force by itself
+_NEVER = 101  # percent: no repair is so sure that it is put in force by itself
 
 
 class _Days:
@@ -71,8 +70,8 @@ def lived_in_workspace(folder: Path) -> Path:
         for _ in range(3):
             clock.turn(days=7)
             extract_records(store, GUIDE)
-        watch_wrappers(store)
-        check_watches(store)
+        watch_stored(store)
+        check_stored(store)
         update_index(context_of(store))
         clock.turn(days=7)
         known = [
@@ -83,8 +82,8 @@ def lived_in_workspace(folder: Path) -> Path:
             store.add_seeds(run.id, known)
         fresh = {one.entity: one for one in of_kind(guide("redesign"), "restaurant")}
         _ingest(store, [_at(clock(), fresh[one.entity]) for one in places])
-        check_watches(store)
-        mend_wrappers(store, accept=_SURE)
+        check_stored(store)
+        repair_stored(store, accept=_NEVER)
         extract_records(store, GUIDE)
     return folder
 

@@ -29,9 +29,7 @@ from siteloom.maintenance.watch_file import watch_to_json
 from siteloom.maintenance.watched_pages import watch
 from siteloom.operations.cluster import cluster_store
 from siteloom.operations.page_import import import_pages
-from siteloom.operations.relearn import mend_wrappers
 from siteloom.operations.search import update_index
-from siteloom.operations.watch import check_watches, watch_wrappers
 from siteloom.sources.example_files import ExampleLine
 from siteloom.sources.page_source import Items
 from siteloom.store import schema
@@ -57,9 +55,10 @@ from tests.formats.summary import ACCOUNT, PASSWORD, summary
 from tests.maintenance.guide import CHANGING, restaurants, truth
 from tests.operations.calls import annotate_pages, extract_records, learn_wrappers
 from tests.operations.contexts import context_of
+from tests.operations.maintenance import check_stored, repair_stored, watch_stored
 
 _BEGIN = datetime(2026, 10, 1, 6, tzinfo=UTC)
-_SURE = 1.01  # no repair is so sure that it is put in force by itself
+_NEVER = 101  # percent: no repair is so sure that it is put in force by itself
 FINGERPRINT = "kept"
 _EVIDENCE = RuleSupport(5, 0, 1.0, 0.0)
 
@@ -325,7 +324,7 @@ def _live_in(store: Store) -> None:
     store.amend(annotated[0], [], ACCOUNT, schema_follows=0, attributes={"phone": Attribute(multi=False)})
     store.reviewing.dismiss(next(one.name for one in store.cluster_summaries() if not one.annotated))
     extract_records(store, None)
-    watch_wrappers(store, k=3)
+    watch_stored(store, count=3)
     update_index(context_of(store))
     known = [
         Seed({name: values for name, values in one.truth.items() if values}, "guide", one.page.url)
@@ -340,8 +339,8 @@ def _live_in(store: Store) -> None:
     import_pages(
         store, [Items([replace(fresh[one.entity].page, fetched_at=store.clock()) for one in places])]
     )
-    check_watches(store)
-    mend_wrappers(store, accept=_SURE)
+    check_stored(store)
+    repair_stored(store, accept=_NEVER)
     store.accounts.add(ACCOUNT, "admin", Passwords().hashed(PASSWORD))
     store.accounts.open_session(ACCOUNT)
     store.accounts.add_key(ACCOUNT, "nightly export")

@@ -13,7 +13,7 @@ from sqlalchemy import Column, select
 
 from siteloom.apps.server.event_stream import Changes
 from siteloom.apps.server.job_runner import JobRunner
-from siteloom.apps.server.operation_jobs import to_plain
+from siteloom.apps.server.operation_jobs import job_result, to_plain
 from siteloom.core.settings import Settings, load_settings
 from siteloom.operations.context import open_context
 from siteloom.operations.operation_table import OPERATIONS
@@ -79,6 +79,7 @@ def from_job(case: ParityCase, workspace: Path) -> Outcome:
         job = runner.submit(case.operation, case.arguments or {}, AUTHOR)
         job = wait_for(store, job.id)
         assert job.state == "done", job.result
+        assert job_result(job) is not None, "its page shows no result"
         return Outcome(stored_rows(store), _comparable(job.result, case))
     finally:
         runner.stop()

@@ -24,17 +24,17 @@ from siteloom.operations.annotate import annotated_templates
 from siteloom.operations.cluster import cluster_store
 from siteloom.operations.learn import LearnedWrapper
 from siteloom.operations.page_import import import_pages
-from siteloom.operations.relearn import mend_wrappers
-from siteloom.operations.watch import watch_wrappers
 from siteloom.sources.example_files import ExampleLine
 from siteloom.sources.open_sources import open_source
 from siteloom.sources.page_source import SourceItem
 from siteloom.store import schema
+from siteloom.store.queries.watches_and_repairs import RepairState
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from siteloom.wrappers.wrapper import Wrapper
 from tests.maintenance import guide
 from tests.operations.calls import annotate_pages, learned_template
+from tests.operations.maintenance import repair_stored, watch_stored
 from tests.patience import SECONDS
 
 INGEST_UNTIL_STOPPED = """
@@ -318,10 +318,10 @@ def test_the_name_of_an_attribute_says_nothing_of_the_layout(tmp_path: Path) -> 
 
 def test_learning_from_old_examples_does_not_undo_a_repair(site: Store) -> None:
     new = guide.restaurants("mild-change")
-    watch_wrappers(site)
+    watch_stored(site)
     appear(site, new)
-    (mended,) = mend_wrappers(site, [site.wrappers()[0].name])
-    assert mended.version_after == 2
+    (repaired,) = repair_stored(site, site.wrappers()[0].name)
+    assert repaired.version_after == 2
     found = learn(site)
     assert (found.version, found.learned) == (2, None)
     assert [one.origin for one in site.wrapper_versions(found.name)] == ["learn", "repaired"]
@@ -344,7 +344,11 @@ def test_a_newest_version_without_tags_says_nothing_of_the_layout(site: Store, h
 
 def test_learning_settles_what_waits(site: Store) -> None:
     (wrapper,) = site.wrappers()
-    for state, count, expected in (("annotation", 8, ("applied", 2)), ("review", 14, ("superseded", None))):
+    cases: tuple[tuple[RepairState, int, tuple[str, int | None]], ...] = (
+        ("annotation", 8, ("applied", 2)),
+        ("review", 14, ("superseded", None)),
+    )
+    for state, count, expected in cases:
         with site.recording("relearn", {}) as run:
             site.save_repair(run.id, wrapper.name, 1, None, "repaired", state, 0.5, "{}", {})
         examples_of(site, guide.restaurants()[:count])

@@ -16,14 +16,13 @@ from siteloom.core.model import Attribute, Failure, Page, Seed, Validators
 from siteloom.operations.clean import count_versions
 from siteloom.operations.cluster import cluster_store
 from siteloom.operations.entities import LinkEntitiesRequest, link_entities
-from siteloom.operations.relearn import mend_wrappers
 from siteloom.operations.search import update_index
-from siteloom.operations.watch import check_watches, watch_wrappers
 from siteloom.sources.crawling.crawl_journal import CrawlJournal, DiscoveredLinks, DiscoveredUrl, FetchedUrl
 from siteloom.sources.example_files import ExampleLine
 from siteloom.store.store import Store
 from tests.operations.calls import annotate_pages, extract_records, learn_wrappers
 from tests.operations.contexts import context_of
+from tests.operations.maintenance import check_stored, repair_stored, watch_stored
 from tests.store.helpers import day, opened_pack, put
 
 LOST, KEPT = "quexolith.example", "brambleway.example"
@@ -79,13 +78,13 @@ def live(store: Store) -> None:
         store.reviewing.dismiss(_cluster(store, site))
     for asked_for in (None, *both):
         extract_records(store, asked_for)
-    watch_wrappers(store)
+    watch_stored(store)
     update_index(context_of(store))
     link_entities(context_of(store), LinkEntitiesRequest(core=("phone",)))
     _know(store)
     put(store, *(house_page(site, number, edition=1) for site in both for number in range(PAGES)))
-    check_watches(store)
-    mend_wrappers(store, accept=1.01)
+    check_stored(store)
+    repair_stored(store, accept=101)
     extract_records(store, None)
     for site in both:
         count_versions(store, site)

@@ -180,6 +180,11 @@ class AlarmSettings:
     )
 
 
+def percent_as_share(percent: int) -> float:
+    """A percentage, as settings and options have it, as a share from 0 to 1."""
+    return percent / 100
+
+
 @dataclass(frozen=True, slots=True)
 class ChangeSettings:
     """When a site counts as changed, and what is repaired without a person."""
@@ -191,8 +196,18 @@ class ChangeSettings:
         90, "confidence in percent from which a repair is put in force by itself", at_least=1, at_most=100
     )
 
+    @property
+    def threshold_share(self) -> float:
+        """The threshold as a share from 0 to 1."""
+        return percent_as_share(self.threshold)
 
-CHANGE_THRESHOLD = ChangeSettings().threshold / 100
+    @property
+    def accepted_confidence(self) -> float:
+        """The confidence from which a repair is put in force by itself, from 0 to 1."""
+        return percent_as_share(self.accept)
+
+
+CHANGE_THRESHOLD = ChangeSettings().threshold_share
 """The default share of pages above which something counts as a change.
 
 The paper on Vertex tried 10 to 50 % (Gulhane et al., ICDE 2011); docs/evaluation/change.md says what each

@@ -10,9 +10,10 @@ import json
 import shlex
 import subprocess
 from base64 import b64encode
+from dataclasses import asdict
 from http.client import HTTPException
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
@@ -24,10 +25,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from http.client import HTTPMessage
 
+    from siteloom.core.model import Change
     from siteloom.core.settings import AlarmSettings
 
 _SECONDS_TO_POST = 10
 _SECONDS_TO_RUN = 60
+
+
+def change_row(change: Change) -> dict[str, Any]:
+    """A change as alarms, stored checks and -o FILE have it."""
+    return asdict(change)
 
 
 def raise_alarm(lines: Sequence[Mapping[str, object]], settings: AlarmSettings) -> list[str]:

@@ -20,7 +20,7 @@ from siteloom.extraction.output_health import output_changes
 from siteloom.extraction.record_formats import RecordLayout
 from siteloom.extraction.record_joining import JoinKey, join_rows
 from siteloom.extraction.record_rows import FirstUrls, common_schema, flag_duplicates
-from siteloom.maintenance.alarms import raise_alarm
+from siteloom.maintenance.alarms import change_row, raise_alarm
 from siteloom.operations.context import Context
 from siteloom.operations.extraction_shards import (
     FolderJournal,
@@ -34,7 +34,6 @@ from siteloom.operations.extraction_shards import (
 from siteloom.operations.learn import LearnRequest, LearnResult, learn
 from siteloom.operations.request_fields import NOT_STORED, ClusterName, Site
 from siteloom.operations.stored_wrappers import wrappers_of_store
-from siteloom.operations.watch import change_row
 from siteloom.wrappers.matching import (
     NO_TAGS,
     NO_WRAPPER_FOR_SITE,

@@ -12,14 +12,13 @@ from siteloom.core.errors import NoPageImported
 from siteloom.core.model import Change, Failure, Page
 from siteloom.core.urls import site_of
 from siteloom.html.visible_text import normalize
-from siteloom.maintenance.alarms import raise_alarm
 from siteloom.operations.cluster import cluster_store
 from siteloom.operations.context import Context
 from siteloom.operations.forget import ForgetResult, apply_retention
+from siteloom.operations.monitor import MonitorRequest, monitor
 from siteloom.operations.page_import import import_pages
 from siteloom.operations.request_fields import NOT_STORED, Flag, Text
 from siteloom.operations.status import NextStep, site_steps, wrappers_by_site
-from siteloom.operations.watch import change_row, check_watches
 from siteloom.sources.page_source import PageSource
 
 if TYPE_CHECKING:
@@ -210,24 +209,17 @@ class _Comparison(NamedTuple):
 
 def _compare_watched_pages(context: Context, sites: Collection[str]) -> _Comparison:
     """Compare the watched pages of some sites with their new versions, and raise alarms."""
-    store, settings = context.store, context.settings
+    store = context.store
     watched = store.watched() if sites else {}
     changes: list[Change] = []
     problems: list[str] = []
     by_site = wrappers_by_site(wrapper for wrapper in store.wrappers() if wrapper.name in watched)
     for site in sites:
         if names := sorted(by_site.get(site, ())):
-            context.progress.start("Comparing watched pages", len(names), "wrapper")
-            checks = check_watches(
-                store,
-                names,
-                threshold=settings.change.threshold / 100,
-                on_wrapper=lambda _: context.progress.advance(),
-            )
-            found = [change for check in checks for change in check.checkup.changes]
-            problems += raise_alarm([change_row(change) for change in found], settings.alarm)
-            problems += [check.warning for check in checks if check.warning]
-            changes += found
+            result = monitor(context, MonitorRequest(wrappers=tuple(names)))
+            changes += [change for check in result.checks for change in check.changes]
+            problems += result.problems
+            problems += [check.warning for check in result.checks if check.warning]
     return _Comparison(tuple(changes), tuple(problems))
 
 

@@ -30,7 +30,30 @@ from siteloom.operations.extract import (
 from siteloom.operations.forget import ForgetRequest, ForgetResult, forget
 from siteloom.operations.ingest import IngestRequest, IngestResult, ingest
 from siteloom.operations.learn import LearnRequest, LearnResult, learn
+from siteloom.operations.monitor import MonitorRequest, MonitorResult, monitor
+from siteloom.operations.relearn import RelearnRequest, RelearnResult, relearn
+from siteloom.operations.review import (
+    ClusterReviewRequest,
+    ClusterReviewResult,
+    ReviewRequest,
+    ReviewResult,
+    accept_repair,
+    dismiss_cluster,
+    leave_out_lost,
+    reject_repair,
+    reopen_repair,
+    restore_cluster,
+)
 from siteloom.operations.sample import SampleRequest, SampleResult, sample
+from siteloom.operations.watch import WatchRequest, WatchResult, watch
+from siteloom.operations.wrapper_versions import (
+    HistoryRequest,
+    HistoryResult,
+    RollbackRequest,
+    RollbackResult,
+    history,
+    rollback,
+)
 
 if TYPE_CHECKING:
     from siteloom.operations.context import Context
@@ -38,7 +61,7 @@ if TYPE_CHECKING:
 
 
 class Operation(NamedTuple):
-    """An operation, which can run as a job if `is_job`.
+    """An operation, which can run as a job unless `is_job` is false.
 
     `name` is the kind of the job, `title` what pages call it, and `role` who may start it.
     """
@@ -129,6 +152,23 @@ OPERATIONS: dict[str, Operation] = {
         Operation("explain", explain, ExplainRequest, ExplainResult, "Explain a page", is_job=False),
         Operation("export", export, ExportRequest, ExportResult, "Export a wrapper", is_job=False),
         Operation("forget", forget, ForgetRequest, ForgetResult, "Forget sites or pages", "admin"),
+        Operation("watch", watch, WatchRequest, WatchResult, "Choose pages to watch"),
+        Operation("monitor", monitor, MonitorRequest, MonitorResult, "Look for changes"),
+        Operation("relearn", relearn, RelearnRequest, RelearnResult, "Repair wrappers"),
+        Operation("accept", accept_repair, ReviewRequest, ReviewResult, "Accept a repair"),
+        Operation("reject", reject_repair, ReviewRequest, ReviewResult, "Reject a repair"),
+        Operation("leave_out", leave_out_lost, ReviewRequest, ReviewResult, "Leave out lost attributes"),
+        Operation("reopen", reopen_repair, ReviewRequest, ReviewResult, "Undo a decision about a repair"),
+        Operation(
+            "dismiss", dismiss_cluster, ClusterReviewRequest, ClusterReviewResult, "Dismiss a template"
+        ),
+        Operation(
+            "restore", restore_cluster, ClusterReviewRequest, ClusterReviewResult, "Restore a template"
+        ),
+        Operation(
+            "history", history, HistoryRequest, HistoryResult, "Wrapper versions", "viewer", is_job=False
+        ),
+        Operation("rollback", rollback, RollbackRequest, RollbackResult, "Roll back a wrapper"),
     )
 }
 """Each operation by its name."""

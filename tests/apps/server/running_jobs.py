@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from siteloom.apps.server.work import KINDS
+from siteloom.apps.server.job_table import KINDS
 from siteloom.core.settings import Settings
 from siteloom.store.store import Store
 

@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 
 from siteloom.apps.server import create_app
+from siteloom.apps.server.job_table import KINDS
 from siteloom.apps.server.operation_jobs import job_result
 from siteloom.apps.server.upload_folder import new_upload
-from siteloom.apps.server.work import KINDS
 from siteloom.core.errors import NotFound, SourceError, UsageError
 from siteloom.core.settings import Settings, StoreSettings
 from siteloom.operations.cluster import cluster_store
-from siteloom.operations.watch import watch_wrappers
 from siteloom.sources.example_files import ExampleLine
 from siteloom.store.store import Store
 from tests.apps.demo.sites import guide, of_kind
@@ -25,6 +24,7 @@ from tests.apps.server.browsing import Browser
 from tests.apps.server.serving import program, serving
 from tests.maintenance import guide as watched_guide
 from tests.operations.calls import annotate_pages, learn_wrappers
+from tests.operations.maintenance import watch_stored
 from tests.sources.warc_records import gzip_members, http, page_record, plain, record, warcinfo
 from tests.store.helpers import page, put
 
@@ -118,7 +118,7 @@ def test_pages_that_come_again_are_held_against_those_that_are_watched(store: St
     cluster_store(store, "vertex")
     (name,) = [found.name for found in store.cluster_summaries()][:1]
     store.save_wrapper(name, GUIDE, watched_guide.wrapper().to_json(), "learn")
-    watch_wrappers(store)
+    watch_stored(store)
     lines = [{"url": one.url, "html": one.html.decode()} for one in watched_guide.pages("redesign")]
     told = taken_in(store, {"crawl.jsonl": "\n".join(map(json.dumps, lines)).encode()})
     assert told["changed_pages"] == len(lines)

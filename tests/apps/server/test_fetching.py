@@ -13,7 +13,7 @@ from siteloom.apps.server import create_app
 from siteloom.apps.server.event_stream import Changes
 from siteloom.apps.server.job_kinds import Report, form_arguments
 from siteloom.apps.server.job_runner import JobRunner
-from siteloom.apps.server.work import KINDS
+from siteloom.apps.server.job_table import KINDS
 from siteloom.core.errors import SourceError, UsageError
 from siteloom.core.settings import CrawlSettings, Settings, StoreSettings
 from siteloom.store.store import Store

@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import func, select, update
 
 from siteloom.apps.server import create_app
-from siteloom.apps.server.work import KINDS
+from siteloom.apps.server.job_table import KINDS
 from siteloom.core.database import writing
 from siteloom.core.file_lock import write_lock
 from siteloom.core.settings import RetentionSettings, Settings, StoreSettings

@@ -20,7 +20,7 @@ from siteloom.apps.server import create_app, event_stream, job_runner
 from siteloom.apps.server.event_stream import Changes
 from siteloom.apps.server.job_kinds import JobKind, checked_arguments, form_arguments
 from siteloom.apps.server.job_runner import JobRunner
-from siteloom.apps.server.work import KINDS
+from siteloom.apps.server.job_table import KINDS
 from siteloom.core.errors import UsageError
 from siteloom.core.model import Attribute, Cluster, Example
 from siteloom.core.settings import Settings, StoreSettings
@@ -308,7 +308,8 @@ def test_numbers_are_such_as_databases_take(store: Store) -> None:
 
 def test_the_processes_of_jobs_load_nothing_of_the_web() -> None:
     loaded = (
-        "import sys, siteloom.apps.server.work; print(sorted({'fastapi', 'starlette'} & sys.modules.keys()))"
+        "import sys, siteloom.apps.server.job_table;"
+        "print(sorted({'fastapi', 'starlette'} & sys.modules.keys()))"
     )
     told = subprocess.run([sys.executable, "-c", loaded], capture_output=True, check=True, text=True)
     assert told.stdout == "[]\n"

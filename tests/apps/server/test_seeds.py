@@ -18,9 +18,9 @@ from fastapi import FastAPI
 from lxml import html
 
 from siteloom.apps.server import create_app
+from siteloom.apps.server.job_table import KINDS
 from siteloom.apps.server.upload_folder import new_upload
 from siteloom.apps.server.views.known_records import sites_to_look_at
-from siteloom.apps.server.work import KINDS
 from siteloom.core.errors import NotFound, SiteloomError, UsageError
 from siteloom.core.model import Page, Seed
 from siteloom.core.settings import Settings, StoreSettings

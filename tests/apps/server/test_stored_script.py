@@ -20,7 +20,6 @@ from siteloom.core.settings import Settings, StoreSettings
 from siteloom.operations.cluster import cluster_store
 from siteloom.operations.page_import import import_pages
 from siteloom.operations.search import update_index
-from siteloom.operations.watch import check_watches, watch_wrappers
 from siteloom.sources.example_files import ExampleLine
 from siteloom.sources.page_source import Items
 from siteloom.store.store import Store
@@ -30,6 +29,7 @@ from tests.apps.server.browsing import Browser
 from tests.apps.server.test_links import INLINE, LINKS
 from tests.operations.calls import annotate_pages, extract_records, learn_wrappers
 from tests.operations.contexts import context_of
+from tests.operations.maintenance import check_stored, watch_stored
 
 # Breaks out of elements, attributes with either quotes, scripts and comments, wherever it is not escaped.
 STRIKE = "'\"></script></title></textarea>--><struck onload=alert(1)><img src=x onerror=alert(1)>{{7*7}}"
@@ -71,8 +71,8 @@ def hostile(empty_workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         annotate_pages(store, lines[:4])
         learn_wrappers(store, f"{SITE}/1")
         extract_records(store, SITE)
-        watch_wrappers(store)
-        check_watches(store)
+        watch_stored(store)
+        check_stored(store)
         with store.recording("seeds", {"locations": [STRIKE]}) as run:
             store.add_seeds(run.id, [Seed({attribute: (STRIKE,)}, STRIKE, STRIKE)])
         update_index(context_of(store))

@@ -109,22 +109,16 @@ def write_csv(rows: Sequence[Row], file: Path) -> None:
 
 def watch_pages(context: Context) -> int:
     """Choose pages of each wrapper to watch; returns how many there are."""
-    from siteloom.operations.watch import watch_wrappers
+    from siteloom.operations.watch import WatchRequest, watch
 
-    watches = [result.watch for result in watch_wrappers(context.store)]
-    return sum(len(watch.bellwethers) for watch in watches if watch is not None)
+    return sum(result.watched_pages for result in watch(context, WatchRequest()).watched)
 
 
 def find_changes(context: Context) -> list[Change]:
     """Compare the watched pages with what they were, and return what has changed."""
-    from siteloom.operations.watch import check_watches
+    from siteloom.operations.monitor import MonitorRequest, monitor
 
-    threshold = context.settings.change.threshold / 100
-    return [
-        change
-        for result in check_watches(context.store, threshold=threshold)
-        for change in result.checkup.changes
-    ]
+    return [change for check in monitor(context, MonitorRequest()).checks for change in check.changes]
 
 
 class RuleChange(NamedTuple):
@@ -146,20 +140,18 @@ class Repair(NamedTuple):
 
 def repair_wrappers(context: Context) -> list[Repair]:
     """Repair the wrappers of which a change was noticed, and accept the repairs that wait for a person."""
-    from siteloom.operations.relearn import mend_wrappers, settle_review
-    from siteloom.operations.watch import watch_again
+    from siteloom.operations.relearn import RelearnRequest, relearn
+    from siteloom.operations.review import ReviewRequest, accept_repair
 
     repairs = []
-    for result in mend_wrappers(context.store, accept=context.settings.change.accept / 100):
+    for result in relearn(context, RelearnRequest()).repairs:
         needs_review = result.state == "review"
         if needs_review:
-            settle_review(context.store, result.wrapper, accept=True)
-            watch_again(context.store, result.wrapper)
+            accept_repair(context, ReviewRequest(wrapper=result.wrapper, repair=None))
         rules = [
-            RuleChange(row["attribute"], row["before"][0], row["after"][0])
-            for row in result.row["diff"]["rules"]
+            RuleChange(rule.attribute, rule.before[0], rule.after[0]) for rule in result.difference.rules
         ]
-        repairs.append(Repair(result.wrapper, result.relearned.confidence, needs_review, rules))
+        repairs.append(Repair(result.wrapper, result.confidence, needs_review, rules))
     return repairs
 
 

@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 
 from siteloom.apps.server.operation_jobs import job_result
 from siteloom.apps.server.shared_state import services_of
+from siteloom.maintenance.change_messages import change_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -124,6 +125,7 @@ def _environment() -> Environment:
     )
     filters = {
         "ago": ago,
+        "change_name": change_name,
         "in_code": in_code,
         "moment": moment,
         "number": number,

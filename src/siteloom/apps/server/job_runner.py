@@ -21,7 +21,7 @@ from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siteloom.apps.server.job_kinds import checked_arguments
-from siteloom.apps.server.work import KINDS
+from siteloom.apps.server.job_table import KINDS
 from siteloom.core.child_processes import safe_path
 from siteloom.core.errors import SiteloomError
 from siteloom.core.terminal_text import guard_process
@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 # of this one would hold its locks and its connections to databases. That process is there from the first job
 # on until the server ends, and takes some 230 MB, most of which its copies share.
 _PROCESSES = multiprocessing.get_context("forkserver")
-_PROCESSES.set_forkserver_preload(["siteloom.apps.server.work"])
+_PROCESSES.set_forkserver_preload(["siteloom.apps.server.job_table"])
 
 # From the wish that a process ends until it is made to: most commits take far less.
 _SECONDS_TO_END = 5.0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import partial
@@ -39,14 +39,19 @@ def job_kind(operation: Operation) -> JobKind:
 
 def job_arguments(request: type) -> dict[str, Argument]:
     """The arguments of a job: the fields of a request that jobs may set."""
-    hints = get_type_hints(request, include_extras=True)
     arguments = {}
+    for field, mark in _job_fields(request):
+        has_default = field.default is not field.default_factory  # both are MISSING where there is none
+        arguments[mark.argument or field.name] = Argument(mark.kind, is_needed=not has_default)
+    return arguments
+
+
+def _job_fields(request: type) -> Iterator[tuple[Field[Any], JobField]]:
+    hints = get_type_hints(request, include_extras=True)
     for field in fields(request):
         marks = [mark for mark in _parts(hints[field.name]) if isinstance(mark, JobField)]
         if marks:
-            has_default = field.default is not field.default_factory  # both are MISSING where there is none
-            arguments[field.name] = Argument(marks[0].kind, is_needed=not has_default)
-    return arguments
+            yield field, marks[0]
 
 
 def job_result(job: Job) -> Any:
@@ -119,12 +124,13 @@ def _run(
     author: str | None = None,
 ) -> dict[str, Any]:
     job_input = _INPUTS.get(operation.name, _NO_INPUT)
-    # An argument that was not given is None; the request then has its default.
-    chosen = {
-        name: _frozen(value)
-        for name, value in arguments.items()
-        if value is not None and name not in job_input.arguments
-    }
+    chosen: dict[str, Any] = {}
+    for field, mark in _job_fields(operation.request):
+        argument = mark.argument or field.name
+        value = arguments.get(argument)
+        if value is None or argument in job_input.arguments:
+            continue  # the request has its default
+        chosen[field.name] = (value,) if mark.argument is not None else _frozen(value)
     context = job_context(store, settings, report, author)
     with job_input.fields(store, settings, arguments) as prepared:
         request = operation.request(**chosen, **prepared)

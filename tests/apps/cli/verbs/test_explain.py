@@ -12,7 +12,6 @@ import pytest
 from siteloom import Wrapper
 from siteloom.core.settings import StoreSettings
 from siteloom.operations.page_import import import_pages
-from siteloom.operations.relearn import settle_review
 from siteloom.sources.page_source import Items
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
@@ -20,6 +19,7 @@ from tests.apps.cli.command import one_sentence, work_inside
 from tests.apps.cli.verbs.test_learn import within
 from tests.apps.demo.sites import guide, of_kind
 from tests.extraction.test_extraction import RESTAURANTS, SHOP, lists, restaurants, shop
+from tests.operations.maintenance import decide
 
 PAGE = RESTAURANTS[0].page
 LIST = of_kind(guide(), "list")[0].page
@@ -142,7 +142,7 @@ def test_rules_of_a_layout_that_pages_had_before_are_told_too(
     lived_in: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wrapper = next(one.wrapper for one in lived_in.repairs() if one.state == "review")
-    settle_review(lived_in, wrapper, accept=True)
+    decide(lived_in, wrapper, accept=True)
     (watched,) = (one for one in lived_in.newest_checks(wrapper) if one.kind == "bellwethers")
     url = watched.content["changes"][0]["evidence"][0]["url"]
     before, _ = lived_in.versions(url)
