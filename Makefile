@@ -5,6 +5,8 @@ DATA ?= build/data
 PICTURES ?= build/screenshots
 # One more than there are cores: tests of browsers, servers and Spark wait a good part of their time.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() or 1, 7) + 1)')
+# The highest share of names in src that may say nothing, in percent: see docs/style.md.
+VAGUE_NAMES := 5
 export ARCHIVES
 
 DEMO := build/venv-demo
@@ -34,7 +36,7 @@ help:
 	@echo "make test           run every test, installing what they need"
 	@echo "make test-thorough  run the property tests with many more examples, as every night"
 	@echo "make test-newest    run every test with the newest versions that pyproject.toml allows"
-	@echo "make check          lint, types, import direction, licences, known vulnerabilities"
+	@echo "make check          lint, types, import direction, vague names, licences, known vulnerabilities"
 	@echo "make lock           renew the lock files in requirements/"
 	@echo "make bench          measure speed and memory on real pages"
 	@echo "make eval           measure accuracy on real pages"
@@ -43,7 +45,8 @@ help:
 	@echo "make clean          remove everything these targets made"
 
 demo: $(DEMO)/.installed
-	@$(DEMO)/bin/siteloom demo
+	@rm -rf build/demo
+	@$(DEMO)/bin/siteloom demo --keep build/demo
 
 examples: $(DEMO)/.installed
 	@$(DEMO)/bin/python examples/make_workspaces.py examples/workspaces
@@ -79,11 +82,12 @@ test-newest: programs
 	@$(NEWEST)/bin/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: $(DEV)/.installed
-	@echo "Checking style, types, import direction, licences and known vulnerabilities"
+	@echo "Checking style, types, import direction, names, licences and known vulnerabilities"
 	@scripts/quietly $(DEV)/bin/ruff check .
 	@scripts/quietly $(DEV)/bin/ruff format --check .
 	@scripts/quietly $(DEV)/bin/mypy
 	@scripts/quietly $(DEV)/bin/lint-imports
+	@scripts/quietly $(DEV)/bin/python scripts/vague-names --limit $(VAGUE_NAMES) src
 	@$(DEV)/bin/python scripts/audit-dependencies
 
 # Sdist and wheel as they are released. The wheel built from the sdist is the same, byte for byte, as the one built here. It is

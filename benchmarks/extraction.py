@@ -29,7 +29,7 @@ from siteloom.html.node_paths import find
 from siteloom.html.parser import parse
 from siteloom.html.tag_scanner import scan_tags
 from siteloom.wrappers.matching import Matcher, NamedWrapper
-from siteloom.wrappers.rule_features import Evidence, Feature, Part, Rule
+from siteloom.wrappers.rule_features import Feature, Rule, RuleSupport, ValuePart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -43,7 +43,7 @@ TITLE = "Extraction"
 
 _ATTRIBUTES = 5
 _UNLABELLED = 60
-_EVIDENCE = Evidence(examples=1, wrong=0, filled=1.0, repeated=0.0)
+_EVIDENCE = RuleSupport(examples=1, wrong=0, filled=1.0, repeated=0.0)
 _MANY_SITES = 200
 _WRAPPERS_OF_A_SITE = 5
 _PAGES_OF_ENGINE = 4_000
@@ -144,7 +144,7 @@ def _path_wrapper(wrapper: Wrapper, page: Page) -> tuple[Wrapper, tuple[str, ...
         element = find(root, re.sub(r"/(?:text\(\)\[\d+\]|@\w+)$", "", origins[0].node))
         assert element is not None
         features, xpath = _way(element)
-        rule = Rule("element", features, Part(), _EVIDENCE)
+        rule = Rule("element", features, ValuePart(), _EVIDENCE)
         kept = wrapper.attributes[name]
         attribute = replace(kept.attribute, multi=False, mandatory=False)
         attributes[name] = replace(kept, attribute=attribute, rules=(rule,), voters=())

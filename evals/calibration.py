@@ -163,7 +163,7 @@ def _extracted(wrapper: Wrapper, page: Page) -> tuple[Record, dict[str, list[Sig
         seen.append(signs)
         return 0.0
 
-    with patch("siteloom.wrappers.value_contract.confidence", remember):
+    with patch("siteloom.wrappers.wrapper.confidence", remember):
         record = wrapper.extract(page)
     in_order = iter(seen)
     return record, {name: [next(in_order) for _ in texts] for name, texts in record.values.items()}

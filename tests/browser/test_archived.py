@@ -13,7 +13,7 @@ from playwright.sync_api import Page as BrowserPage
 from siteloom.apps.server.security import SECURITY_HEADERS
 from siteloom.core.model import Failure, Page, Resource
 from siteloom.core.settings import StoreSettings
-from siteloom.html.node_paths import numbered
+from siteloom.html.node_paths import elements_in_order
 from siteloom.html.parser import Element, parse
 from siteloom.html.visible_text import FRAMES, NOT_CONTENT
 from siteloom.store.queries.clusters import PageAddress
@@ -107,7 +107,7 @@ def tree_of(store: Store, url: str) -> list[Element]:
     assert found is not None
     root = parse(found[1])
     assert not isinstance(root, Failure)
-    return numbered(root)
+    return elements_in_order(root)
 
 
 def texts(element: Element) -> list[str]:

@@ -9,6 +9,7 @@ from playwright.sync_api import Page, Route, expect
 
 from siteloom.store.store import Store
 from tests.lived_in import DIRECTORY, GUIDE
+from tests.operations.parity_maintenance import lose_an_attribute
 from tests.patience import wait_until
 
 RESTAURANTS = f"{GUIDE}/1"
@@ -57,13 +58,57 @@ def test_an_alarm_is_reviewed_and_a_repair_accepted_then_rolled_back(
     assert newest == first
 
 
-def test_what_was_accepted_is_taken_back_by_a_key(page: Page, workspace_store: Store) -> None:
+def test_undoing_an_accepted_repair_restores_the_version_before_and_lets_the_repair_wait(
+    page: Page, workspace_store: Store
+) -> None:
+    (waiting,) = workspace_store.reviewing.repairs()
     page.goto("/review")
     page.get_by_role("button", name="Accept").click()
     wait_until(lambda: version(workspace_store) == 2)
     page.keyboard.press("z")
     expect(page.get_by_text("is in force again, as version 3")).to_be_visible()
+    first, restored = (workspace_store.wrapper(RESTAURANTS, number).text for number in (1, 3))
+    assert restored == first
+    assert workspace_store.reviewing.repairs() == [waiting._replace(version_before=3)]
+    entry = page.locator(f"[data-item='repair-{waiting.id}']")
+    expect(entry).to_be_visible()
+    expect(page.locator(".sections .badge")).to_have_text("1")
+    entry.get_by_role("link").click()
+    expect(page.locator(TITLE)).to_have_text(RESTAURANTS)
+    expect(page.get_by_text("not found any more on up to 100")).to_be_visible()
+    page.wait_for_timeout(500)  # a new card cannot be decided about at once
+    page.keyboard.press("a")
+    wait_until(lambda: version(workspace_store) == 4)
+    assert workspace_store.reviewing.repairs() == []
+
+
+def test_undoing_on_the_page_of_a_job_restores_the_version_before_too(
+    page: Page, workspace_store: Store
+) -> None:
+    page.goto("/review")
+    page.get_by_role("button", name="Accept").click()
+    wait_until(lambda: version(workspace_store) == 2)
+    page.get_by_role("navigation", name="Sections").get_by_role("link", name="Jobs").click()
+    page.get_by_role("link", name="Accept a repair").click()
+    page.get_by_role("button", name="Undo: back to version 1").click()
+    expect(page.get_by_text("waits again. The version before it is in force again")).to_be_visible()
     assert version(workspace_store) == 3
+    page.get_by_role("link", name="Look at it").click()
+    expect(page.locator(TITLE)).to_have_text(RESTAURANTS)
+
+
+def test_undoing_what_was_left_out_lets_the_repair_wait_again(page: Page, workspace_store: Store) -> None:
+    lose_an_attribute(workspace_store)
+    (waiting,) = workspace_store.reviewing.repairs()
+    page.goto(f"/review?item=repair-{waiting.id}")
+    page.wait_for_load_state()
+    page.keyboard.press("w")
+    wait_until(lambda: version(workspace_store) == 2)
+    assert workspace_store.reviewing.repairs() == []
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("is in force again, as version 3")).to_be_visible()
+    assert workspace_store.reviewing.repairs() == [waiting._replace(version_before=3)]
+    expect(page.locator(f"[data-item='repair-{waiting.id}']")).to_be_visible()
 
 
 def test_the_last_is_rejected_and_waits_again(page: Page, workspace_store: Store) -> None:
@@ -75,7 +120,8 @@ def test_the_last_is_rejected_and_waits_again(page: Page, workspace_store: Store
     wait_until(lambda: workspace_store.reviewing.count() == 0)
     page.get_by_role("button", name="Undo").click()
     expect(page.locator(TITLE)).to_have_text(RESTAURANTS)
-    assert workspace_store.reviewing.count() == 1
+    assert [repair.state for repair in workspace_store.reviewing.repairs()] == ["review"]
+    assert version(workspace_store) == 1
 
 
 def test_what_is_not_worth_it_is_set_aside(page: Page, workspace_store: Store) -> None:

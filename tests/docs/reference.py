@@ -51,8 +51,8 @@ _MORE = {
     "watch": ["how-to/live-with-change.md", "reference/files.md#watches"],
     "monitor": ["how-to/live-with-change.md", "reference/files.md#changes", "reference/settings.md"],
     "relearn": ["how-to/live-with-change.md#repair", "reference/files.md#repairs"],
-    "history": ["how-to/live-with-change.md#look-back-go-back", "reference/files.md#repairs"],
-    "rollback": ["how-to/live-with-change.md#look-back-go-back"],
+    "history": ["how-to/live-with-change.md#history-and-rollback", "reference/files.md#repairs"],
+    "rollback": ["how-to/live-with-change.md#history-and-rollback"],
     "seeds": ["how-to/start-from-a-table.md", "reference/files.md#seeds"],
     "bootstrap": [
         "how-to/start-from-a-table.md",

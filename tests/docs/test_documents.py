@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from tests.docs.entries import start
 from tests.docs.following import TABLE, extras, follow_document
 from tests.docs.reference import COMMAND, WRITTEN, headings_of, page
 
+FILE_SUFFIXES = {"toml", "db"}
 FORMATS = {"wrapper"}  # `siteloom wrapper` is what a file says it is
 # The tutorial, which takes long, has a file of its own: another process can follow it meanwhile.
 FOLLOWED = [document for document in DOCUMENTS if blocks(document) and document != start.TUTORIAL]
@@ -48,6 +51,28 @@ def test_what_is_called_in_a_sentence_is_there(document: str) -> None:
         known = {name for one in command_of(verb).params for name in (*one.opts, *one.secondary_opts)}
         named = {word.partition("=")[0] for word in words if re.match("--?[a-z]", word)}
         assert named <= known, call
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_python_names_in_a_sentence_exist(document: str) -> None:
+    for name in set(re.findall(r"`(siteloom(?:\.[A-Za-z_]+)+)(?:\([^`]*)?`", read(document))):
+        if name.rpartition(".")[2] not in FILE_SUFFIXES:
+            assert resolves(name), name
+
+
+def resolves(name: str) -> bool:
+    """Whether a dotted name is a module, or something in one."""
+    value: object = None
+    path = ""
+    for part in name.split("."):
+        path = f"{path}.{part}".lstrip(".")
+        if hasattr(value, part):
+            value = getattr(value, part)
+        elif find_spec(path):
+            value = importlib.import_module(path)
+        else:
+            return False
+    return True
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

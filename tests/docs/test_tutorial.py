@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shlex
@@ -30,9 +31,110 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
     return Demo(siteloom, siteloom.fresh(*shlex.split(start.DEMO)[1:]))
 
 
-def check_what_the_demo_shows_of_known_records(shown: str) -> None:
-    """The directory is wrapped from the guide's records alone, and what it does not show is refused."""
-    rows = re.findall(r"│ (\w+) +│ (accepted|suggested|refused) +│ (\d+)% +│ (\d+)% +│ (\S.*?) +│", shown)
+def flat(shown: str) -> str:
+    """The text of the demo without line breaks and indentation."""
+    return " ".join(shown.split())
+
+
+def the_number(pattern: str, shown: str) -> int:
+    (number,) = re.findall(pattern, shown)
+    return int(number.replace(",", ""))
+
+
+def scores(shown: str) -> list[tuple[int, int]]:
+    """All "N of M" in a part of the demo."""
+    pairs = re.findall(r"([\d,]+) of ([\d,]+)", shown)
+    return [(int(right.replace(",", "")), int(total.replace(",", ""))) for right, total in pairs]
+
+
+def step(number: int, shown: str) -> str:
+    """One step of the demo, with its table, flat."""
+    (text,) = re.findall(
+        rf"^{number}\. (.*?)(?=^{number + 1}\. |^The [\d,]+ records are)", shown, re.MULTILINE | re.DOTALL
+    )
+    return flat(text)
+
+
+def test_the_demo_fits_on_two_screens(demo: Demo) -> None:
+    lines = demo.result.stderr.splitlines()
+    assert demo.result.returncode == 0, demo.result.stderr
+    assert max(map(len, lines)) <= 80
+    assert len(lines) <= 50
+    steps = [int(number) for number in re.findall(r"^(\d+)\. ", demo.result.stderr, re.MULTILINE)]
+    assert steps == list(range(1, 12))
+    assert not demo.result.stdout
+
+
+def test_the_demo_imports_and_clusters_its_sites(demo: Demo) -> None:
+    pages = len(guide_site()) + len(directory_site())
+    imported = step(1, demo.result.stderr)
+    assert f"{pages} pages of " in imported
+    assert f"{pages} unchanged" in imported
+    clustered = step(2, demo.result.stderr)
+    assert 0.97 * pages <= the_number(r"(\d+) of them with their own kind", clustered) <= pages
+    sites = {row["site"]: row["pages"] for row in status(demo.siteloom, "--workspace", "try-it/workspace")}
+    assert sites == {"larkmoor-guide.example": len(guide_site()), "tableatlas.example": len(directory_site())}
+
+
+def test_the_demo_learns_and_extracts(demo: Demo) -> None:
+    learned = [float(share) for share in re.findall(r"(\d+\.\d) %", step(3, demo.result.stderr))]
+    assert len(learned) == 4
+    assert min(learned) >= 99
+    lists_without_wrapper = [page for page in directory_site() if page.kind == "list"]
+    extracted = step(4, demo.result.stderr)
+    assert the_number(r"The other (\d+) are lists of the directory", extracted) == len(lists_without_wrapper)
+    assert "right after 'about'; confidence: more than 99 %" in step(5, demo.result.stderr)
+    again = demo.siteloom("extract", "--workspace", "try-it/workspace", "-o", "-")
+    urls = {json.loads(record)["url"] for record in again.stdout.strip("\n").split("\n")}
+    pages = {page.page.url for page in [*guide_site(), *directory_site()]}
+    assert urls == pages - {page.page.url for page in lists_without_wrapper}
+
+
+def test_the_demo_repairs_what_the_changes_break(demo: Demo) -> None:
+    assert "phone is missing on 100 % of them" in step(6, demo.result.stderr)
+    repaired = step(7, demo.result.stderr)
+    ((right, total),) = scores(repaired)
+    assert right >= 0.99 * total > 0
+    assert "now the text inside the element that comes right after 'Call us'" in repaired
+    redesigned = scores(step(8, demo.result.stderr))
+    assert len(redesigned) == 3
+    assert all(right >= 0.9 * total > 0 for right, total in redesigned)
+    history = demo.siteloom("history", "--workspace", "try-it/workspace", "-o", "-").stdout.splitlines()
+    assert [json.loads(line)["origin"] for line in history].count("learn") == 4
+    assert {"repaired"} <= {json.loads(line)["outcome"] for line in history}
+
+
+def test_the_demo_needs_no_examples_where_records_are_known(demo: Demo) -> None:
+    places = [page for page in directory_site() if page.kind == "restaurant"]
+    shared = {page.entity for page in places} & {page.entity for page in guide_site()}
+    bootstrapped = step(9, demo.result.stderr)
+    matched = the_number(r"(\d+) of the guide's 240 restaurants", bootstrapped)
+    assert 0.95 * len(shared) <= matched <= 1.05 * len(shared)
+    (right, total), *_ = scores(bootstrapped)
+    assert right >= 0.99 * total > 4 * len(places)
+    ((right, total),) = scores(step(10, demo.result.stderr))
+    assert right == total == len({name for page in places for name in page.truth})
+    assert "is the page 'LA TAVOLA PACKHORSE" in step(11, demo.result.stderr)
+
+
+def test_the_demo_leaves_its_pages_workspace_and_records(demo: Demo) -> None:
+    folder = demo.siteloom.folder / "try-it"
+    assert len(list(folder.glob("*.jsonl"))) == 3
+    with (folder / "siteloom-demo.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert f"The {len(rows):,} records are in try-it/siteloom-demo.csv." in demo.result.stderr
+    names = {row["name"] for row in rows if row["wrapper"].startswith("tableatlas")}
+    assert names == {page.truth["name"][0] for page in directory_site() if page.kind == "restaurant"}
+
+
+def test_a_verbose_demo_shows_the_evidence(tmp_path: Path) -> None:
+    siteloom = Command(tmp_path)
+    result = siteloom.fresh("demo", "--verbose")
+    assert result.returncode == 0, result.stderr
+    shown = result.stderr
+    rows = re.findall(
+        r"^   (\w+) +(accepted|suggested|refused) +(\d+) % +(\d+) % +(\S.*?)$", shown, re.MULTILINE
+    )
     verdicts = {name: verdict for name, verdict, *_ in rows}
     places = [page for page in directory_site() if page.kind == "restaurant"]
     never_shown = {name for page in guide_site() for name in page.truth} - {
@@ -42,54 +144,13 @@ def check_what_the_demo_shows_of_known_records(shown: str) -> None:
     right = {name: right for name, _, _, _, right in rows}
     assert right["name"] == right["address"] == f"{len(places)} of {len(places)}"
     assert all(
-        int(by_chance) < int(agreement) for _, one, agreement, by_chance, _ in rows if one == "accepted"
+        int(by_chance) < int(agreement)
+        for _, verdict, agreement, by_chance, _ in rows
+        if verdict == "accepted"
     )
-    known = sum(page.kind == "restaurant" for page in guide_site())
-    (matched,) = re.findall(rf"(\d+) of {known} known restaurants were found", shown)
-    shared = {page.entity for page in places} & {page.entity for page in guide_site()}
-    assert 0.95 * len(shared) <= int(matched) <= 1.05 * len(shared)
-    (on_both,) = re.findall(r"restaurants, of which (\d+) are on both", shown)
-    assert 0.95 * len(shared) <= int(on_both) <= len(shared)
-    assert "There the sites differ in" in shown
-
-
-def test_the_demo_runs_anywhere_and_shows_what_it_found(demo: Demo) -> None:
-    siteloom, result = demo
-    assert result.returncode == 0, result.stderr
-    pages = len(guide_site()) + len(directory_site())
-    assert f"{pages:,} new" in result.stderr
-    assert f"{pages:,} unchanged" in result.stderr
-    mild, before = guide_site("mild-change"), {page.page.url: page.page.html for page in guide_site()}
-    moved = sum(page.page.html != before[page.page.url] for page in mild)
-    assert f"0 new, {moved:,} changed" in result.stderr
-    assert f"0 new, {len(guide_site()):,} changed" in result.stderr
-    sites = {row["site"]: row["pages"] for row in status(siteloom, "--workspace", "try-it/workspace")}
-    assert sites == {"larkmoor-guide.example": len(guide_site()), "tableatlas.example": len(directory_site())}
-    shares = [float(share) for share in re.findall(r"(\d+\.\d) %", result.stderr)]
-    learned, mended, redesigned = shares[:4], shares[4:7], shares[7:]
-    assert (len(learned), len(redesigned)) == (4, 3)
-    assert min(learned + mended) >= 99
-    assert min(redesigned) >= 90  # when a page was updated last is on none of them any more
-    assert "phone: the text" in result.stderr
-    assert "phone: not found any more on up to 100 % of the pages that had values." in result.stderr
-    assert "100 % of the pages are not made like those that the wrapper is for." in result.stderr
-    assert "right after 'Call us'" in result.stderr
-    history = siteloom("history", "--workspace", "try-it/workspace", "-o", "-").stdout.splitlines()
-    assert [json.loads(line)["origin"] for line in history].count("learn") == 4
-    assert {"repaired"} <= {json.loads(line)["outcome"] for line in history}
-    lists_without_wrapper = [page for page in directory_site() if page.kind == "list"]
-    (unmatched,) = re.findall(r"failed: no wrapper for the URL │ +(\d+) ", result.stderr)
-    assert int(unmatched) == len(lists_without_wrapper)
-    assert result.stderr.count("failed: ") == 1
-    assert len(list((siteloom.folder / "try-it").glob("*.jsonl"))) == 3
-    assert "tableatlas.example/1, version 1: Chosen" in result.stderr
-    assert re.search(r"confidence 0\.99; phone#1: the text .*\n +at /html", result.stderr)
-    check_what_the_demo_shows_of_known_records(result.stderr)
-    again = siteloom("extract", "--workspace", "try-it/workspace", "-o", "-")
-    records = again.stdout.strip("\n").split("\n")
-    with_wrapper = {page.page.url for page in [*guide_site(), *directory_site()]}
-    with_wrapper.difference_update(page.page.url for page in lists_without_wrapper)
-    assert {json.loads(record)["url"] for record in records} == with_wrapper
+    assert re.search(r"restaurants for which the values differ\n +price +\d+", shown)
+    assert re.search(r"larkmoor-guide\.example/1 +structure changed +100 %", shown)
+    assert [file.name for file in tmp_path.iterdir()] == ["siteloom-demo.csv"]
 
 
 def test_the_tutorial_can_be_followed_to_the_letter(tmp_path: Path, request: pytest.FixtureRequest) -> None:

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.core.errors import EngineError
-from siteloom.engines.engine import in_pieces
+from siteloom.engines.engine import split_batch
 from siteloom.engines.local_engine import LocalEngine, run_shards
 from tests.engines import works
 from tests.engines.works import DEADLY, FATAL, POISON
@@ -199,8 +199,8 @@ def is_running(process: int) -> bool:
 
 def test_processes_end_when_the_first_one_is_killed(tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from tests.engine.test_local import run; "
-        "from tests.engine import works\n"
+        "import sys; from pathlib import Path; from tests.engines.test_local_engine import run; "
+        "from tests.engines import works\n"
         "if __name__ == '__main__':\n"
         "    list(run(works.waits_for(Path(sys.argv[1])), [[0], [-1]], range(2), 2))\n"
     )
@@ -256,7 +256,7 @@ def test_rows_of_a_part_come_in_order_and_in_small_batches(
     }
     told: list[int] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("siteloom.engines.engine.BYTES_OF_A_BATCH", 400)
+        patch.setattr("siteloom.engines.local_engine.BYTES_OF_A_BATCH", 400)
         found = LocalEngine(1).regroup(works.batches, Rows(of_files, schema), sorted(parts), told.append)
     everything = [row for rows in files for row in rows]
     assert {part for part, _ in found} == parts & {part for part, _, _ in everything}
@@ -269,7 +269,7 @@ def test_rows_of_a_part_come_in_order_and_in_small_batches(
 
 def test_large_batches_are_cut() -> None:
     batch = pa.RecordBatch.from_pydict({"x": [b"x" * 30_000_000] * 3 + [b""] * 1_200})
-    pieces = list(in_pieces(batch))
+    pieces = list(split_batch(batch))
     assert sum(piece.num_rows for piece in pieces) == 1_203
     assert all(piece.num_rows <= 500 and piece.nbytes <= 64_000_000 for piece in pieces)
 

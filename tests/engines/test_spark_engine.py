@@ -8,7 +8,13 @@ import sys
 import pytest
 
 from siteloom.core.errors import EngineError, MissingExtra
-from siteloom.engines.spark_engine import SparkEngine, _as_told, _check_reachable, _forgiving, _said
+from siteloom.engines.spark_engine import (
+    SparkEngine,
+    _check_reachable,
+    _engine_error,
+    _main_line,
+    _retrying_master,
+)
 
 
 def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,7 +38,9 @@ def test_one_master_of_several_is_enough() -> None:
 
 
 def test_tasks_are_tried_again_within_this_process_too() -> None:
-    assert [_forgiving(master) for master in ("local", "local[2]", "local[*]", "local[2,3]", "yarn")] == [
+    assert [
+        _retrying_master(master) for master in ("local", "local[2]", "local[*]", "local[2,3]", "yarn")
+    ] == [
         "local[1,8]",
         "local[2,8]",
         "local[*,8]",
@@ -47,18 +55,18 @@ def test_of_long_traces_the_telling_line_is_told() -> None:
         'Exception in thread "main" org.apache.spark.SparkException: Master must be something.\n'
         "\tat org.apache.spark.deploy.SparkSubmit.error(SparkSubmit.scala:1068)\n"
     )
-    assert _said(trace) == "SparkException: Master must be something"
-    assert _said("Gone.\n/nowhere/bin/java: No such file or directory\n") == (
+    assert _main_line(trace) == "SparkException: Master must be something"
+    assert _main_line("Gone.\n/nowhere/bin/java: No such file or directory\n") == (
         "/nowhere/bin/java: No such file or directory"
     )
-    assert str(_as_told(Exception(trace))) == (
+    assert str(_engine_error(Exception(trace))) == (
         "Spark failed: SparkException: Master must be something. The same command goes on where it was."
     )
 
 
 def test_workers_without_siteloom_are_told() -> None:
     error = Exception("Traceback\n  ...\nModuleNotFoundError: No module named 'siteloom'\n\tat java")
-    assert str(_as_told(error)) == (
+    assert str(_engine_error(error)) == (
         "The Python of Spark's workers has no siteloom: install Siteloom there, too, or name one that has it "
         "by --spark-conf spark.pyspark.python=FILE."
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from siteloom.core.errors import SiteloomError
-from siteloom.engines.engine import PartWork, Work
+from siteloom.engines.engine import PartitionWork, Work
 from siteloom.html.time_limit import Lost, within
 
 Numbers = Sequence[int]
@@ -174,6 +174,6 @@ def large() -> Work[Numbers, bytes]:
     return work
 
 
-def batches() -> PartWork[list[Any]]:
+def batches() -> PartitionWork[list[Any]]:
     """Gives all that comes of a part."""
     return lambda _, batches: list(batches)

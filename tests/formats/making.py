@@ -18,10 +18,8 @@ from sqlalchemy import func, select
 
 from siteloom import Attribute, Example, Failure, Page, Wrapper, learn
 from siteloom.apps.demo.sites.built_in_page import BuiltinPage
-from siteloom.apps.server.work.wrapping import extract
-from siteloom.apps.server.work.wrapping import learn as learn_in_store
 from siteloom.core.model import Footprint, Seed, Validators
-from siteloom.core.settings import Settings, StoreSettings
+from siteloom.core.settings import StoreSettings
 from siteloom.engines.local_engine import LocalEngine
 from siteloom.engines.whole_crawls.crawl_run import BulkRun, Outbox, row_schema
 from siteloom.engines.whole_crawls.output_folder import OutputFolder
@@ -29,12 +27,9 @@ from siteloom.extraction.record_formats import record_tables
 from siteloom.extraction.record_rows import record_row
 from siteloom.maintenance.watch_file import watch_to_json
 from siteloom.maintenance.watched_pages import watch
-from siteloom.operations.annotate import annotate
 from siteloom.operations.cluster import cluster_store
-from siteloom.operations.ingest import ingest
-from siteloom.operations.relearn import mend_wrappers
+from siteloom.operations.page_import import import_pages
 from siteloom.operations.search import update_index
-from siteloom.operations.watch import check_watches, watch_wrappers
 from siteloom.sources.example_files import ExampleLine
 from siteloom.sources.page_source import Items
 from siteloom.store import schema
@@ -45,24 +40,27 @@ from siteloom.store.workspace_folder import open_store
 from siteloom.wrappers.exports.xpath_json import as_texts, to_xpath_json
 from siteloom.wrappers.rule_features import (
     AttributeRules,
-    Evidence,
     Feature,
     Kind,
-    Part,
     RecordRule,
     Rule,
+    RuleSupport,
     Scorer,
+    ValuePart,
 )
 from siteloom.wrappers.value_contract import learned_contract
 from tests.apps.demo.sites import directory, guide, of_kind
 from tests.formats import kept
 from tests.formats.summary import ACCOUNT, PASSWORD, summary
 from tests.maintenance.guide import CHANGING, restaurants, truth
+from tests.operations.calls import annotate_pages, extract_records, learn_wrappers
+from tests.operations.contexts import context_of
+from tests.operations.maintenance import check_stored, repair_stored, watch_stored
 
 _BEGIN = datetime(2026, 10, 1, 6, tzinfo=UTC)
-_SURE = 1.01  # no repair is so sure that it is put in force by itself
+_NEVER = 101  # percent: no repair is so sure that it is put in force by itself
 FINGERPRINT = "kept"
-_EVIDENCE = Evidence(5, 0, 1.0, 0.0)
+_EVIDENCE = RuleSupport(5, 0, 1.0, 0.0)
 
 
 def main() -> None:
@@ -173,9 +171,9 @@ def _every_kind() -> Wrapper:
     phone = _rule("text", Feature("text-before", 0, "Phone:"))
     price = _rule(*_RULES["first-text"])
     parts = {
-        "anchored": Part(left="from ", right=" a dish"),
-        "matched": Part(pattern=r"\$\d++"),
-        "split": Part(separator=" / "),
+        "anchored": ValuePart(left="from ", right=" a dish"),
+        "matched": ValuePart(pattern=r"\$\d++"),
+        "split": ValuePart(separator=" / "),
     }
     of_parts = {"anchored": price, "matched": price, "split": _rule(*_RULES["attribute"])}
     found |= {
@@ -195,7 +193,7 @@ def _every_kind() -> Wrapper:
     )
     seats = _rule(*_RULES["before"])
     found["seats"] = AttributeRules(Attribute(multi=False, type="number"), (seats,), (), 1.0)
-    opened = replace(_rule(*_RULES["prefix"]), part=Part(left="Opened:"))
+    opened = replace(_rule(*_RULES["prefix"]), part=ValuePart(left="Opened:"))
     found["opened"] = AttributeRules(Attribute(multi=False, type="date"), (opened,), (), 1.0, day_first=True)
     return Wrapper(
         found,
@@ -224,7 +222,7 @@ def _running_on() -> Wrapper:
 
 
 def _rule(target: str, *features: Feature) -> Rule:
-    return Rule(target, tuple(sorted(features)), Part(), _EVIDENCE)
+    return Rule(target, tuple(sorted(features)), ValuePart(), _EVIDENCE)
 
 
 # Other files
@@ -316,18 +314,18 @@ def _live_in(store: Store) -> None:
     told = replace(places[0].page, validators=Validators('"1"', "Thu, 01 Oct 2026 06:00:00 GMT"))
     others = [one.page for one in (*lists, *of_kind(directory(), "restaurant")[:3])]
     broken = Failure("https://inn.example/2", "not HTML", "a picture")
-    ingest(store, [Items([told, *_pages(places[1:]), *others, broken])])
+    import_pages(store, [Items([told, *_pages(places[1:]), *others, broken])])
     cluster_store(store, "vertex")
-    annotate(store, [ExampleLine(one.page.url, one.truth, (), {}) for one in places[:4]])
-    annotate(store, [ExampleLine(lists[0].page.url, {}, lists[0].records[:3], {})])
+    annotate_pages(store, [ExampleLine(one.page.url, one.truth, (), {}) for one in places[:4]])
+    annotate_pages(store, [ExampleLine(lists[0].page.url, {}, lists[0].records[:3], {})])
     annotated = [one.name for one in store.cluster_summaries() if one.annotated]
     for name in annotated:
-        learn_in_store(store, Settings(), {"cluster": name}, _unheard)
+        learn_wrappers(store, name)
     store.amend(annotated[0], [], ACCOUNT, schema_follows=0, attributes={"phone": Attribute(multi=False)})
     store.reviewing.dismiss(next(one.name for one in store.cluster_summaries() if not one.annotated))
-    extract(store, Settings(), {"site": None}, _unheard)
-    watch_wrappers(store, k=3)
-    update_index(store)
+    extract_records(store, None)
+    watch_stored(store, count=3)
+    update_index(context_of(store))
     known = [
         Seed({name: values for name, values in one.truth.items() if values}, "guide", one.page.url)
         for one in places
@@ -337,10 +335,12 @@ def _live_in(store: Store) -> None:
         store.entities.replace(
             run.id, {"core": ["name"]}, [LinkedEntity(1, 2, ("phone",), ("Blue Fern",), {"entity": 1})]
         )
-    store.save_grown_site("tableatlas.example", "poor", 1, len(known), content={"reason": "too few"})
-    ingest(store, [Items([replace(fresh[one.entity].page, fetched_at=store.clock()) for one in places])])
-    check_watches(store)
-    mend_wrappers(store, accept=_SURE)
+    store.save_site_outcome("tableatlas.example", "poor", 1, len(known), content={"reason": "too few"})
+    import_pages(
+        store, [Items([replace(fresh[one.entity].page, fetched_at=store.clock()) for one in places])]
+    )
+    check_stored(store)
+    repair_stored(store, accept=_NEVER)
     store.accounts.add(ACCOUNT, "admin", Passwords().hashed(PASSWORD))
     store.accounts.open_session(ACCOUNT)
     store.accounts.add_key(ACCOUNT, "nightly export")

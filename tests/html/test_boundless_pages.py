@@ -11,7 +11,7 @@ from siteloom import Example, Page, Wrapper
 from siteloom.core.model import Record
 from siteloom.learning.induction.learning_session import LearningSession
 from siteloom.maintenance.change_tests import check
-from siteloom.maintenance.watched_pages import choose
+from siteloom.maintenance.watched_pages import choose_watched_pages
 from siteloom.maintenance.wrapper_repair import relearn
 
 
@@ -53,7 +53,7 @@ def test_it_is_not_learned_from(most_kept: float) -> None:
 
 
 def test_it_is_not_watched_and_cannot_be_compared() -> None:
-    watch, _, _ = choose(wrapper(), [*PAGES[1:], boundless(0)], 10, name="a")
+    watch, _, _ = choose_watched_pages(wrapper(), [*PAGES[1:], boundless(0)], 10, name="a")
     urls = {one.page.url for one in watch.bellwethers}
     assert "http://a.example/0" not in urls
     lost = next(number for number in range(12) if f"http://a.example/{number}" in urls)

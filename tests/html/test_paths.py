@@ -9,7 +9,7 @@ from hypothesis import given
 from lxml import etree
 
 from siteloom.core.model import Failure, Page
-from siteloom.html.node_paths import _FEW, NodePaths, find, node_path, tag_path
+from siteloom.html.node_paths import _MOST_UNCACHED, NodePaths, find, node_path, tag_path
 from siteloom.html.parser import Element, parse
 from siteloom.html.visible_text import text_nodes
 from tests.html.html_bytes import html_bytes
@@ -87,6 +87,6 @@ def test_a_processing_instruction_has_a_path() -> None:
 def test_many_paths_are_those_that_one_by_one_would_be(html: bytes) -> None:
     for order in (nodes(html), nodes(html)[::-1]):
         paths = NodePaths()
-        for node in order[:1] * _FEW:
+        for node in order[:1] * _MOST_UNCACHED:
             paths(node)  # from here on it counts by itself
         assert list(map(paths, order)) == list(map(node_path, order))

@@ -7,7 +7,15 @@ import pytest
 from siteloom.core.model import Attribute, Example, Page
 from siteloom.html.node_paths import elements_with_tag, siblings_with_tag
 from siteloom.learning.induction.learner import learn
-from siteloom.wrappers.rule_features import AttributeRules, Evidence, Feature, Kind, Part, RecordRule, Rule
+from siteloom.wrappers.rule_features import (
+    AttributeRules,
+    Feature,
+    Kind,
+    RecordRule,
+    Rule,
+    RuleSupport,
+    ValuePart,
+)
 from siteloom.wrappers.wrapper import Wrapper
 from tests.html.trees import tree
 
@@ -46,7 +54,7 @@ def test_a_wrapper_is_learned_from_pages_with_odd_tags_and_ids(tag: str) -> None
 @pytest.mark.parametrize("kind", ["tag", "id", "class", "before"])
 def test_a_wrapper_may_ask_for_what_no_page_has(kind: Kind, value: str) -> None:
     features = (Feature(kind, 0, value),)
-    rule = Rule("text", features, Part(), Evidence(1, 0, 1.0, 0.0))
+    rule = Rule("text", features, ValuePart(), RuleSupport(1, 0, 1.0, 0.0))
     rules = {"a": AttributeRules(Attribute(multi=True), (rule,), (), 1.0)}
     for record_rule in (None, RecordRule(features, runs_on=True, fallback=features)):
         wrapper = Wrapper.from_json(Wrapper(rules, record_rule=record_rule).to_json())

@@ -145,7 +145,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
 def crawl_in(folder: Path, proxy: str) -> Crawled:
     records_only = {
         "format": "jsonlines",
-        "item_classes": ["siteloom.integrations.scrapy.items.SiteloomItem"],
+        "item_classes": ["siteloom.integrations.scrapy.SiteloomItem"],
     }
     own_settings = {
         "SITELOOM_WRAPPERS": [],
@@ -157,7 +157,7 @@ def crawl_in(folder: Path, proxy: str) -> Crawled:
     settings = {
         "BOT_NAME": "shop",
         "SPIDER_MODULES": ["shop.spiders"],
-        "ADDONS": {"siteloom.integrations.scrapy.addon.Siteloom": 500},
+        "ADDONS": {"siteloom.integrations.scrapy.Siteloom": 500},
         "SITELOOM_WRAPPERS": ["wrappers"],
         "SITELOOM_KEEP_UNMATCHED": True,
         "SITELOOM_WARC": "crawl.warc.gz",
@@ -310,7 +310,7 @@ def test_what_is_named_but_cannot_be_used_stops_the_crawl_before_it_begins(empty
 
 
 def test_a_project_may_place_the_middlewares_itself() -> None:
-    own = {"siteloom.integrations.scrapy.items.ExtractionMiddleware": 7}
+    own = {"siteloom.integrations.scrapy.ExtractionMiddleware": 7}
     settings = Settings({"SITELOOM_WARC": "a.warc", "SPIDER_MIDDLEWARES": own})
     Siteloom().update_settings(settings)
     assert settings.getdict("SPIDER_MIDDLEWARES") == own

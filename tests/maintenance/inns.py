@@ -7,9 +7,17 @@ from dataclasses import dataclass, replace
 
 from siteloom import Page, Wrapper
 from siteloom.core.model import Attribute, Footprint, ValueType
-from siteloom.wrappers.rule_features import AttributeRules, Evidence, Feature, Kind, Part, RecordRule, Rule
+from siteloom.wrappers.rule_features import (
+    AttributeRules,
+    Feature,
+    Kind,
+    RecordRule,
+    Rule,
+    RuleSupport,
+    ValuePart,
+)
 
-EVIDENCE = Evidence(5, 0, 1.0, 0.0)
+EVIDENCE = RuleSupport(5, 0, 1.0, 0.0)
 _FIRST = ("Blue", "Old", "Crooked", "Quiet", "Silver", "Merry", "Lonely", "Golden")
 _SECOND = ("Fern", "Mill", "Lantern", "Badger", "Anchor", "Heron", "Thistle", "Barrel", "Swan", "Orchard")
 _OWNERS = ("Ada", "Bruno", "Cleo", "Dmitri", "Enid", "Farid", "Greta", "Hugo", "Ines", "Jonas", "Kaya")
@@ -45,11 +53,11 @@ INNS = tuple(map(inn, range(40)))
 
 
 def after(label: str) -> Rule:
-    return Rule("text", (Feature("text-before", 0, label),), Part(), EVIDENCE)
+    return Rule("text", (Feature("text-before", 0, label),), ValuePart(), EVIDENCE)
 
 
 def within(kind: Kind, value: str) -> Rule:
-    return Rule("text", (Feature(kind, 0, value),), Part(), EVIDENCE)
+    return Rule("text", (Feature(kind, 0, value),), ValuePart(), EVIDENCE)
 
 
 def found_by(

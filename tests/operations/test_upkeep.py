@@ -1,4 +1,4 @@
-"""Upkeep of a workspace: wrappers are watched, checked, mended and rolled back, and every step is kept."""
+"""Upkeep of a workspace: wrappers are watched, checked, repaired and rolled back, and every step is kept."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pytest
 from sqlalchemy import event
 
 from siteloom import Page, Wrapper
-from siteloom.core.errors import Overtaken, StoreError
+from siteloom.core.errors import Overtaken, StoreError, UsageError
 from siteloom.core.settings import ParseSettings, StoreSettings
-from siteloom.extraction.extractor import Tally
+from siteloom.extraction.extraction_counts import ExtractionCounts
 from siteloom.extraction.output_health import output_changes
 from siteloom.maintenance.repair_result import Relearned
 from siteloom.maintenance.watch_file import watch_from_json, watch_to_json
@@ -26,25 +26,23 @@ from siteloom.maintenance.wrapper_repair import relearn
 from siteloom.operations.extract import keep_output_checks, output_before
 from siteloom.operations.extraction_shards import Plan, StoreJournal, run_extraction
 from siteloom.operations.relearn import (
-    ACCEPTED_FROM,
-    Mended,
-    _reused_other,
+    RepairedWrapper,
+    _reuse_other_wrapper,
     changed_wrappers,
-    leave_out,
     lost_attributes,
-    mend_wrappers,
-    reopen_review,
-    roll_back,
-    settle_review,
 )
-from siteloom.operations.stored_wrappers import last_good_records, lineage, wrapper_texts_of_store
-from siteloom.operations.watch import check_watches, watch_again, watch_wrappers
+from siteloom.operations.review import ReviewRequest, ReviewResult, leave_out_lost, reopen_repair
+from siteloom.operations.stored_wrappers import last_good_records, lineage, wrappers_of_store
+from siteloom.operations.watch import reselect_watched_pages
+from siteloom.operations.wrapper_versions import RollbackRequest, rollback
+from siteloom.store.queries.watches_and_repairs import NewVersion
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from siteloom.templates.clustering.methods import cluster
 from siteloom.templates.footprint import footprint
 from siteloom.templates.signature import signature
 from tests.maintenance import guide, inns
+from tests.operations.maintenance import check_stored, context_of, decide, repair_stored, watch_stored
 from tests.store.helpers import put
 
 SITE = "larkmoor-guide.example"
@@ -70,7 +68,7 @@ def watched_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         put(store, *guide.pages())
         store.save_wrapper(NAME, SITE, guide.wrapper().to_json(), "learn")
         extract(store)
-        (found,) = watch_wrappers(store)
+        (found,) = watch_stored(store)
         assert found.watch is not None
         assert len(found.watch.bellwethers) == 20
     return folder
@@ -83,13 +81,14 @@ def watched(watched_folder: Path, tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def extract(store: Store) -> Tally:
-    """A run of extract as the verb makes it."""
-    plan = Plan(wrapper_texts_of_store(store), ParseSettings(), store.page_shards())
+def extract(store: Store) -> ExtractionCounts:
+    """A run of extract whose health nobody looks at."""
+    plan = Plan(wrappers_of_store(store), ParseSettings(), store.page_shards())
     with store.extracting({}, plan.fingerprint()) as extraction:
-        tally = run_extraction(plan, StoreJournal(store, extraction), 1)
+        journal = StoreJournal(store, extraction)
+        run_extraction(plan, journal, 1)
     assert store.last_extract_run() == extraction.run_id
-    return tally
+    return journal.counts
 
 
 def wrapper(store: Store, name: str = NAME) -> Wrapper:
@@ -104,8 +103,22 @@ def health(store: Store) -> list[bool]:
     return [one.is_healthy for one in store.checks(NAME)]
 
 
-def only(mended: Sequence[Mended]) -> Mended:
-    (one,) = mended
+def leave_out(store: Store, name: str, repair: int) -> ReviewResult:
+    return leave_out_lost(context_of(store), ReviewRequest(wrapper=name, repair=repair))
+
+
+def reopen(store: Store, name: str, *, repair: int) -> ReviewResult:
+    return reopen_repair(context_of(store), ReviewRequest(wrapper=name, repair=repair))
+
+
+def roll_back(store: Store, name: str, version: int | None = None) -> tuple[int, int]:
+    """The number of the version that is in force again, before and now."""
+    result = rollback(context_of(store), RollbackRequest(wrapper=name, version=version))
+    return result.restored_version, result.version
+
+
+def only(repaired: Sequence[RepairedWrapper]) -> RepairedWrapper:
+    (one,) = repaired
     return one
 
 
@@ -116,29 +129,29 @@ def repair_states(store: Store) -> list[tuple[str, str, int | None]]:
 # ---- from a change to a repair
 
 
-def test_a_mild_change_is_noticed_and_mended_and_all_of_it_is_kept(watched: Store) -> None:
-    (well,) = check_watches(watched)
-    assert well.checkup.changes == ()
-    assert mend_wrappers(watched) == []
+def test_a_mild_change_is_noticed_and_repaired_and_all_of_it_is_kept(watched: Store) -> None:
+    (well,) = check_stored(watched)
+    assert well.changes == ()
+    assert repair_stored(watched) == ()
     put(watched, *guide.pages("mild-change"))
-    (ill,) = check_watches(watched)
-    assert [(one.test, one.attributes) for one in ill.checkup.changes] == [("null", ("phone",))]
+    (ill,) = check_stored(watched)
+    assert [(one.test, one.attributes) for one in ill.changes] == [("null", ("phone",))]
     assert [one.name for one in changed_wrappers(watched)] == [NAME]
 
-    dry = only(mend_wrappers(watched, dry_run=True))
+    dry = only(repair_stored(watched, dry_run=True))
     assert (dry.state, dry.version_before, dry.version_after) == ("applied", 1, None)
-    assert dry.row["diff"]["rules"][0]["attribute"] == "phone"
+    assert dry.difference.rules[0].attribute == "phone"
     assert origins(watched) == [(1, "learn")]
     assert watched.repairs() == []
 
-    mended = only(mend_wrappers(watched))
-    assert (mended.wrapper, mended.state, mended.version_before, mended.version_after) == (
+    repaired = only(repair_stored(watched))
+    assert (repaired.wrapper, repaired.state, repaired.version_before, repaired.version_after) == (
         NAME,
         "applied",
         1,
         2,
     )
-    assert mended.relearned.confidence >= ACCEPTED_FROM
+    assert repaired.confidence >= 0.9
     assert origins(watched) == [(1, "learn"), (2, "repaired")]
     assert watched.wrapper(NAME).note == "repaired: phone"
     assert guide.mistakes(wrapper(watched), guide.restaurants("mild-change")) == []
@@ -148,11 +161,11 @@ def test_a_mild_change_is_noticed_and_mended_and_all_of_it_is_kept(watched: Stor
     assert kept is not None
     assert kept.version == 2
     assert watch_from_json(kept.text).wrapper == wrapper(watched)
-    (again,) = check_watches(watched)
-    assert again.checkup.changes == ()
+    (again,) = check_stored(watched)
+    assert again.changes == ()
     assert health(watched) == [True, False, True]
     assert [one.version for one in watched.checks(NAME)] == [2, 1, 1]
-    assert mend_wrappers(watched) == []
+    assert repair_stored(watched) == ()
     assert repair_states(watched) == [("repaired", "applied", 2)]
     verbs = [run.verb for run in watched.runs(9)]
     assert verbs == ["monitor", "relearn", "monitor", "ingest", "monitor", "watch", "extract", "ingest"]
@@ -160,7 +173,7 @@ def test_a_mild_change_is_noticed_and_mended_and_all_of_it_is_kept(watched: Stor
 
 def test_what_was_seen_is_kept_with_the_check(watched: Store) -> None:
     put(watched, *guide.pages("mild-change"))
-    check_watches(watched)
+    check_stored(watched)
     (check,) = watched.checks(NAME)
     assert (check.kind, check.version, check.is_healthy) == ("bellwethers", 1, False)
     assert check.content["compared"] == 20
@@ -175,18 +188,18 @@ def test_what_was_seen_is_kept_with_the_check(watched: Store) -> None:
 
 
 def test_where_nothing_was_noticed_a_wrapper_that_is_named_is_left_as_it_is(watched: Store) -> None:
-    first = only(mend_wrappers(watched, [NAME]))
-    assert first.relearned.outcome == "reused"
-    second = only(mend_wrappers(watched, [NAME]))
+    first = only(repair_stored(watched, NAME))
+    assert first.outcome == "reused"
+    second = only(repair_stored(watched, NAME))
     assert (second.state, second.version_after) == ("unchanged", None)
     assert len(origins(watched)) <= 2
 
 
 def test_vanished_values_are_queued_for_annotation(watched: Store) -> None:
     put(watched, *map(guide.without_phone, guide.pages()))
-    check_watches(watched)
-    mended = only(mend_wrappers(watched))
-    assert (mended.state, mended.version_after) == ("annotation", None)
+    check_stored(watched)
+    repaired = only(repair_stored(watched))
+    assert (repaired.state, repaired.version_after) == ("annotation", None)
     assert repair_states(watched) == [("needs-annotation", "annotation", None)]
     (repair,) = watched.repairs(NAME)
     assert len(repair.content["annotate"]) == 5
@@ -197,8 +210,8 @@ def test_vanished_values_are_queued_for_annotation(watched: Store) -> None:
 def test_what_still_waits_is_kept_once(watched: Store) -> None:
     put(watched, *map(guide.without_phone, guide.pages()))
     for _ in range(3):
-        check_watches(watched)
-        assert only(mend_wrappers(watched)).state == "annotation"
+        check_stored(watched)
+        assert only(repair_stored(watched)).state == "annotation"
     assert repair_states(watched) == [("needs-annotation", "annotation", None)]
 
 
@@ -209,9 +222,9 @@ def test_what_changes_meanwhile_is_not_undone(watched: Store, monkeypatch: pytes
         watched.save_wrapper(NAME, SITE, guide.wrapper().to_json(), "learn", "by a person")
         return relearn(*given)
 
-    monkeypatch.setattr("siteloom.maintenance.wrapper_repair.relearn", slow)
-    mended = only(mend_wrappers(watched, [NAME]))
-    assert (mended.state, mended.row["state"], mended.version_after) == ("outdated", "outdated", None)
+    monkeypatch.setattr("siteloom.operations.relearn.relearn_wrapper", slow)
+    repaired = only(repair_stored(watched, NAME))
+    assert (repaired.state, repaired.version_after) == ("outdated", None)
     assert {origin for _, origin in origins(watched)} == {"learn"}
     assert watched.repairs() == []
 
@@ -229,23 +242,22 @@ def test_some_pages_that_look_different_need_no_new_version(watched: Store) -> N
 
 def test_a_wrapper_can_go_on_without_what_its_site_has_no_more(watched: Store) -> None:
     put(watched, *map(guide.without_phone, guide.pages()))
-    check_watches(watched)
-    mend_wrappers(watched)
+    check_stored(watched)
+    repair_stored(watched)
     (repair,) = watched.repairs(NAME)
     assert lost_attributes(repair) == ["phone"]
-    assert leave_out(watched, NAME, repair.id) == 2
-    watch_again(watched, NAME)
+    assert leave_out(watched, NAME, repair.id).version == 2
     assert origins(watched) == [(1, "learn"), (2, "edit")]
     assert watched.wrapper(NAME).note == "without phone"
     assert repair_states(watched) == [("needs-annotation", "applied", 2)]
     assert watched.reviewing.repairs() == []
     assert [*wrapper(watched).attributes] == [name for name in guide.NAMES if name != "phone"]
-    (again,) = check_watches(watched)
-    assert again.verdict == "healthy"
-    assert mend_wrappers(watched) == []
+    (again,) = check_stored(watched)
+    assert again.state == "healthy"
+    assert repair_stored(watched) == ()
     put(watched, *guide.pages("mild-change"))  # the phone is on the pages again, elsewhere
-    check_watches(watched)
-    assert mend_wrappers(watched) == []
+    check_stored(watched)
+    assert repair_stored(watched) == ()
     with pytest.raises(Overtaken, match="waits no more: look again"):
         leave_out(watched, NAME, repair.id)
     assert roll_back(watched, NAME) == (1, 3)
@@ -254,7 +266,7 @@ def test_a_wrapper_can_go_on_without_what_its_site_has_no_more(watched: Store) -
 
 def test_what_is_left_out_is_left_out_of_earlier_layouts(watched: Store) -> None:
     put(watched, *guide.pages("mild-change"))
-    mend_wrappers(watched, [NAME])
+    repair_stored(watched, NAME)
     found = wrapper(watched)
     assert found.earlier
     left = found.without(["phone", "email"])
@@ -293,8 +305,8 @@ def review_folder(watched_folder: Path, tmp_path_factory: pytest.TempPathFactory
     shutil.copytree(watched_folder, folder)
     with closing(workspace(folder)) as store:
         put(store, *guide.pages("mild-change"))
-        mended = only(mend_wrappers(store, [NAME], accept=0.999))
-        assert (mended.state, mended.version_after) == ("review", None)
+        repaired = only(repair_stored(store, NAME, accept=100))
+        assert (repaired.state, repaired.version_after) == ("review", None)
         assert repair_states(store) == [("repaired", "review", None)]
         assert origins(store) == [(1, "learn")]
     return folder
@@ -325,21 +337,22 @@ def test_the_report_of_a_repair_tells_rules_and_values_before_and_after(in_revie
 
 
 def test_a_repair_that_is_accepted_is_in_force(in_review: Store) -> None:
-    assert settle_review(in_review, NAME, accept=True) == 2
+    assert decide(in_review, NAME, accept=True).version == 2
     assert origins(in_review) == [(1, "learn"), (2, "repaired")]
     assert in_review.wrapper(NAME).note == "accepted by review"
     assert guide.mistakes(wrapper(in_review), guide.restaurants("mild-change")) == []
     assert repair_states(in_review) == [("repaired", "applied", 2)]
-    (checked,) = check_watches(in_review)
-    assert checked.checkup.changes == ()
+    (checked,) = check_stored(in_review)
+    assert checked.changes == ()
 
 
 def test_a_repair_that_is_rejected_is_not(in_review: Store) -> None:
-    assert settle_review(in_review, NAME, accept=False) is None
+    rejected = decide(in_review, NAME, accept=False)
+    assert (rejected.version, rejected.state) == (1, "rejected")
     assert origins(in_review) == [(1, "learn")]
     assert repair_states(in_review) == [("repaired", "rejected", None)]
     with pytest.raises(StoreError, match=r"No repair of the wrapper .* waits for review"):
-        settle_review(in_review, NAME, accept=True)
+        decide(in_review, NAME, accept=True)
 
 
 def test_a_decision_that_is_cut_short_is_none(in_review: Store) -> None:
@@ -349,11 +362,11 @@ def test_a_decision_that_is_cut_short_is_none(in_review: Store) -> None:
 
     event.listen(in_review.engine, "before_cursor_execute", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        settle_review(in_review, NAME, accept=True)
+        decide(in_review, NAME, accept=True)
     event.remove(in_review.engine, "before_cursor_execute", interrupt)
     assert origins(in_review) == [(1, "learn")]
     assert repair_states(in_review) == [("repaired", "review", None)]
-    assert settle_review(in_review, NAME, accept=True) == 2
+    assert decide(in_review, NAME, accept=True).version == 2
 
 
 @pytest.mark.parametrize("decision", ["accept", "reject", "reopen"])
@@ -362,7 +375,7 @@ def test_what_another_process_did_before_it_was_our_turn_is_seen(
 ) -> None:
     (looked_at,) = in_review.repairs(NAME)
     if decision == "reopen":
-        settle_review(in_review, NAME, accept=False)
+        decide(in_review, NAME, accept=False)
     recording = Store.recording
 
     def after_another(store: Store, verb: str, arguments: Mapping[str, object]) -> Any:
@@ -372,49 +385,108 @@ def test_what_another_process_did_before_it_was_our_turn_is_seen(
         return recording(store, verb, arguments)
 
     monkeypatch.setattr(Store, "recording", after_another)
-    decide: dict[str, Callable[..., object]] = {
-        "accept": partial(settle_review, accept=True),
-        "reject": partial(settle_review, accept=False),
-        "reopen": reopen_review,
+    decisions: dict[str, Callable[..., object]] = {
+        "accept": partial(decide, accept=True),
+        "reject": partial(decide, accept=False),
+        "reopen": reopen,
     }
     with pytest.raises(Overtaken):
-        decide[decision](in_review, NAME, repair=looked_at.id)
+        decisions[decision](in_review, NAME, repair=looked_at.id)
     assert origins(in_review) == [(1, "learn")]
     assert in_review.repairs(NAME)[0].state == "review"
+
+
+def test_a_decision_is_undone_as_often_as_one_likes(in_review: Store) -> None:
+    before = in_review.wrapper(NAME).text
+    (waiting,) = in_review.repairs(NAME)
+    for accepted, restored in ((2, 3), (4, 5)):
+        assert decide(in_review, NAME, accept=True).version == accepted
+        undone = reopen(in_review, NAME, repair=waiting.id)
+        assert (undone.version, undone.version_before, undone.state) == (restored, accepted, "review")
+        assert in_review.wrapper(NAME).text == before
+        assert in_review.reviewing.repairs() == [waiting._replace(version_before=restored)]
+        assert in_review.watched() == {NAME: undone.watched.version if undone.watched else accepted}
+    assert lineage(in_review, NAME) == (1, 3, 5)
+    decide(in_review, NAME, accept=False)
+    assert reopen(in_review, NAME, repair=waiting.id).version == 5
+    assert repair_states(in_review) == [("repaired", "review", None)]
+
+
+def test_only_the_last_decision_is_undone(in_review: Store) -> None:
+    (waiting,) = in_review.repairs(NAME)
+    with pytest.raises(Overtaken, match="is not what was decided last"):
+        reopen(in_review, NAME, repair=waiting.id)
+    decide(in_review, NAME, accept=True)
+    in_review.save_wrapper(NAME, SITE, guide.wrapper().to_json(), "learn")
+    with pytest.raises(Overtaken, match="is not what was decided last"):
+        reopen(in_review, NAME, repair=waiting.id)
+    assert [origin for _, origin in origins(in_review)] == ["learn", "repaired", "learn"]
+
+
+def test_a_repair_that_nobody_decided_about_is_not_undone(watched: Store) -> None:
+    put(watched, *guide.pages("mild-change"))
+    repaired = only(repair_stored(watched, NAME))
+    assert repaired.state == "applied"
+    with pytest.raises(Overtaken, match="is not what was decided last"):
+        reopen(watched, NAME, repair=watched.repairs(NAME)[0].id)
+    assert origins(watched) == [(1, "learn"), (2, "repaired")]
+
+
+def test_the_part_of_a_repair_that_is_in_force_stays_when_leaving_out_is_undone(watched: Store) -> None:
+    text = watched.wrapper(NAME).text
+    states = {name: {"state": "repaired"} for name in guide.NAMES} | {"phone": {"state": "vanished"}}
+    with watched.recording("relearn", {}) as run:
+        number = watched.save_repair(
+            run_id=run.id,
+            wrapper=NAME,
+            version_before=1,
+            version_after=None,
+            outcome="needs-annotation",
+            state="annotation",
+            confidence=0.95,
+            text=None,
+            content={"attributes": states},
+            new_version=NewVersion(SITE, text, "needs-annotation", ""),
+        )
+    assert leave_out(watched, NAME, number).version == 3
+    assert reopen(watched, NAME, repair=number).version == 4
+    assert watched.wrapper(NAME).note == "as version 2"
+    assert repair_states(watched) == [("needs-annotation", "annotation", 4)]
+    assert [repair.id for repair in watched.reviewing.repairs()] == [number]
 
 
 def test_what_is_refused_is_no_run(in_review: Store) -> None:
     runs = in_review.runs(99)
     with pytest.raises(Overtaken):
-        settle_review(in_review, NAME, accept=True, repair=10**6)
+        decide(in_review, NAME, accept=True, repair=10**6)
     with pytest.raises(Overtaken):
-        reopen_review(in_review, NAME, 10**6)
+        reopen(in_review, NAME, repair=10**6)
     assert in_review.runs(99) == runs
 
 
 def test_what_was_rejected_is_not_proposed_again(in_review: Store) -> None:
-    settle_review(in_review, NAME, accept=False)
-    for accept in (0.999, 0.5):
-        mended = only(mend_wrappers(in_review, [NAME], accept=accept))
-        assert (mended.state, mended.version_after) == ("rejected", None)
+    decide(in_review, NAME, accept=False)
+    for accept in (100, 50):
+        repaired = only(repair_stored(in_review, NAME, accept=accept))
+        assert (repaired.state, repaired.version_after) == ("rejected", None)
     assert repair_states(in_review) == [("repaired", "rejected", None)]
     assert origins(in_review) == [(1, "learn")]
 
 
 def test_what_waits_for_review_is_kept_once(in_review: Store) -> None:
-    assert only(mend_wrappers(in_review, [NAME], accept=0.999)).state == "review"
+    assert only(repair_stored(in_review, NAME, accept=100)).state == "review"
     assert repair_states(in_review) == [("repaired", "review", None)]
 
 
 def test_a_repair_of_an_old_version_cannot_be_accepted(in_review: Store) -> None:
     in_review.save_wrapper(NAME, SITE, guide.wrapper().to_json(), "learn")
     with pytest.raises(StoreError, match="has version 2 by now, and the repair is of version 1"):
-        settle_review(in_review, NAME, accept=True)
+        decide(in_review, NAME, accept=True)
     assert repair_states(in_review) == [("repaired", "review", None)]
 
 
 def test_another_try_puts_an_end_to_the_one_that_waits(in_review: Store) -> None:
-    mend_wrappers(in_review, [NAME], accept=0.9)
+    repair_stored(in_review, NAME, accept=90)
     assert repair_states(in_review) == [("repaired", "applied", 2), ("repaired", "superseded", None)]
 
 
@@ -424,7 +496,7 @@ def test_another_try_puts_an_end_to_the_one_that_waits(in_review: Store) -> None
 def test_a_version_before_can_be_put_in_force_again(watched: Store) -> None:
     before = watched.wrapper(NAME).text
     put(watched, *guide.pages("mild-change"))
-    mend_wrappers(watched, [NAME])
+    repair_stored(watched, NAME)
     assert roll_back(watched, NAME) == (1, 3)
     assert origins(watched) == [(1, "learn"), (2, "repaired"), (3, "rollback")]
     assert watched.wrapper(NAME).text == before
@@ -454,51 +526,51 @@ def test_there_must_be_something_to_go_back_to(watched: Store) -> None:
 
 def test_the_last_good_records_are_those_from_before_the_change(watched: Store) -> None:
     put(watched, *guide.pages("mild-change"))
-    tally = extract(watched)  # a run that nobody has looked at, without phones
-    assert tally["filled", NAME, "phone"] == 0
-    check_watches(watched)
-    mended = only(mend_wrappers(watched))
-    assert mended.state == "applied"
-    assert mended.relearned.attributes["phone"].state == "repaired"
+    counts = extract(watched)  # a run that nobody has looked at, without phones
+    assert counts.wrappers[NAME].filled["phone"] == 0
+    check_stored(watched)
+    repaired = only(repair_stored(watched))
+    assert repaired.state == "applied"
+    assert repaired.attributes["phone"].state == "repaired"
     known = sum(bool(one.truth["phone"]) for one in guide.restaurants())
-    assert mended.relearned.attributes["phone"].tested > known / 2
+    assert repaired.attributes["phone"].tested > known / 2
 
 
 def test_without_a_watch_the_last_output_that_was_well_counts(store: Store) -> None:
     put(store, *guide.pages())
     store.save_wrapper(NAME, SITE, guide.wrapper().to_json(), "learn")
-    named = [one.loaded() for one in wrapper_texts_of_store(store)]
+    named = wrappers_of_store(store)
     for layout in ("original", "mild-change", "mild-change"):
         put(store, *guide.pages(layout))
         before = output_before(store)
-        tally = extract(store)
-        changes = output_changes(tally, {one.name: one.wrapper for one in named}, before)
+        counts = extract(store)
+        changes = output_changes(counts, {one.name: one.wrapper for one in named}, before)
         assert bool(changes) is (layout != "original")  # also of the second run without phones
         run = store.last_extract_run()
         assert run is not None
         keep_output_checks(store, run, named, changes)
     assert {one.kind for one in store.checks(NAME)} == {"output"}
     assert health(store) == [False, False, True]
-    mended = only(mend_wrappers(store))
-    assert (mended.state, mended.version_after) == ("applied", 2)
+    repaired = only(repair_stored(store))
+    assert (repaired.state, repaired.version_after) == ("applied", 2)
     assert guide.mistakes(wrapper(store), guide.restaurants("mild-change")) == []
 
 
 def test_where_only_bellwethers_are_known_they_are_enough(store: Store) -> None:
     put(store, *guide.pages())
     store.save_wrapper(NAME, SITE, guide.wrapper().to_json(), "learn")
-    watch_wrappers(store)
+    watch_stored(store)
     put(store, *guide.pages("mild-change"))
-    mended = only(mend_wrappers(store, [NAME], accept=0))
-    assert mended.relearned.attributes["phone"].state == "repaired"
+    repaired = only(repair_stored(store, NAME, accept=0))
+    assert repaired.attributes["phone"].state == "repaired"
     assert guide.mistakes(wrapper(store), guide.restaurants("mild-change")) == []
 
 
-def test_where_nothing_is_known_nothing_can_be_mended(store: Store) -> None:
+def test_where_nothing_is_known_nothing_can_be_repaired(store: Store) -> None:
     put(store, *guide.pages())
     store.save_wrapper(NAME, SITE, guide.wrapper().to_json(), "learn")
     with pytest.raises(StoreError, match="Nothing is known of the pages of"):
-        mend_wrappers(store, [NAME])
+        repair_stored(store, NAME)
 
 
 def test_a_wrapper_of_which_nothing_is_known_does_not_stop_the_others(watched: Store) -> None:
@@ -508,13 +580,13 @@ def test_a_wrapper_of_which_nothing_is_known_does_not_stop_the_others(watched: S
     with watched.recording("extract", {}) as run:
         for name in (unknown, NAME):
             watched.save_check(run.id, name, 1, "output", False, {"changes": []})
-    first, second = mend_wrappers(watched)
-    assert (first.wrapper, first.relearned.outcome, first.state) == (
+    first, second = repair_stored(watched)
+    assert (first.wrapper, first.outcome, first.state) == (
         unknown,
         "needs-annotation",
         "annotation",
     )
-    assert first.row["reason"].startswith(f"Nothing is known of the pages of {unknown}")
+    assert first.reason.startswith(f"Nothing is known of the pages of {unknown}")
     assert (second.wrapper, second.state) == (NAME, "applied")
 
 
@@ -580,11 +652,11 @@ def wall(page: Page) -> Page:
     return replace(page, html=html)
 
 
-def test_a_mended_wrapper_is_not_for_pages_that_are_gone(watched: Store) -> None:
+def test_a_repaired_wrapper_is_not_for_pages_that_are_gone(watched: Store) -> None:
     pages = guide.pages("mild-change")
     put(watched, *pages[:28], *map(wall, pages[28:]))
-    check_watches(watched)
-    assert only(mend_wrappers(watched)).state == "applied"
+    check_stored(watched)
+    assert only(repair_stored(watched)).state == "applied"
     found = signature(wall(pages[0]).html)
     assert found is not None
     assert found.hex() not in wrapper(watched).footprint.accepted
@@ -595,8 +667,8 @@ def test_a_mended_wrapper_is_not_for_pages_that_are_gone(watched: Store) -> None
 
 def test_pages_given_are_compared_and_nothing_is_kept(watched: Store) -> None:
     text = watched.watches()[0].text
-    (found,) = check_watches(watched, fresh=iter(guide.pages("mild-change")))
-    assert [one.attributes for one in found.checkup.changes] == [("phone",)]
+    (found,) = check_stored(watched, fresh_pages=iter(guide.pages("mild-change")))
+    assert [one.attributes for one in found.changes] == [("phone",)]
     assert watched.checks() == []
     assert watched.watches()[0].text == text
 
@@ -605,27 +677,27 @@ def test_pages_that_are_gone_are_replaced_by_others(watched: Store) -> None:
     before = watch_from_json(watched.watches()[0].text)
     gone = [one.page for one in before.bellwethers[:6]]
     put(watched, *(guide.within_frame(page, "404", "<p>Nicht gefunden.</p>") for page in gone))
-    (found,) = check_watches(watched)
-    assert found.checkup.changes == ()
-    assert set(found.checkup.gone) == {page.url for page in gone}
+    (found,) = check_stored(watched)
+    assert found.changes == ()
+    assert found.removed == len(gone)
     after = watch_from_json(watched.watches()[0].text)
     urls = {one.page.url for one in after.bellwethers}
     assert len(urls) == 20
-    assert not urls & set(found.checkup.gone)
-    (again,) = check_watches(watched)
-    assert (again.checkup.changes, again.checkup.gone) == ((), ())
+    assert not urls & {page.url for page in gone}
+    (again,) = check_stored(watched)
+    assert (again.changes, again.removed) == ((), 0)
 
 
-@pytest.mark.parametrize(("count", "verdict"), [(10, "healthy"), (11, "mostly gone")])
+@pytest.mark.parametrize(("count", "verdict"), [(10, "healthy"), (11, "mostly removed")])
 def test_pages_of_which_most_are_gone_are_never_healthy(watched: Store, count: int, verdict: str) -> None:
     bellwethers = watch_from_json(watched.watches()[0].text).bellwethers
     gone = [one.page for one in bellwethers[:count]]
     put(watched, *(guide.within_frame(page, "404", "<p>Nicht gefunden.</p>") for page in gone))
-    (found,) = check_watches(watched)
-    assert (len(found.checkup.gone), found.verdict, found.checkup.changes) == (count, verdict, ())
+    (found,) = check_stored(watched)
+    assert (found.removed, found.reason or found.state, found.changes) == (count, verdict, ())
     assert health(watched) == [True] * (verdict == "healthy")
-    (again,) = check_watches(watched)  # others have taken their place
-    assert again.verdict == "healthy"
+    (again,) = check_stored(watched)  # others have taken their place
+    assert again.state == "healthy"
 
 
 def test_a_change_of_the_few_that_are_left_is_kept_and_both_are_told(watched: Store) -> None:
@@ -633,81 +705,81 @@ def test_a_change_of_the_few_that_are_left_is_kept_and_both_are_told(watched: St
     gone = [one.page for one in bellwethers[:12]]
     put(watched, *guide.pages("mild-change"))
     put(watched, *(guide.within_frame(page, "404", "<p>Nicht gefunden.</p>") for page in gone))
-    (found,) = check_watches(watched)
-    assert (found.verdict, health(watched)) == ("changed", [False])
-    assert found.warning.startswith(f"12 of 20 watched pages of {NAME} are gone: ")
+    (found,) = check_stored(watched)
+    assert (found.state, health(watched)) == ("changed", [False])
+    assert found.warning.startswith(f"12 of 20 watched pages of {NAME} were removed: ")
 
 
 def test_a_night_of_walls_says_nothing(watched: Store) -> None:
     text = watched.watches()[0].text
     put(watched, *map(wall, guide.pages()))
-    (found,) = check_watches(watched)
-    assert (len(found.checkup.gone), found.checkup.changes, found.is_telling) == (20, (), False)
-    assert found.verdict == "mostly gone"
+    (found,) = check_stored(watched)
+    assert (found.removed, found.changes, found.has_enough_pages) == (20, (), False)
+    assert (found.state, found.reason) == ("not-checked", "mostly removed")
     assert watched.watches()[0].text == text
     assert watched.checks() == []
     put(watched, *guide.pages("mild-change"))
-    (found,) = check_watches(watched)
-    assert (len(found.checkup.changes), found.is_telling) == (1, True)
+    (found,) = check_stored(watched)
+    assert (len(found.changes), found.has_enough_pages) == (1, True)
     put(watched, *(guide.changed(wall(page), "log in", "sign in") for page in guide.pages()))
-    check_watches(watched)
+    check_stored(watched)
     assert health(watched) == [False]
     assert [one.name for one in changed_wrappers(watched)] == [NAME]
 
 
 def test_a_watch_of_another_version_is_renewed_and_its_checks_do_not_count(watched: Store) -> None:
-    watch_wrappers(watched, k=7)
+    watch_stored(watched, count=7)
     put(watched, *guide.pages("mild-change"))
-    check_watches(watched)
+    check_stored(watched)
     assert len(changed_wrappers(watched)) == 1
     fixed = relearn(guide.wrapper(), guide.records(), guide.pages("mild-change")).wrapper
     watched.save_wrapper(NAME, SITE, fixed.to_json(), "learn")
     assert changed_wrappers(watched) == []
-    (found,) = check_watches(watched)
-    assert (found.is_renewed, found.checkup.changes, found.checkup.compared) == (True, (), ())
+    (found,) = check_stored(watched)
+    assert (found.reason, found.changes, found.compared) == ("re-selected", (), 0)
     assert health(watched) == [False]  # what is new is compared from the next time on
     kept = watched.watch(NAME)
     assert kept is not None
     assert (kept.version, len(watch_from_json(kept.text).bellwethers)) == (2, 7)
-    (found,) = check_watches(watched)
-    assert (found.is_renewed, found.checkup.changes, len(found.checkup.compared)) == (False, (), 7)
+    (found,) = check_stored(watched)
+    assert (found.reason, found.changes, found.compared) == (None, (), 7)
     assert changed_wrappers(watched) == []
 
 
 def test_pages_are_chosen_anew_once_after_learning(watched: Store) -> None:
-    assert watch_again(watched, NAME) is None
+    assert reselect_watched_pages(context_of(watched), NAME) is None
     watched.save_wrapper(NAME, SITE, guide.wrapper().to_json(), "learn")
-    found = watch_again(watched, NAME)
+    found = reselect_watched_pages(context_of(watched), NAME)
     assert found is not None
     assert (found.version, watched.watched()) == (2, {NAME: 2})
-    assert watch_again(watched, NAME) is None
+    assert reselect_watched_pages(context_of(watched), NAME) is None
 
 
 def test_who_watches_a_wrapper_that_does_not_fit_is_told_on_how_many_pages(watched: Store) -> None:
-    (well,) = watch_wrappers(watched)
-    assert (well.pages, well.fruitless, well.warning) == (40, 0, "")
+    (well,) = watch_stored(watched)
+    assert (well.pages, well.pages_without_record, well.warning) == (40, 0, "")
     put(watched, *map(wall, guide.pages()[:25]))
-    (ill,) = watch_wrappers(watched)
+    (ill,) = watch_stored(watched)
     assert ill.watch is not None
-    assert (ill.pages, ill.fruitless) == (40, 25)
+    assert (ill.pages, ill.pages_without_record) == (40, 25)
     assert "on 25 of 40 pages: repair it" in ill.warning
 
 
-def test_a_mended_wrapper_is_watched_as_it_was(watched: Store) -> None:
-    watch_wrappers(watched, k=5)
+def test_a_repaired_wrapper_is_watched_as_it_was(watched: Store) -> None:
+    watch_stored(watched, count=5)
     put(watched, *guide.pages("mild-change"))
-    mend_wrappers(watched, [NAME])
+    repair_stored(watched, NAME)
     kept = watched.watch(NAME)
     assert kept is not None
     assert (kept.version, len(watch_from_json(kept.text).bellwethers)) == (2, 5)
 
 
-def test_a_wrapper_that_is_not_watched_is_not_watched_when_it_is_mended(store: Store) -> None:
+def test_a_wrapper_that_is_not_watched_is_not_watched_when_it_is_repaired(store: Store) -> None:
     put(store, *guide.pages())
     store.save_wrapper(NAME, SITE, guide.wrapper().to_json(), "learn")
     extract(store)
     put(store, *guide.pages("mild-change"))
-    assert only(mend_wrappers(store, [NAME])).state == "applied"
+    assert only(repair_stored(store, NAME)).state == "applied"
     assert store.watches() == []
 
 
@@ -719,22 +791,21 @@ def test_no_older_version_of_a_page_is_read_to_compare_it(
 
     monkeypatch.setattr(Store, "versions", unwanted)
     monkeypatch.setattr(Store, "watches", unwanted)  # nor are all watches held at a time
-    assert [one.checkup.missing for one in check_watches(watched)] == [()]
+    assert [one.not_checked for one in check_stored(watched)] == [()]
 
 
 def test_wrappers_and_watches_must_be_there(store: Store) -> None:
     with pytest.raises(StoreError, match="There are no wrappers yet"):
-        watch_wrappers(store)
+        watch_stored(store)
     with pytest.raises(StoreError, match="No pages are watched yet"):
-        check_watches(store)
+        check_stored(store)
     store.save_wrapper(NAME, SITE, guide.wrapper().to_json(), "learn")
     with pytest.raises(StoreError, match="There is no wrapper x: there are larkmoor"):
-        watch_wrappers(store, ["x"])
+        watch_stored(store, "x")
     with pytest.raises(StoreError, match="No page of the wrapper x is watched"):
-        check_watches(store, ["x"])
-    (found,) = watch_wrappers(store)
-    assert found.watch is None
-    assert found.reason.startswith("None of the 0 pages can be watched: ")
+        check_stored(store, "x")
+    with pytest.raises(UsageError, match=r"Nothing is watched: .* None of the 0 pages can be watched: "):
+        watch_stored(store)
     assert store.watches() == []
 
 
@@ -755,7 +826,7 @@ def test_the_history_of_pages_tells_which_values_change(store: Store) -> None:
                 for one in inns.INNS
             ),
         )
-    (found,) = watch_wrappers(store)
+    (found,) = watch_stored(store)
     assert found.watch is not None
     assert found.watch.past["price"].mistaken > 60
     assert found.watch.past["owner"].mistaken == 0
@@ -793,20 +864,20 @@ def two_templates(store: Store) -> Store:
     store.save_wrapper("inns", "inns.example", signed(["name", "phone"], inns.WRAPPER, inn_pages), "learn")
     store.save_wrapper("pubs", "inns.example", signed(["name", "phone"], pubs, pub_pages), "learn")
     extract(store)
-    watch_wrappers(store)
-    assert [one.checkup.changes for one in check_watches(store)] == [(), ()]
+    watch_stored(store)
+    assert [one.changes for one in check_stored(store)] == [(), ()]
     return store
 
 
 def test_pages_that_move_to_another_template_are_read_by_its_wrapper(two_templates: Store) -> None:
     store = two_templates
     put(store, *(pub(one, one.url) for one in inns.INNS[:20]))
-    assert {one.wrapper: bool(one.checkup.changes) for one in check_watches(store)} == {
+    assert {one.wrapper: bool(one.changes) for one in check_stored(store)} == {
         "inns": True,
         "pubs": False,
     }
-    mended = only(mend_wrappers(store))
-    assert (mended.wrapper, mended.relearned.outcome, mended.state) == ("inns", "reused", "applied")
+    repaired = only(repair_stored(store))
+    assert (repaired.wrapper, repaired.outcome, repaired.state) == ("inns", "reused", "applied")
     assert origins(store, "inns") == [(1, "learn"), (2, "reused")]
     now, old = wrapper(store, "inns").layouts[:2]
     pubs = wrapper(store, "pubs")
@@ -823,7 +894,7 @@ def test_pages_that_move_to_another_template_are_read_by_its_wrapper(two_templat
 def test_each_of_the_other_wrappers_is_tried_once(
     two_templates: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own, other = (one.loaded() for one in wrapper_texts_of_store(two_templates))
+    own, other = wrappers_of_store(two_templates)
     pages = [pub(one, one.url) for one in inns.INNS[:20]]
     (found,) = cluster(pages, method="vertex").clusters
     tried: list[Wrapper] = []
@@ -832,27 +903,27 @@ def test_each_of_the_other_wrappers_is_tried_once(
         tried.append(wrapper)
         return Relearned("needs-annotation", wrapper, 0.0, {})
 
-    monkeypatch.setattr("siteloom.maintenance.wrapper_repair.relearn", failing)
-    assert _reused_other(own, [other], [found] * 3, [], pages) is None
+    monkeypatch.setattr("siteloom.operations.relearn.relearn_wrapper", failing)
+    assert _reuse_other_wrapper(own, [other], [found] * 3, [], pages) is None
     assert len(tried) == 1
 
 
 def test_each_page_still_has_its_own_wrapper_afterwards(two_templates: Store) -> None:
     store = two_templates
     put(store, *(pub(one, one.url) for one in inns.INNS[:20]))
-    check_watches(store)
-    mend_wrappers(store)
-    tally = extract(store)
-    assert (tally["records of", "inns"], tally["records of", "pubs"]) == (20, 20)
+    check_stored(store)
+    repair_stored(store)
+    counts = extract(store)
+    assert (counts.wrappers["inns"].records, counts.wrappers["pubs"].records) == (20, 20)
     by_wrapper = [(row["wrapper"], row["url"]) for row in map(json.loads, store.records())]
     assert all(f"/{name[:-1]}/" in url for name, url in by_wrapper)
 
 
 def test_records_of_runs_between_a_change_and_its_repair_do_not_count(watched: Store) -> None:
-    assert [one.checkup.changes for one in check_watches(watched)] == [()]
+    assert [one.changes for one in check_stored(watched)] == [()]
     good = known_phones(watched)
     put(watched, *guide.pages("mild-change"))
-    assert extract(watched)["filled", NAME, "phone"] < len(good)  # phones are lost in this run
-    assert check_watches(watched)[0].checkup.changes
-    assert [one.state for one in mend_wrappers(watched)] == ["applied"]
+    assert extract(watched).wrappers[NAME].filled["phone"] < len(good)  # phones are lost in this run
+    assert check_stored(watched)[0].changes
+    assert [one.state for one in repair_stored(watched)] == ["applied"]
     assert sorted(known_phones(watched)) == sorted(good)

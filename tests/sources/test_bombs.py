@@ -168,14 +168,14 @@ MEASURE_ROWS = """
 import json, resource, sys
 from siteloom.core.table_files import load_pyarrow
 from siteloom.core.errors import SourceError
-from siteloom.sources.seed_tables import opened
+from siteloom.sources.seed_tables import open_table
 load_pyarrow()
 def largest(): return int(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0]) // 1024
 resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
 before = largest()
 rows, bad, error = 0, [], ""
 try:
-    for _, row in opened(sys.argv[1]).rows:
+    for _, row in open_table(sys.argv[1]).rows:
         rows += 1
         bad += [row.detail] if hasattr(row, "detail") else []
 except SourceError as problem:

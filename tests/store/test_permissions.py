@@ -16,7 +16,7 @@ from siteloom.core.database import connect, sqlite_url
 from siteloom.core.file_lock import server_lock
 from siteloom.core.model import Page
 from siteloom.core.settings import StoreSettings
-from siteloom.sources.crawling.crawl_journal import Done, Journal
+from siteloom.sources.crawling.crawl_journal import CrawlJournal, FetchedUrl
 from siteloom.sources.crawling.crawl_source import Crawl
 from siteloom.store.erasure.erasure import forget
 from siteloom.store.migrate import upgrade
@@ -51,7 +51,9 @@ def private(folder: Path) -> dict[str, int]:
 def use(store: Store) -> None:
     """Have all written that a workspace may have."""
     put(store, *PAGES)
-    Journal.of(store.folder, Crawl((PAGES[0].url,), 1), None).append([Done(PAGES[0].url, "", is_kept=True)])
+    CrawlJournal.of(store.folder, Crawl((PAGES[0].url,), 1), None).append(
+        [FetchedUrl(PAGES[0].url, "", is_collected=True)]
+    )
     upload = new_upload(store.folder)
     with upload.open_part() as part:
         part.write(b"<p>")

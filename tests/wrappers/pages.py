@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from siteloom.html.parser import Element
 from siteloom.html.visible_text import HIDDEN
-from siteloom.wrappers.rule_features import RECORD_KINDS, Evidence, Feature, Part, RecordRule, Rule
+from siteloom.wrappers.rule_features import RECORD_KINDS, Feature, RecordRule, Rule, RuleSupport, ValuePart
 from tests.html.trees import tree
 from tests.wrappers.reference import Scope, Selected
 
 TARGETS = ("text", "text", "text", "element", "@href", "@data-x")
-EVIDENCE = Evidence(examples=1, wrong=0, filled=1.0, repeated=0.0)
+EVIDENCE = RuleSupport(examples=1, wrong=0, filled=1.0, repeated=0.0)
 GONE = Feature("id", 0, "gone")
 """What no node has."""
 
@@ -76,7 +76,7 @@ def rules(draw: st.DrawFn, scope: Scope, targets: tuple[str, ...] = TARGETS) -> 
     features = _some_features(draw, scope, draw(st.sampled_from(nodes)), target, most=4)
     if draw(st.integers(0, 5)) == 0:
         features |= _some_features(draw, scope, draw(st.sampled_from(nodes)), target, most=1)
-    return Rule(target, tuple(sorted(features)), Part(), EVIDENCE)
+    return Rule(target, tuple(sorted(features)), ValuePart(), EVIDENCE)
 
 
 @st.composite

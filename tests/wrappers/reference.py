@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from siteloom.html.node_paths import Spot
+from siteloom.html.node_paths import TextPosition
 from siteloom.html.parser import Element
 from siteloom.html.visible_text import HIDDEN, NOT_CONTENT, normalize, text_nodes, visible_text
 from siteloom.wrappers.rule_features import TELLING_ATTRIBUTES, Feature, RecordRule, Rule, shape
@@ -18,7 +18,7 @@ from siteloom.wrappers.rule_features import TELLING_ATTRIBUTES, Feature, RecordR
 class Selected(NamedTuple):
     """A node as a rule selects it, with its whole text."""
 
-    place: Spot | Element
+    place: TextPosition | Element
     text: str
 
 
@@ -31,14 +31,14 @@ class Scope:
         self.visible = [
             (number, spot)
             for number, spot in enumerate(self.events)
-            if isinstance(spot, Spot) and not _is_inside(spot.parent, HIDDEN) and not spot.is_blank
+            if isinstance(spot, TextPosition) and not _is_inside(spot.parent, HIDDEN) and not spot.is_blank
         ]
 
     def nodes(self, target: str) -> list[Selected]:
         if target == "text":
             return [Selected(spot, normalize(spot.text)) for _, spot in self.visible]
         unread = NOT_CONTENT | {"head"} if self.is_record else NOT_CONTENT
-        elements = [e for e in self.events if not isinstance(e, Spot) and not _is_inside(e, unread)]
+        elements = [e for e in self.events if not isinstance(e, TextPosition) and not _is_inside(e, unread)]
         if target == "element":
             return [Selected(element, visible_text(element)) for element in elements]
         name = target.removeprefix("@")
@@ -51,7 +51,7 @@ class Scope:
         """All features of a node."""
         found = {Feature("shape", 0, shape(node.text))}
         element: Element | None
-        if isinstance(node.place, Spot):
+        if isinstance(node.place, TextPosition):
             element = node.place.parent
             found |= self._text_features(node.place, node.text)
         else:
@@ -66,7 +66,7 @@ class Scope:
             distance += 1
         return found
 
-    def _text_features(self, spot: Spot, text: str) -> set[Feature]:
+    def _text_features(self, spot: TextPosition, text: str) -> set[Feature]:
         spots = [s for _, s in self.visible]
         index = spots.index(spot)
         siblings = [s for s in spots if s.parent is spot.parent]
@@ -112,7 +112,7 @@ def _outermost(features: tuple[Feature, ...], root: Element) -> list[Element]:
     page = Scope(root, is_record=False)
     starts: list[Element] = []
     for node in page.nodes("element"):
-        assert not isinstance(node.place, Spot)
+        assert not isinstance(node.place, TextPosition)
         if _is_inside(node.place, HIDDEN) or not set(features) <= page.features(node, "element"):
             continue
         if not any(start in node.place.iterancestors() for start in starts):
@@ -122,20 +122,20 @@ def _outermost(features: tuple[Feature, ...], root: Element) -> list[Element]:
 
 def _says_something_else(node: Selected, target: str, first: str) -> bool:
     if target == "element":
-        assert not isinstance(node.place, Spot)
+        assert not isinstance(node.place, TextPosition)
         return [normalize(text.text) for text in text_nodes(node.place)] != [first]
     return node.text != first
 
 
-def _events(element: Element) -> Iterator[Spot | Element]:
+def _events(element: Element) -> Iterator[TextPosition | Element]:
     yield element
     if element.text:
-        yield Spot(element, None)
+        yield TextPosition(element, None)
     for child in element:
         if isinstance(child.tag, str):
             yield from _events(child)
         if child.tail:
-            yield Spot(element, child)
+            yield TextPosition(element, child)
 
 
 def _words(attribute: str) -> list[str]:

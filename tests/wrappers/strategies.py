@@ -14,14 +14,14 @@ from siteloom.wrappers.rule_features import (
     SHAPES,
     TEXT_KINDS,
     AttributeRules,
-    Evidence,
     Feature,
     Kind,
-    Part,
     RecordRule,
     Rule,
+    RuleSupport,
     Scorer,
     Shape,
+    ValuePart,
 )
 from siteloom.wrappers.value_from_node import WEAK_NAME
 from siteloom.wrappers.wrapper import Wrapper
@@ -65,9 +65,9 @@ def _with_tags(drawn: list[Feature]) -> tuple[Feature, ...]:
     return (*drawn, *(Feature("tag", distance, "p") for distance in sorted(counted - tagged)))
 
 
-anchored = st.builds(Part, left=texts, right=texts, separator=texts)
-matching = st.builds(Part, pattern=patterns, separator=texts)
-evidences = st.builds(Evidence, counts, counts, shares, shares)
+anchored = st.builds(ValuePart, left=texts, right=texts, separator=texts)
+matching = st.builds(ValuePart, pattern=patterns, separator=texts)
+evidences = st.builds(RuleSupport, counts, counts, shares, shares)
 NOT_OF_TEXTS: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind not in TEXT_KINDS)
 
 

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 import siteloom
 from siteloom.core.model import Attribute, Page
 from siteloom.wrappers import value_contract as module
-from siteloom.wrappers.rule_features import AttributeRules, Evidence, Feature, Part, Rule, Scorer
+from siteloom.wrappers.rule_features import AttributeRules, Feature, Rule, RuleSupport, Scorer, ValuePart
 from siteloom.wrappers.value_contract import Signs, confidence, signs
 
 SHARES = st.floats(0, 1)
 ANY_SIGNS = st.builds(Signs, SHARES, SHARES, SHARES, SHARES, SHARES)
-EVIDENCE = Evidence(examples=3, wrong=0, filled=1.0, repeated=0.0)
+EVIDENCE = RuleSupport(examples=3, wrong=0, filled=1.0, repeated=0.0)
 
 
-def rule(css_class: str, evidence: Evidence = EVIDENCE, scorer: Scorer | None = None) -> Rule:
-    return Rule("text", (Feature("class", 0, css_class),), Part(), evidence, scorer)
+def rule(css_class: str, evidence: RuleSupport = EVIDENCE, scorer: Scorer | None = None) -> Rule:
+    return Rule("text", (Feature("class", 0, css_class),), ValuePart(), evidence, scorer)
 
 
 @given(ANY_SIGNS, st.sampled_from(["filled", "agreeing"]), SHARES)
@@ -74,7 +74,10 @@ def test_without_voters_nobody_agrees_or_disagrees() -> None:
 
 @pytest.mark.parametrize(
     "unsure",
-    [rule("a", Evidence(examples=3, wrong=1, filled=1.0, repeated=0.0)), rule("a", scorer=Scorer((), 0.0))],
+    [
+        rule("a", RuleSupport(examples=3, wrong=1, filled=1.0, repeated=0.0)),
+        rule("a", scorer=Scorer((), 0.0)),
+    ],
 )
 def test_rules_that_select_more_than_values_are_imprecise(unsure: Rule) -> None:
     assert signs(unsure, is_one_of_several=False, agreeing=0, disagreeing=0, voters=0).imprecise == 1

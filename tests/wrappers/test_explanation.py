@@ -11,19 +11,19 @@ from siteloom.core.model import Attribute
 from siteloom.wrappers.explanation import contract_words, explain, rule_words
 from siteloom.wrappers.rule_features import (
     AttributeRules,
-    Evidence,
     Feature,
-    Part,
     RecordRule,
     Rule,
+    RuleSupport,
     Scorer,
     Shape,
+    ValuePart,
 )
 from siteloom.wrappers.value_contract import Contract
 from siteloom.wrappers.wrapper import Wrapper
 from tests.wrappers.strategies import rules, wrappers
 
-EVIDENCE = Evidence(5, 0, 0.97, 0.0)
+EVIDENCE = RuleSupport(5, 0, 0.97, 0.0)
 SHAPES = {
     "price": "made of digits and a currency sign",
     "digits": "made of digits without letters",
@@ -32,7 +32,7 @@ SHAPES = {
 }
 
 
-def rule(*features: tuple[str, int, str], target: str = "text", part: Part = Part()) -> Rule:
+def rule(*features: tuple[str, int, str], target: str = "text", part: ValuePart = ValuePart()) -> Rule:
     return Rule(target, tuple(Feature(*feature) for feature in features), part, EVIDENCE)  # type: ignore[arg-type]
 
 
@@ -58,19 +58,19 @@ def said(feature: Feature) -> str:
             "the HTML attribute `src` of the image `img` with the mark `itemprop=image`",
         ),
         (
-            rule(("class", 0, "p"), part=Part(left="Our price:")),
+            rule(("class", 0, "p"), part=ValuePart(left="Our price:")),
             "the part after 'Our price:' in the text inside the element with class `p`",
         ),
         (
-            rule(("id", 0, "p"), target="element", part=Part(left="from", right="each", separator=",")),
+            rule(("id", 0, "p"), target="element", part=ValuePart(left="from", right="each", separator=",")),
             "the part between 'from' and 'each' in the whole text of the element with id `p`, split at ','",
         ),
         (
-            rule(("prefix", 0, "Phone:"), ("tag", 0, "p"), part=Part(left="Phone:")),
+            rule(("prefix", 0, "Phone:"), ("tag", 0, "p"), part=ValuePart(left="Phone:")),
             "the text that begins with 'Phone:' (without these words) inside the paragraph `p`",
         ),
         (
-            rule(("prefix", 0, "Phone:"), part=Part(pattern=r"\d{3}-\d{4}")),
+            rule(("prefix", 0, "Phone:"), part=ValuePart(pattern=r"\d{3}-\d{4}")),
             r"the first part that matches `\d{3}-\d{4}` in the text that begins with 'Phone:'",
         ),
         (
@@ -103,7 +103,7 @@ def said(feature: Feature) -> str:
             "the text right after 'Fax:', that is the 3rd text in its element",
         ),
         (
-            rule(("shape", 0, "price"), ("tag", 1, "li"), target="element", part=Part(right="incl.")),
+            rule(("shape", 0, "price"), ("tag", 1, "li"), target="element", part=ValuePart(right="incl.")),
             (
                 "the part before 'incl.' in the whole text of the element inside the list item `li`, "
                 "if it is made of digits and a currency sign"
@@ -163,14 +163,14 @@ def test_a_whole_wrapper_in_words() -> None:
             "phone": AttributeRules(
                 Attribute(multi=False, mandatory=True, constant=True, type="text"),
                 (rule(("text-before", 0, "Phone:")),),
-                (voter, rule(("id", 0, "tel"), target="@href", part=Part(left="tel:"))),
+                (voter, rule(("id", 0, "tel"), target="@href", part=ValuePart(left="tel:"))),
                 0.97,
             ),
             "cuisine": AttributeRules(
                 Attribute(multi=True, mandatory=False, constant=False),
                 (
-                    Rule("text", (Feature("class", 0, "tag"),), Part(), Evidence(1, 1, 1.0, 0.004)),
-                    Rule("text", (Feature("class", 0, "kind"),), Part(), Evidence(7, 2, 0.0, 0.0)),
+                    Rule("text", (Feature("class", 0, "tag"),), ValuePart(), RuleSupport(1, 1, 1.0, 0.004)),
+                    Rule("text", (Feature("class", 0, "kind"),), ValuePart(), RuleSupport(7, 2, 0.0, 0.0)),
                 ),
                 (voter,),
                 0.996,

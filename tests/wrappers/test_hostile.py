@@ -21,7 +21,7 @@ from siteloom.html.parser import parse
 from siteloom.wrappers.exports.scrapy_spider import to_spider
 from siteloom.wrappers.exports.web_poet_page import page_object
 from siteloom.wrappers.exports.xpath_json import to_xpath_json
-from siteloom.wrappers.rule_features import AttributeRules, Evidence, Feature, Part, RecordRule, Rule
+from siteloom.wrappers.rule_features import AttributeRules, Feature, RecordRule, Rule, RuleSupport, ValuePart
 from siteloom.wrappers.rule_xpath import rule_xpath
 from siteloom.wrappers.safe_patterns import pattern_fault, url_pattern_fault
 from siteloom.wrappers.value_from_node import part_values
@@ -83,8 +83,8 @@ def hostile_wrappers(draw: st.DrawFn) -> Wrapper:
     )
     plain = (Feature("tag", 0, draw(st.sampled_from(("p", "b", some[3])))),)
     rules = [
-        Rule("text", features, Part(left=some[4], separator=some[5]), Evidence(1, 0, 1.0, 0.0)),
-        Rule("element", plain, Part(right=some[4]), Evidence(1, 0, 1.0, 0.0)),
+        Rule("text", features, ValuePart(left=some[4], separator=some[5]), RuleSupport(1, 0, 1.0, 0.0)),
+        Rule("element", plain, ValuePart(right=some[4]), RuleSupport(1, 0, 1.0, 0.0)),
     ]
     attributes = {
         name: AttributeRules(Attribute(multi=draw(st.booleans())), tuple(rules), (), 1.0)
@@ -171,7 +171,7 @@ def calls_of(source: str) -> set[str]:
 
 
 PRICE = AttributeRules(
-    Attribute(), (Rule("text", (Feature("tag", 0, "p"),), Part(), Evidence(1, 0, 1.0, 0.0)),), (), 1.0
+    Attribute(), (Rule("text", (Feature("tag", 0, "p"),), ValuePart(), RuleSupport(1, 0, 1.0, 0.0)),), (), 1.0
 )
 HARMLESS = Wrapper({"price": PRICE}, footprint=Footprint(("a.example",), (r"^https?://a\.example/[^/?#]*$",)))
 
@@ -301,7 +301,7 @@ SECONDS_FOR_A_TEXT = 5
 def test_no_pattern_that_is_read_takes_long_on_hostile_texts(pattern: str) -> None:
     for text in HOSTILE_TEXTS:
         started = time.thread_time()
-        part_values(Part(pattern=pattern), text)
+        part_values(ValuePart(pattern=pattern), text)
         assert time.thread_time() - started < SECONDS_FOR_A_TEXT
 
 

@@ -11,15 +11,23 @@ from siteloom.core.errors import UsageError
 from siteloom.core.model import Attribute, Footprint, Record
 from siteloom.templates.signature import Signatures, signature
 from siteloom.wrappers.page_layouts import most_alike
-from siteloom.wrappers.rule_features import AttributeRules, Evidence, Feature, Kind, Part, RecordRule, Rule
+from siteloom.wrappers.rule_features import (
+    AttributeRules,
+    Feature,
+    Kind,
+    RecordRule,
+    Rule,
+    RuleSupport,
+    ValuePart,
+)
 from siteloom.wrappers.value_contract import Contract, learned_contract
 
-EVIDENCE = Evidence(5, 0, 1.0, 0.0)
+EVIDENCE = RuleSupport(5, 0, 1.0, 0.0)
 PHONES = learned_contract([f"0117 496 0{number:03}" for number in range(30)])
 
 
 def rule(*features: tuple[Kind, int, str]) -> Rule:
-    return Rule("text", tuple(Feature(*feature) for feature in features), Part(), EVIDENCE)
+    return Rule("text", tuple(Feature(*feature) for feature in features), ValuePart(), EVIDENCE)
 
 
 def found_after(
@@ -66,6 +74,7 @@ def test_a_page_that_still_has_an_earlier_layout_is_read_by_its_rules() -> None:
     oldest = NEWEST.extract(page("Call:=1", "Telefax:=2"))
     assert oldest.values == record.values
     assert rule_names(oldest)["phone"] == "phone#1@3"
+    assert [found.provenance["phone"][0].layout for found in (record, oldest)] == [2, 3]
 
 
 def test_where_both_layouts_find_values_the_newest_is_preferred() -> None:

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from siteloom.core.errors import UsageError
-from siteloom.html.node_paths import Spot
+from siteloom.html.node_paths import TextPosition
 from siteloom.html.parser import Element
 from siteloom.wrappers.feature_index import occurrences, triggers
 from siteloom.wrappers.rule_evaluation import Scope as RecordScope
 from siteloom.wrappers.rule_evaluation import _behind as behind
 from siteloom.wrappers.rule_evaluation import records as native_records
 from siteloom.wrappers.rule_evaluation import select, select_in
-from siteloom.wrappers.rule_features import Feature, Kind, Part, RecordRule, Rule
+from siteloom.wrappers.rule_features import Feature, Kind, RecordRule, Rule, ValuePart
 from siteloom.wrappers.rule_xpath import quote, record_xpath, rule_xpath
 from tests.html.trees import tree
 from tests.wrappers.pages import EVIDENCE, pages, record_rules, rules, scopes
@@ -25,20 +25,20 @@ from tests.wrappers.reference import Scope, record_elements
 
 
 def rule(target: str, *features: tuple[Kind, int, str]) -> Rule:
-    return Rule(target, tuple(Feature(*feature) for feature in features), Part(), EVIDENCE)
+    return Rule(target, tuple(Feature(*feature) for feature in features), ValuePart(), EVIDENCE)
 
 
-def place(node: Any) -> Spot | Element:
+def place(node: Any) -> TextPosition | Element:
     """A node of an XPath result as `Scope` names it."""
     if isinstance(node, etree._Element):
         return node
     parent = node.getparent()
     if node.is_tail:
-        return Spot(parent.getparent(), parent)
-    return Spot(parent, None) if node.is_text else parent
+        return TextPosition(parent.getparent(), parent)
+    return TextPosition(parent, None) if node.is_text else parent
 
 
-def by_xpath(rule: Rule, scope: Scope) -> list[Spot | Element]:
+def by_xpath(rule: Rule, scope: Scope) -> list[TextPosition | Element]:
     found: Any = scope.top.xpath(rule_xpath(rule, within_record=scope.is_record))
     return [place(node) for node in found]
 
@@ -55,7 +55,7 @@ def test_xpath_selects_what_a_rule_means(data: st.DataObject) -> None:
     assert by_xpath(rule, scope) == [node.place for node in scope.select(rule)]
 
 
-def by_native_selection(rule: Rule, scope: Scope) -> list[Spot | Element]:
+def by_native_selection(rule: Rule, scope: Scope) -> list[TextPosition | Element]:
     if scope.is_record:
         found = select_in(rule, RecordScope(scope.top, behind(scope.top)))
     else:

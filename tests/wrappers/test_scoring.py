@@ -13,10 +13,10 @@ from siteloom.html.parser import Element
 from siteloom.learning.induction.feature_columns import Table, target_rows
 from siteloom.learning.induction.tree_walk import TableBuilder
 from siteloom.wrappers.feature_index import Occurrences, Search
-from siteloom.wrappers.rule_evaluation import Node, Standing, select, select_in, standing
+from siteloom.wrappers.rule_evaluation import Node, NodePosition, node_position, select, select_in
 from siteloom.wrappers.rule_evaluation import Scope as RecordScope
 from siteloom.wrappers.rule_evaluation import _behind as behind
-from siteloom.wrappers.rule_features import AttributeRules, Feature, Part, Rule, Scorer
+from siteloom.wrappers.rule_features import AttributeRules, Feature, Rule, Scorer, ValuePart
 from siteloom.wrappers.value_from_node import WEAK_NAME, chosen, probability, score, weak_features, winners
 from siteloom.wrappers.wrapper import Wrapper
 from tests.html.trees import tree
@@ -27,7 +27,7 @@ SECOND = Scorer((("position 2", 4.0),), -2.0)
 
 
 def everything(target: str, root: Element, record: RecordScope | None = None) -> list[Node]:
-    rule = Rule(target, (), Part(), EVIDENCE)
+    rule = Rule(target, (), ValuePart(), EVIDENCE)
     return (
         select_in(rule, record)
         if record
@@ -36,7 +36,7 @@ def everything(target: str, root: Element, record: RecordScope | None = None) ->
 
 
 def test_weak_features_of_a_text() -> None:
-    assert weak_features("$5 OFF", Standing(2, 1, 7)) == {
+    assert weak_features("$5 OFF", NodePosition(2, 1, 7)) == {
         "position 2": 1,
         "text-number 1": 1,
         "depth 7": 1,
@@ -48,8 +48,8 @@ def test_weak_features_of_a_text() -> None:
     }
 
 
-@given(st.text(), st.builds(Standing, *[st.integers(0, 9_999)] * 3))
-def test_all_names_of_weak_features_are_known(text: str, place: Standing) -> None:
+@given(st.text(), st.builds(NodePosition, *[st.integers(0, 9_999)] * 3))
+def test_all_names_of_weak_features_are_known(text: str, place: NodePosition) -> None:
     assert all(WEAK_NAME.fullmatch(name) for name in weak_features(text, place))
 
 
@@ -74,7 +74,7 @@ def test_chosen_nodes() -> None:
 
 
 def test_a_wrapper_takes_what_its_scorer_chooses() -> None:
-    rule = Rule("text", (Feature("tag", 0, "p"),), Part(), EVIDENCE, SECOND)
+    rule = Rule("text", (Feature("tag", 0, "p"),), ValuePart(), EVIDENCE, SECOND)
     wrapper = Wrapper({"name": AttributeRules(Attribute(multi=False), (rule,), (), 1.0)})
 
     def names(html: str, wrapper: Wrapper = wrapper) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ def test_a_wrapper_takes_what_its_scorer_chooses() -> None:
 
 
 def test_a_scorer_chooses_only_among_nodes_that_hold_values() -> None:
-    rule = Rule("text", (Feature("tag", 0, "p"),), Part(), EVIDENCE, Scorer((("position 1", 4.0),), 2.0))
+    rule = Rule("text", (Feature("tag", 0, "p"),), ValuePart(), EVIDENCE, Scorer((("position 1", 4.0),), 2.0))
 
     def name(html: str, found: AttributeRules) -> tuple[str, ...]:
         page = Page("http://a.example/", f"<body>{html}</body>".encode())
@@ -99,7 +99,7 @@ def test_a_scorer_chooses_only_among_nodes_that_hold_values() -> None:
     found = AttributeRules(Attribute(multi=False), (rule,), (), 1.0)
     assert name("<p>$5</p><p>b</p>", found) == ("$5",)
     assert name("<p>$5</p><p>b</p>", replace(found, shapes=("words",))) == ("b",)
-    after_colon = replace(rule, part=Part(left=":"))
+    after_colon = replace(rule, part=ValuePart(left=":"))
     assert name("<p>a</p><p>by: b</p>", replace(found, rules=(after_colon,))) == ("b",)
 
 
@@ -114,4 +114,4 @@ def test_nodes_stand_where_the_table_of_learning_says(scope: Scope) -> None:
         rows = target_rows(table, target)
         found = [(table.words.texts[rows.value[row]], rows.node_position(row)) for row in range(len(rows))]
         nodes = [node for node in everything(target, scope.top, record) if node.text]
-        assert found == [(node.text, standing(node, record)) for node in nodes]
+        assert found == [(node.text, node_position(node, record)) for node in nodes]

@@ -16,7 +16,7 @@ from siteloom.core.errors import WrapperError
 from siteloom.core.model import Attribute, Footprint, ValueType
 from siteloom.core.values import typed_value
 from siteloom.core.values.value_types import Price, Rating
-from siteloom.wrappers.rule_features import AttributeRules, Evidence, Feature, Part, Rule
+from siteloom.wrappers.rule_features import AttributeRules, Feature, Rule, RuleSupport, ValuePart
 from siteloom.wrappers.value_contract import CHARACTERS, Contract, breach, learned_contract
 from siteloom.wrappers.wrapper import Wrapper
 from tests.wrappers.strategies import attributes, record_rules, shares, texts
@@ -211,7 +211,7 @@ contracts = st.builds(
 )
 
 
-RULE = Rule("text", (Feature("text-before", 0, "Phone:"),), Part(), Evidence(5, 0, 1.0, 0.0))
+RULE = Rule("text", (Feature("text-before", 0, "Phone:"),), ValuePart(), RuleSupport(5, 0, 1.0, 0.0))
 layouts = st.builds(
     Wrapper,
     st.dictionaries(

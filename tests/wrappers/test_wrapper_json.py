@@ -22,12 +22,12 @@ from siteloom.templates.url_patterns import url_patterns
 from siteloom.wrappers.rule_features import (
     SHAPES,
     AttributeRules,
-    Evidence,
     Feature,
-    Part,
     RecordRule,
     Rule,
+    RuleSupport,
     Scorer,
+    ValuePart,
 )
 from siteloom.wrappers.safe_patterns import pattern_fault, url_pattern_fault
 from siteloom.wrappers.value_from_node import part_values
@@ -35,14 +35,14 @@ from siteloom.wrappers.wrapper import Wrapper
 from siteloom.wrappers.wrapper_json import from_json, to_json
 from tests.wrappers.strategies import patterns, texts, wrappers
 
-EVIDENCE = Evidence(5, 0, 0.97, 0.0)
-RULE = Rule("text", (Feature("text-before", 0, "Phone:"),), Part(), EVIDENCE)
+EVIDENCE = RuleSupport(5, 0, 0.97, 0.0)
+RULE = Rule("text", (Feature("text-before", 0, "Phone:"),), ValuePart(), EVIDENCE)
 TYPICAL = Wrapper(
     {
         "phone": AttributeRules(
             Attribute(multi=False, mandatory=True, type="text"),
-            (Rule("text", (Feature("prefix", 0, "☎ Phone:"),), Part(left="Phone:"), EVIDENCE),),
-            (Rule("@href", (Feature("class", 0, "tel"), Feature("id", 2, "card")), Part(), EVIDENCE),),
+            (Rule("text", (Feature("prefix", 0, "☎ Phone:"),), ValuePart(left="Phone:"), EVIDENCE),),
+            (Rule("@href", (Feature("class", 0, "tel"), Feature("id", 2, "card")), ValuePart(), EVIDENCE),),
             0.97,
         ),
         "date": AttributeRules(Attribute(), (), (), 0.0, day_first=True),
@@ -254,14 +254,14 @@ def test_lone_surrogates_stay_and_pairs_become_what_they_mean(text: str) -> None
 
 def test_floats_keep_all_their_digits() -> None:
     share = 0.1 + 0.2
-    rule = replace(RULE, evidence=Evidence(1, 0, share, 5e-324))
+    rule = replace(RULE, evidence=RuleSupport(1, 0, share, 5e-324))
     (found,) = Wrapper.from_json(to_json(with_rule(rule))).attributes["phone"].rules
-    assert found.evidence == Evidence(1, 0, share, 5e-324)
+    assert found.evidence == RuleSupport(1, 0, share, 5e-324)
 
 
 def test_what_could_not_be_read_is_not_written() -> None:
     with pytest.raises(WrapperError, match="a number from 0 to 1 as 'filled'"):
-        to_json(with_rule(replace(RULE, evidence=Evidence(1, 0, float("nan"), 0.0))))
+        to_json(with_rule(replace(RULE, evidence=RuleSupport(1, 0, float("nan"), 0.0))))
 
 
 @pytest.mark.parametrize(
@@ -590,7 +590,7 @@ def test_no_pattern_that_is_read_takes_long(pattern: str) -> None:
     started = time.process_time()
     longest = pattern * (499 // len(pattern)) + "!"
     read(changed(lambda content: rule_of(content).update(part={"pattern": longest})))
-    part_values(Part(pattern=longest), "1a" * 50 + "1" * 200 + "a" * 200)
+    part_values(ValuePart(pattern=longest), "1a" * 50 + "1" * 200 + "a" * 200)
     assert time.process_time() - started < 5  # with quantifiers that give back, it would not end
 
 

@@ -21,11 +21,11 @@ from siteloom.wrappers.rule_features import (
     AttributeRules,
     Feature,
     Kind,
-    Part,
     RecordRule,
     Rule,
     Scorer,
     Shape,
+    ValuePart,
 )
 from siteloom.wrappers.wrapper import Wrapper
 from siteloom.wrappers.wrapper_xslt import to_xslt, tree_xml
@@ -38,15 +38,15 @@ Values = list[dict[str, tuple[str, ...]]]
 
 needs_xsltproc = pytest.mark.skipif(shutil.which("xsltproc") is None, reason="xsltproc is not installed")
 
-_PARTS = st.just(Part()) | st.builds(
-    Part,
+_PARTS = st.just(ValuePart()) | st.builds(
+    ValuePart,
     left=st.sampled_from(["", "", "B:", "A", "'", '"']),
     right=st.sampled_from(["", "", ",", "B", " "]),
     separator=st.sampled_from(["", "", ",", " ", ",,", "A", "'\""]),
 )
 
 
-def rule(target: str, *features: tuple[Kind, int, str], part: Part = Part()) -> Rule:
+def rule(target: str, *features: tuple[Kind, int, str], part: ValuePart = ValuePart()) -> Rule:
     return Rule(target, tuple(Feature(*feature) for feature in features), part, EVIDENCE)
 
 
@@ -116,7 +116,7 @@ def wrappers(draw: st.DrawFn, root: Element) -> Wrapper:
 
 _OF_FIELDS = (
     *(rule("text", ("tag", 0, tag)) for tag in ("b", "i", "u")),
-    *(rule("element", ("tag", 0, tag), part=Part(separator=", ")) for tag in ("b", "i", "u")),
+    *(rule("element", ("tag", 0, tag), part=ValuePart(separator=", ")) for tag in ("b", "i", "u")),
     rule("text", ("text-before", 0, "A")),
     rule("@title", ("tag", 0, "a")),
     rule("@title", ("id", 0, "gone")),
@@ -186,10 +186,10 @@ LIST = """
 NAME = attribute(rule("element", ("tag", 0, "h2")))
 PHONE = attribute(rule("text", ("tag", 0, "b")), multi=True)
 PRICE = attribute(
-    rule("text", ("id", 0, "price")), rule("text", ("prefix", 0, "Price:"), part=Part("Price: ", " ("))
+    rule("text", ("id", 0, "price")), rule("text", ("prefix", 0, "Price:"), part=ValuePart("Price: ", " ("))
 )
 KITCHEN = attribute(
-    rule("text", ("tag", 0, "p"), ("position", 0, "2"), part=Part(separator=" / ")), multi=True
+    rule("text", ("tag", 0, "p"), ("position", 0, "2"), part=ValuePart(separator=" / ")), multi=True
 )
 LINK = attribute(rule("@href", ("first-text", 1, "Phone:")))
 WRAPPER = Wrapper({"name": NAME, "phone": PHONE, "price": PRICE, "kitchen": KITCHEN, "link": LINK})
@@ -295,7 +295,7 @@ MADE_OF = "<p>$5, 12, a1, A B, \u20ac 7, \u0663, 9 %<p>C, 3<p>words"
 def test_values_of_other_shapes_do_not_count(
     shapes: tuple[Shape, ...], several: tuple[str, ...] | None, first: tuple[str, ...] | None, tmp_path: Path
 ) -> None:
-    split = rule("text", ("tag", 0, "p"), part=Part(separator=", "))
+    split = rule("text", ("tag", 0, "p"), part=ValuePart(separator=", "))
     last = rule("text", ("tag", 0, "p"), ("position", 0, "3"))
     wrapper = Wrapper(
         {
@@ -325,7 +325,7 @@ def test_lxml_finds_regular_expressions(case: tuple[Element, Wrapper], pattern: 
     root, wrapper = case
 
     def matching(rule: Rule) -> Rule:
-        return replace(rule, part=Part(pattern=pattern, separator=rule.part.separator))
+        return replace(rule, part=ValuePart(pattern=pattern, separator=rule.part.separator))
 
     attributes = {
         name: replace(
@@ -338,7 +338,7 @@ def test_lxml_finds_regular_expressions(case: tuple[Element, Wrapper], pattern: 
 
 
 def test_a_pattern_is_searched_for_as_far_as_siteloom_does() -> None:
-    zips = attribute(rule("text", ("tag", 0, "p"), part=Part(pattern="[0-9]{5}")), multi=True)
+    zips = attribute(rule("text", ("tag", 0, "p"), part=ValuePart(pattern="[0-9]{5}")), multi=True)
     root = tree(f"<p>Bath 12345, 54321<p>{'x' * 4_995}67890<p>{'x' * 4_996}67890<p>none")
     assert by_lxml(Wrapper({"zip": zips}), root) == [{"zip": ("12345", "67890")}]
     assert native(Wrapper({"zip": zips}), root) == [{"zip": ("12345", "67890")}]
@@ -346,7 +346,7 @@ def test_a_pattern_is_searched_for_as_far_as_siteloom_does() -> None:
 
 def test_only_a_stylesheet_with_a_pattern_needs_an_extension() -> None:
     assert "regexp" not in to_xslt(WRAPPER)
-    assert "regexp:match" in to_xslt(Wrapper({"zip": attribute(rule("text", part=Part(pattern="1")))}))
+    assert "regexp:match" in to_xslt(Wrapper({"zip": attribute(rule("text", part=ValuePart(pattern="1")))}))
 
 
 @pytest.mark.parametrize(

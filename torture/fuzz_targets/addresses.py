@@ -110,7 +110,7 @@ def page_links(data: bytes) -> None:
     list(rules.sitemaps)
     for link in links_of(response):
         assert is_writable(link)
-        patterns.keeps(link)
+        patterns.includes(link)
         patterns.excludes(link)
         rules.can_fetch(link, "Siteloom")
         site_of(link)

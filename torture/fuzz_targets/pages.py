@@ -26,7 +26,15 @@ from siteloom.html.archived_view.sanitizer import archived_doctype, archived_tre
 from siteloom.html.archived_view.stylesheets import harmless_css
 from siteloom.html.embedded_data import embedded_records
 from siteloom.html.encoding import declared_encoding, decode, in_utf8
-from siteloom.html.node_paths import Spot, elements_with_ids, find, node_path, numbered, tag_path, texts_from
+from siteloom.html.node_paths import (
+    TextPosition,
+    elements_in_order,
+    elements_with_ids,
+    find,
+    node_path,
+    tag_path,
+    texts_from,
+)
 from siteloom.html.parser import Element, parse
 from siteloom.html.tag_scanner import scan_tags
 from siteloom.html.visible_text import HIDDEN, normalize, text_nodes, visible_text
@@ -45,7 +53,7 @@ from siteloom.wrappers.exports import standalone_extractor
 from siteloom.wrappers.exports.standalone_matcher import signature as slow_signature
 from siteloom.wrappers.exports.xpath_json import as_texts, wrapper_document
 from siteloom.wrappers.matching import NamedWrapper
-from siteloom.wrappers.rule_features import AttributeRules, Evidence, Feature, Part, Rule
+from siteloom.wrappers.rule_features import AttributeRules, Feature, Rule, RuleSupport, ValuePart
 from siteloom.wrappers.wrapper import Wrapper
 from torture.fuzz_targets.cutting import Cutter
 from torture.fuzz_targets.target import Target, is_writable
@@ -140,7 +148,7 @@ def page_tree(data: bytes) -> None:
     nodes = list(text_nodes(root))
     read = "".join("".join(node.text.split()) for node in nodes)
     assert "".join(visible_text(root).split()) == read
-    spots = [spot.text for spot in texts_from(Spot(root, None))]
+    spots = [spot.text for spot in texts_from(TextPosition(root, None))]
     assert spots == [node.text for node in nodes]
     for node in nodes[:_SOME]:
         path = f"{node_path(node.parent)}/text()[{node.number}]"
@@ -204,16 +212,16 @@ def any_wrapper() -> Wrapper:
         ("text", "td"),
         ("@title", "p"),
     )
-    evidence = Evidence(5, 0, 0.9, 0.1)
+    evidence = RuleSupport(5, 0, 0.9, 0.1)
     attributes = {
         f"{kind}_{number}": AttributeRules(
             Attribute(multi=number % 2 == 0, type=kind),
-            (Rule(target, (Feature("tag", 0, tag),), Part(), evidence),),
+            (Rule(target, (Feature("tag", 0, tag),), ValuePart(), evidence),),
             (
                 Rule(
                     target,
                     (Feature("position", 0, "1"), Feature("tag", 0, tag)),
-                    Part(separator=","),
+                    ValuePart(separator=","),
                     evidence,
                 ),
             ),
@@ -456,7 +464,7 @@ def archived_page(data: bytes) -> None:
 
     shown = etree.fromstring(archived_tree(root, URL, resource=resource), _STRICT)
     is_writable(archived_doctype(root))
-    elements = numbered(root)
+    elements = elements_in_order(root)
     for element in shown.iter(etree.Element):
         _check_harmless(element)
         number = element.get("data-siteloom")

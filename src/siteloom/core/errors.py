@@ -4,36 +4,40 @@
     ├── UsageError                the call itself is wrong (exit status 2)
     │   ├── SettingsError         siteloom.toml, the environment or a flag holds a bad value
     │   ├── NoWorkspace           a verb needs a workspace and there is none
-    │   └── NotFound              there is nothing of the name or number that was asked for
+    │   └── NotFound              nothing has the requested name or number
     ├── ExampleError              no wrapper can be learned from the examples
     │   ├── ExampleNotFound       a value is not on its page
-    │   └── ContradictoryExamples two examples say different things of the same page
-    ├── Overtaken                 what was to be changed has been changed by another meanwhile
+    │   └── ContradictoryExamples two examples contradict each other
+    ├── Overtaken                 someone else has changed the same thing meanwhile
     ├── UnreadablePage            a page has no tree to extract from
-    ├── TooMuchFound              rules find more on a page than may come of one
+    ├── TooMuchFound              rules find more on a page than the limits allow
     ├── WrapperError              a wrapper file cannot be read
     ├── WatchError                a file of bellwethers cannot be read
     ├── SourceError               pages cannot be read from a source
+    │   └── NoPageImported        an import has ended without a single page
     ├── OutputError               results cannot be written
-    ├── EngineError               the processes that do the work keep dying
-    ├── ServerError               the server cannot listen where it is told to
+    ├── EngineError               the worker processes keep dying
+    ├── ServerError               the server cannot listen at its address
     ├── MissingExtra              an optional dependency is not installed
     └── StoreError                the workspace's store cannot be used
         ├── StoreBusy             another process is writing to it
         ├── StoreTooNew           it was made by a newer version of Siteloom
-        ├── NotStored             it has nothing of the name (a NotFound, too)
-        ├── PackError             a pack file is damaged
-        └── AccountError          an account cannot be made, changed or used so
-            └── TooManyFailures   too many wrong passwords were tried of late
+        ├── NotStored             it has nothing with the requested name (a NotFound, too)
+        ├── PackError             a pack file cannot be used
+        │   └── DamagedBlock      a part of it is damaged
+        └── AccountError          an account cannot be created, changed or used
+            └── TooManyFailures   too many wrong passwords were tried recently
 
-A message is one sentence that says what is wrong and what to do about it; the
-command line prints it as it stands. A bad *page* is never an exception: it is
-a `Failure` (see `siteloom.core.model`), counted and listed, and the work goes on.
+A message is one sentence that says what is wrong and what to do about it; the command line prints it
+unchanged. A bad *page* is never an exception: it is a `Failure` (see `siteloom.core.model`), counted and
+listed, and the work continues.
 """
 
 from __future__ import annotations
 
 from typing import Any, Literal
+
+from siteloom.core.wording import bounded
 
 
 class SiteloomError(Exception):
@@ -44,12 +48,18 @@ class SiteloomError(Exception):
 
     exit_status = 1
 
+    def __str__(self) -> str:
+        # It may quote what others have written, which may have any length.
+        return bounded(super().__str__())
+
     def __reduce__(self) -> tuple[Any, ...]:
-        # As exceptions are pickled, they are made again out of their message alone.
-        return _made_again, (type(self), self.args, vars(self))
+        # By default, unpickling would call the class with the message alone.
+        return _restore_error, (type(self), self.args, vars(self))
 
 
-def _made_again(kind: type[SiteloomError], args: tuple[object, ...], state: dict[str, Any]) -> SiteloomError:
+def _restore_error(
+    kind: type[SiteloomError], args: tuple[object, ...], state: dict[str, Any]
+) -> SiteloomError:
     error = kind.__new__(kind, *args)
     vars(error).update(state)
     return error
@@ -70,11 +80,11 @@ class NoWorkspace(UsageError):
 
 
 class NotFound(UsageError):
-    """There is nothing of the name or number that was asked for."""
+    """Nothing has the requested name or number."""
 
 
 class Overtaken(SiteloomError):
-    """What was to be changed has been changed by another meanwhile."""
+    """Someone else has changed the same thing meanwhile."""
 
 
 class ExampleError(SiteloomError):
@@ -82,9 +92,9 @@ class ExampleError(SiteloomError):
 
 
 class ExampleNotFound(ExampleError):
-    """An example's value does not stand on its page, or not at the node that was named.
+    """An example's value is not on its page, or not at the given node.
 
-    `url`, `attribute` and `value` say which, `nearest` is the most similar text of the page.
+    `url`, `attribute` and `value` identify it, `nearest` is the most similar text of the page.
     """
 
     def __init__(
@@ -101,11 +111,11 @@ class ExampleNotFound(ExampleError):
 
 
 class ContradictoryExamples(ExampleError):
-    """Two examples say different things of the same attribute of the same page."""
+    """Two examples give different values for the same attribute of the same page."""
 
 
 class UnreadablePage(SiteloomError):
-    """A page was to be extracted from that cannot be parsed."""
+    """A page cannot be parsed, so nothing can be extracted from it."""
 
     def __init__(self, url: str, reason: str) -> None:
         super().__init__(f"Nothing can be extracted from {url}: {reason}.")
@@ -114,7 +124,7 @@ class UnreadablePage(SiteloomError):
 
 
 class TooMuchFound(SiteloomError):
-    """Rules find more on a page than may come of one: too many records, or more text than any page has."""
+    """Rules find more on a page than the limits allow: too many records, or too much text."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(f"There is more on a page than may come of it: {reason}, {detail}.")
@@ -123,31 +133,39 @@ class TooMuchFound(SiteloomError):
 
 
 class WrapperError(SiteloomError):
-    """The text of a wrapper is none, is damaged, or is of a newer version of Siteloom."""
+    """A text is not a wrapper, is damaged, or comes from a newer version of Siteloom."""
 
 
 class WatchError(SiteloomError):
-    """The text of a watch is none, is damaged, or is of another version of Siteloom."""
+    """A text is not a watch, is damaged, or comes from another version of Siteloom."""
 
 
 class SourceError(SiteloomError):
-    """A source of pages does not exist, cannot be opened, or is of no known kind."""
+    """A source of pages does not exist, cannot be opened, or is of an unknown kind."""
+
+
+class NoPageImported(SourceError):
+    """An import has ended without a single page; `result` says what was read instead."""
+
+    def __init__(self, message: str, result: Any = None) -> None:
+        super().__init__(message)
+        self.result = result
 
 
 class OutputError(SiteloomError):
-    """Results cannot be written to the place that was asked for."""
+    """Results cannot be written to the requested destination."""
 
 
 class EngineError(SiteloomError):
-    """The processes that do the work die, whatever they work on."""
+    """The worker processes die, whatever they work on."""
 
 
 class ServerError(SiteloomError):
-    """The server cannot listen where it is told to."""
+    """The server cannot listen at its address."""
 
 
 class MissingExtra(SiteloomError):
-    """A feature was used whose optional dependency is not installed."""
+    """A feature needs an optional dependency that is not installed."""
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(
@@ -169,17 +187,21 @@ class StoreTooNew(StoreError):
 
 
 class NotStored(StoreError, NotFound):
-    """The store has nothing of the name or number that was asked for."""
+    """The store has nothing with the requested name or number."""
 
     exit_status = StoreError.exit_status
 
 
 class PackError(StoreError):
-    """A pack file does not hold what the store says it holds."""
+    """A pack file does not contain what the store expects."""
+
+
+class DamagedBlock(PackError):
+    """A block of a pack file cannot be read; others of the file may be whole."""
 
 
 class AccountError(StoreError):
-    """An account cannot be made, changed or used so; `field` says which of what was given is at fault."""
+    """An account cannot be created, changed or used; `field` names the invalid input."""
 
     def __init__(self, message: str, field: Literal["name", "role", "password", "label"]) -> None:
         super().__init__(message)
@@ -187,7 +209,7 @@ class AccountError(StoreError):
 
 
 class TooManyFailures(AccountError):
-    """There were too many wrong passwords of late; after so many seconds one may try again."""
+    """There were too many wrong passwords recently; another try is allowed after `seconds`."""
 
     def __init__(self, seconds: int) -> None:
         minutes = max(1, round(seconds / 60))

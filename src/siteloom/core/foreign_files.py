@@ -1,7 +1,7 @@
-"""Files that someone else may have made: opened where they seem to be, and read to a limit.
+"""Open untrusted files only inside their folder, and read them up to a limit.
 
-A folder that was unpacked may hold links to any file of this machine, pipes that nobody writes to and devices
-without end. A file of some kilobytes may become any number of gigabytes when it is decompressed.
+An unpacked folder may contain links to any file of this machine, pipes that nobody writes to, and endless
+devices. A file of some kilobytes may become many gigabytes when it is decompressed.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ class OutsideError(OSError):
 
 
 class TooLargeError(OSError):
-    """A file, or a line of one, is larger than any that is read."""
+    """A file, or a line of one, exceeds the limit."""
 
-    def __init__(self, what: str, most: int, unit: str) -> None:
-        super().__init__(errno.EFBIG, f"{what} has more than {most:,} {unit}")
+    def __init__(self, subject: str, limit: int, unit: str) -> None:
+        super().__init__(errno.EFBIG, f"{subject} has more than {limit:,} {unit}")
 
 
 def leads_out(path: Path, folder: Path) -> bool:
-    """Whether a path is that of something outside of a folder once all links are followed."""
+    """Return whether a path leads out of a folder once all links are followed."""
     try:
         return not path.resolve().is_relative_to(folder.resolve())
-    except RuntimeError as error:  # what Python before 3.13 raises for a circle of links
+    except RuntimeError as error:  # Python before 3.13, for circular links
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from error
 
 
 def open_ordinary(path: Path) -> IO[bytes]:
-    """Open a file for reading, but no pipe, which may wait, and no device, which may have no end."""
+    """Open a file for reading; rejects pipes, which may block, and devices, which may be endless."""
     return open(path, "rb", opener=_open_ordinary)
 
 
 def open_below(path: Path, folder: Path) -> IO[bytes]:
-    """Open a file of a folder for reading, through no link that leads out of it."""
+    """Open a file of a folder for reading; rejects links that lead out of the folder."""
     if leads_out(path, folder):
         raise OutsideError(path, folder)
     return open_ordinary(path.resolve())
 
 
 def ordinary(handle: int, path: str | Path) -> int:
-    """The handle of an open file, if it is neither a pipe nor a device nor a folder."""
+    """Return the handle of an open file; raises OSError if it is a pipe, a device or a folder."""
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
@@ -59,7 +59,7 @@ def ordinary(handle: int, path: str | Path) -> int:
 
 
 def read_at_most(file: IO[bytes], most_bytes: int) -> bytes:
-    """All of an open file, which may be decompressed while it is read."""
+    """Read all of an open file, which may be decompressed while it is read, up to a limit."""
     content = file.read(most_bytes + 1)
     if len(content) > most_bytes:
         raise TooLargeError("it", most_bytes, "bytes")
@@ -67,7 +67,7 @@ def read_at_most(file: IO[bytes], most_bytes: int) -> bytes:
 
 
 def lines_at_most(file: IO[AnyStr], longest: int) -> Iterator[AnyStr]:
-    """The lines of an open file; one that never ends does not fill the memory."""
+    """Yield the lines of an open file; raises TooLargeError for an overlong one."""
     number = 0
     while line := file.readline(longest + 1):
         number += 1

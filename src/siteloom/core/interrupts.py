@@ -1,4 +1,4 @@
-"""Ctrl-C that waits for a good moment."""
+"""Delay Ctrl-C until a block of work is done."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ if TYPE_CHECKING:
 
 @contextmanager
 def held_back_interrupt() -> Iterator[None]:
-    """Let Ctrl-C wait until the block is done.
+    """Delay Ctrl-C until the block is done.
 
-    Pressed once more it ends the process on the spot, should a database never
-    answer; the store is made to survive that.
+    Pressing it again ends the process at once, in case a database never answers; the store survives that.
     """
     handler = signal.getsignal(signal.SIGINT)
     if not callable(handler) or threading.current_thread() is not threading.main_thread():
-        yield  # there is no Ctrl-C here that could be held back
+        yield  # Ctrl-C does not reach this thread
         return
     held: list[tuple[int, FrameType | None]] = []
 
@@ -34,5 +33,5 @@ def held_back_interrupt() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
-    if held:  # after an error it is dropped: the work ends anyway, and the error says why
+    if held:  # dropped after an error, which ends the work anyway
         handler(*held[0])

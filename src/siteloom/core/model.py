@@ -1,4 +1,4 @@
-"""The values that cross from one stage to the next: frozen, picklable, free of behaviour."""
+"""The values passed between stages: frozen, picklable, free of behaviour."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ValueType = Literal["text", "number", "price", "date", "url", "image", "rating"]
 
 
 class Validators(NamedTuple):
-    """What a server said by which to ask it whether a page has changed (RFC 9110); empty if it did not."""
+    """The values for asking a server whether a page has changed (RFC 9110); empty if it sent none."""
 
     etag: str = ""
     last_modified: str = ""
@@ -21,10 +21,8 @@ class Validators(NamedTuple):
 class Page:
     """One HTML document as it was fetched.
 
-    `charset` is what the HTTP header said, if it said anything; what the
-    document itself says is found out when it is parsed. `validators` are its
-    `ETag` and `Last-Modified`, and not a part of what the page is: two that
-    differ in nothing else are equal.
+    `charset` is the one in the HTTP header, if any; that of the document itself is determined when it is
+    parsed. `validators` are its `ETag` and `Last-Modified`; they do not count when pages are compared.
     """
 
     url: str
@@ -41,8 +39,24 @@ class Page:
 
     @classmethod
     def from_text(cls, url: str, text: str, fetched_at: datetime | None = None) -> Page:
-        """A page whose HTML is already decoded; lone surrogates become question marks."""
+        """Create a page from decoded HTML; lone surrogates become question marks."""
         return cls(url, text.encode("utf-8", "replace"), fetched_at, "utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedPage(Page):
+    """A stored page whose content cannot be read back: it has no HTML, and parsing it fails.
+
+    It stands where the page would, so that one damaged part of a store costs its own pages only. `damage`
+    says what is wrong and where.
+    """
+
+    damage: str = ""
+
+    @property
+    def failure(self) -> Failure:
+        """Why the page cannot be read."""
+        return Failure(self.url, "damaged in the store", self.damage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +71,10 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A page that gave nothing, and why.
+    """A page that could not be processed, and why.
 
-    `url` is the page's address, or the place in the source where no address
-    could be read. `reason` is one of a few fixed phrases, so that failures can
-    be counted; `detail` is for the person who looks at this one.
+    `url` is the page's address, or its position in the source if no address could be read. `reason` is one of
+    a few fixed phrases, so that failures can be counted; `detail` explains this one to a person.
     """
 
     url: str
@@ -71,7 +84,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Something in a source that is no page and was not meant to be one."""
+    """An item of a source that is not a page, and is not meant to be one."""
 
     url: str
     reason: str
@@ -79,22 +92,22 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class TemplatePath:
-    """A path that most pages of a cluster have; with `text`, it goes on to a text that they share."""
+    """A path that most pages of a cluster have; with `text`, it leads to a text that they share."""
 
     tags: str
     text: str | None
     support: int
 
     def __str__(self) -> str:
-        """The tags, and behind them the text in quotes."""
+        """The tags, followed by the text in quotes."""
         return self.tags if self.text is None else f'{self.tags}/"{self.text}"'
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What the pages of a cluster share, in the order in which it stands on them.
+    """The paths and texts that the pages of a cluster share, in document order.
 
-    `pages` is how many pages were looked at; the support of a path is how many of them have it.
+    `pages` is the number of examined pages; the support of a path is the number of those that have it.
     """
 
     essential: tuple[TemplatePath, ...]
@@ -113,12 +126,11 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Pages that were made from one template.
+    """Pages of one template.
 
-    `members` are indices into the pages that were clustered, ascending. `mask`
-    is the signature of most of them with its wildcards (`**`), `mask_pages` how
-    many pages chose it, `accepted` all signatures that occur, in hexadecimal.
-    `importance` grows with the size and with how much the pages tell.
+    `members` are indices into the clustered pages, ascending. `mask` is the signature of most of them with
+    its wildcards (`**`), `mask_pages` the number of pages behind it, `accepted` all signatures that occur, in
+    hexadecimal. `importance` grows with the size of the cluster and the content of its pages.
     """
 
     id: str
@@ -139,11 +151,10 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """The clusters of some pages, those of a site together, the largest first.
+    """The clusters of some pages, grouped by site, largest first.
 
-    `unclustered` are the indices of pages in none of them. `plain_coverage` is the
-    share of pages that the method as published puts into clusters, `coverage` the
-    share after leftovers have joined.
+    `unclustered` are the indices of pages in no cluster. `plain_coverage` is the share of pages that the
+    method as published puts into clusters, `coverage` the share after the remaining pages have joined.
     """
 
     clusters: tuple[Cluster, ...]
@@ -154,11 +165,11 @@ class Clustering:
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What tells the pages that a wrapper is for from others, before they are parsed.
+    """What identifies the pages of a wrapper before they are parsed.
 
-    `sites` are the registered domains of the pages, and `url_patterns` match their
-    addresses. `masks` are the masks of their clusters, each with the number of pages that
-    chose it; `accepted` are all signatures that occurred, in hexadecimal.
+    `sites` are the registered domains of the pages, and `url_patterns` match their addresses. `masks` are the
+    masks of their clusters, each with the number of pages behind it; `accepted` are all signatures that
+    occurred, in hexadecimal.
     """
 
     sites: tuple[str, ...] = ()
@@ -169,11 +180,10 @@ class Footprint:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """What is known of an attribute; None where it is left to be inferred.
+    """The declared properties of an attribute; None for those to be inferred.
 
-    `multi`: a record may have several values. `mandatory`: every record has one.
-    `constant`: the value stays as it is when the same page is fetched again, as
-    a name does and a price does not.
+    `multi`: a record may have several values. `mandatory`: every record has one. `constant`: the value stays
+    the same when the page is fetched again, like a name and unlike a price.
     """
 
     multi: bool | None = None
@@ -186,12 +196,10 @@ class Attribute:
 class Example:
     """A page with the values a person sees on it.
 
-    `values` gives them by attribute: an empty list says that the page has none,
-    an attribute that is not named is unknown there. `records` does the same for
-    some of the records of a list page. `nodes`, where given, ties each of
-    `values` to the exact node it was taken from, such as
-    `/html[1]/body[1]/h1[1]/text()[1]` or `/html[1]/body[1]/a[3]/@href`;
-    `record_nodes` does so for each of the `records`.
+    `values` gives them by attribute: an empty list says that the page has none, a missing attribute is
+    unknown. `records` does the same for some of the records of a list page. `nodes`, where given, ties each
+    of `values` to its exact node, such as `/html[1]/body[1]/h1[1]/text()[1]` or
+    `/html[1]/body[1]/a[3]/@href`; `record_nodes` does so for each of the `records`.
     """
 
     page: Page
@@ -211,8 +219,8 @@ class Example:
 class Seed:
     """A known record, used to find values on new sites.
 
-    `source` names where it is known from, such as a file or a site; `url` is the
-    page it was extracted from, if any; `confidence` is how likely its values are right.
+    `source` names its origin, such as a file or a site; `url` is the page it was extracted from, if any;
+    `confidence` is the probability that its values are right.
     """
 
     values: Mapping[str, tuple[str, ...]]
@@ -222,39 +230,42 @@ class Seed:
 
 
 LONGEST_SOURCE = 300
-"""Bytes of the longest name of a source of seeds: databases refuse to index far longer ones."""
+"""The longest name of a source of seeds in bytes: databases refuse to index far longer ones."""
 
 
 def _lists_of_texts(values: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Values by attribute, where a text that stands alone becomes a list of one."""
+    """Return lists of texts by attribute; a single text becomes a list of one."""
     lists: dict[str, list[str]] = {}
-    for name, given in values.items():
-        texts: object = [given] if isinstance(given, str) else given
+    for name, value in values.items():
+        texts: object = [value] if isinstance(value, str) else value
         # Callers that are not type-checked pass numbers.
         if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
-            raise TypeError(f"The values of {name} must be texts as seen on the page, not {given!r}")
+            raise TypeError(f"The values of {name} must be texts as seen on the page, not {value!r}")
         lists[name] = list(texts)
     return lists
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where a value came from.
+    """The origin of a value.
 
     `rule` names the rule in its wrapper (`phone#1`), `xpath` is that rule,
     `node` the path of the very node; `confidence` is the estimated probability
-    that the value is right.
+    that the value is right. `layout` is the number of the layout that the rule
+    belongs to: 1 is the newest, and the name of a rule of another one ends in
+    the number (`phone#1@2`).
     """
 
     rule: str
     xpath: str
     node: str
     confidence: float
+    layout: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """A text that stood where a value was looked for, but is none by what was learned of the attribute."""
+    """A text at the position of a value that does not look like a value of its attribute."""
 
     text: str
     reason: str
@@ -265,11 +276,10 @@ class Withheld:
 class Record:
     """The values extracted from one page, or from one part of a list page.
 
-    `values` are texts as seen, white space normalised; absent attributes are
-    left out. `typed` has the same values as numbers, dates and the like where
-    the schema has a type; it is aligned with `values`, and so is `provenance`.
-    `withheld` has the texts that were found but not passed on, as they are not
-    what the values of their attribute are like.
+    `values` are texts as shown, white space normalised; absent attributes are left out. `typed` has the same
+    values as numbers, dates and the like if the schema has a type; it is aligned with `values`, and so is
+    `provenance`. `withheld` has texts that were left out because they do not look like values of their
+    attribute.
     """
 
     url: str
@@ -292,9 +302,9 @@ ChangeTest = Literal["shingle", "null", "value"]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a test saw on one page: the values of an attribute before and now, and what came of the old ones.
+    """The finding of a test on one page, with the values of an attribute before and after.
 
-    Without an attribute it is about the page as a whole.
+    Without an attribute it concerns the page as a whole.
     """
 
     url: str
@@ -306,11 +316,11 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A break that was detected: of which wrapper, by which test, and in which attributes.
+    """A detected break of a wrapper, with the test that detected it and the affected attributes.
 
-    The test is `shingle` if pages are no longer covered by the wrapper, `null` if
-    values are not found any more, and `value` if others are found that are wrong. `share` is that
-    of the pages it was seen on among those that could show it; `evidence` is of some of them.
+    The test is `shingle` if the wrapper no longer covers the pages, `null` if values are missing, and `value`
+    if wrong values are found. `share` is the share of affected pages among those that could be; `evidence` is
+    from some of them.
     """
 
     wrapper: str
@@ -330,12 +340,12 @@ class SampledPage:
 
 
 Field = Literal["title", "heading", "text", "common"]
-"""By how much a text tells of what it stands in; what is common there tells least."""
+"""How significant a text is for its page or record; common texts are the least significant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A text that something is searched by; of an attribute, if it is a value of a record."""
+    """A text that is indexed for search, with its attribute if it is a value of a record."""
 
     text: str
     field: Field
@@ -344,7 +354,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class IndexDocument:
-    """What can be found: a page or a record, with its texts in the order in which they stand there."""
+    """A searchable page or record, with its texts in document order."""
 
     kind: Literal["page", "record"]
     site: str
@@ -353,12 +363,12 @@ class IndexDocument:
 
 
 def in_utc(time: datetime) -> datetime:
-    """A point in time as UTC, which is what a time without a zone is taken for."""
+    """Convert a time to UTC; a time without a zone is already UTC."""
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
 class FoundDocument(NamedTuple):
-    """A document that was looked for, with the cluster of its page, if it is in one."""
+    """A search hit, with the cluster of its page, if it is in one."""
 
     document: IndexDocument
     cluster: str | None

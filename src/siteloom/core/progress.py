@@ -1,4 +1,4 @@
-"""How work reports its progress, whoever shows it: a terminal, a job of the web application, or nobody."""
+"""The interface by which work reports progress to a terminal, a job of the web application, or nobody."""
 
 from __future__ import annotations
 

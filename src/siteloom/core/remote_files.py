@@ -1,7 +1,6 @@
-"""Files elsewhere: on S3, HDFS, the web, and all else that fsspec reaches.
+"""Remote files: on S3, HDFS, the web, and any other filesystem of fsspec.
 
-What goes wrong there is told in one sentence, whatever package it comes from, and no address is told
-with its password or its signature.
+Errors of all packages are reported in one sentence, and addresses never with a password or signature.
 """
 
 from __future__ import annotations
@@ -24,25 +23,25 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 WEB = ("http://", "https://")
-"""How addresses of the web begin."""
+"""The schemes of web addresses."""
 
 MISSING = "missing file"
-"""Why a file cannot be had that is not there, as a `Failure` says it."""
+"""The reason of the `Failure` of a file that does not exist."""
 
 LARGEST_OF_RECORDS = 1 << 30
-"""Bytes of the largest file of records or watches that is read: some hundred thousand pages have less."""
+"""The largest file of records or watches in bytes: those of some hundred thousand pages are smaller."""
 
 # Examples, schemas, wrappers and the files of other tools have some megabytes at most.
 _LARGEST = 1 << 26
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://")
 _FILE = re.compile(r"file://(?:localhost)?(?=/)")
-# Under these names fsspec 2026.9 has files of this machine, and repositories on it.
+# The schemes by which fsspec 2026.9 reaches files of this machine, and repositories on it.
 _OF_THIS_MACHINE = re.compile(r"(?:file|local|asynclocal|git|dvc)://", re.IGNORECASE)
-# What stands behind the path of an address on the web may be a signature that lets anybody read it.
+# The query of a web address may be a signature that lets anybody read the file.
 _WEB_QUERY = re.compile(r"(https?://[^\s?#'\"]*)[?#][^\s'\"]*")
 
-# Seconds that a web server may be silent. How long it takes to send all of a file is its own affair.
+# Seconds that a web server may be silent. The total time of a transfer is not limited.
 _SILENCE = 60
 
 _UNREADABLE = "unreadable file"
@@ -50,7 +49,7 @@ _UNREACHABLE = "connection failed"
 _NO_PACKAGE = "missing package"
 _NO_FILESYSTEM = "unknown filesystem"
 _NO_CREDENTIALS = "no credentials"
-# Filesystems raise errors of packages of their own, which have only parts of their names in common.
+# Filesystems raise errors of their own packages, which only share parts of their names.
 _REASONS = (
     (re.compile("FileNotFound|NoSuch"), MISSING),
     (re.compile("Credential"), _NO_CREDENTIALS),
@@ -68,12 +67,12 @@ _REASONS_BY_STATUS = {
 
 
 def has_scheme(location: str) -> bool:
-    """Whether a location is an address such as s3://bucket/file, and no path."""
+    """Return whether a location is an address such as s3://bucket/file, and not a path."""
     return _SCHEME.match(location) is not None
 
 
 def local_path(location: str) -> str | None:
-    """The path that a location names on this machine; None if it is elsewhere."""
+    """Return the local path of a location; None if it is remote."""
     if not has_scheme(location):
         return location
     start = _FILE.match(location)
@@ -81,29 +80,29 @@ def local_path(location: str) -> str | None:
 
 
 def leads_to_this_machine(address: str) -> bool:
-    """Whether an address may be read from the files of this machine, such as local://x or zip://a::file://b."""
+    """Return whether an address may lead to local files, such as local://x or zip://a::file://b."""
     return "::" in address or _OF_THIS_MACHINE.match(address) is not None
 
 
 def without_query(url: str) -> str:
-    """An address without what stands behind its path, if it is one of the web."""
+    """Return a web address without query and fragment; any other address unchanged."""
     return url.partition("?")[0].partition("#")[0] if url.startswith(WEB) else url
 
 
 def folders_above(url: str) -> list[str]:
-    """The folders that a file elsewhere is in, the nearest first."""
+    """Return the folders above a remote file, nearest first."""
     scheme, _, path = without_query(url).partition("://")
     names = path.split("/")[:-1]
     return [f"{scheme}://{'/'.join(names[:count])}" for count in range(len(names), 0, -1)]
 
 
 def shown(text: str) -> str:
-    """The text without the secrets of the addresses in it."""
+    """Return the text without the secrets of the addresses in it."""
     return without_passwords(_WEB_QUERY.sub(r"\1", text))
 
 
 def filesystem_of(url: str) -> tuple[Any, str]:
-    """The filesystem of an address, and the path on it."""
+    """Return the filesystem of an address, and the path on it."""
     try:
         import fsspec  # noqa: PLC0415 - optional
     except ImportError as error:
@@ -114,7 +113,7 @@ def filesystem_of(url: str) -> tuple[Any, str]:
 
 
 def look_up(url: str) -> Mapping[str, Any] | Failure:
-    """What its filesystem tells about a file; or why it cannot be had."""
+    """Return what the filesystem tells about a file, or why the file cannot be read."""
     try:
         filesystem, path = filesystem_of(url)
         info: Mapping[str, Any] = filesystem.info(path)
@@ -126,7 +125,7 @@ def look_up(url: str) -> Mapping[str, Any] | Failure:
 
 
 def fetch(url: str, copy: Path, most_bytes: int | None = None) -> Failure | None:
-    """Copy a file from elsewhere, if it has no more than so many bytes; what went wrong, if anything did."""
+    """Copy a remote file to a local one, up to a size; returns a failure if that is not possible."""
     try:
         filesystem, path = filesystem_of(url)
         filesystem.get_file(path, str(copy), **({} if most_bytes is None else _up_to(most_bytes)))
@@ -140,7 +139,7 @@ def fetch(url: str, copy: Path, most_bytes: int | None = None) -> Failure | None
 
 
 def _up_to(most_bytes: int) -> dict[str, Any]:
-    """What makes a filesystem that counts bytes stop copying behind so many: a server may send for ever."""
+    """Return options that stop copying after a number of bytes, because a server may send without end."""
     from fsspec.callbacks import Callback  # noqa: PLC0415 - optional
 
     def count(size: int | None, value: int, **_: object) -> None:
@@ -151,14 +150,14 @@ def _up_to(most_bytes: int) -> dict[str, Any]:
 
 
 def fetch_needed(url: str, copy: Path, most_bytes: int | None = None) -> None:
-    """Copy a file that must be there; raises SourceError if it cannot be had."""
+    """Copy a remote file to a local one; raises SourceError if that is not possible."""
     failure = fetch(url, copy, most_bytes)
     if failure is not None:
         raise source_error(failure)
 
 
 def read_range(url: str, start: int, end: int) -> bytes | Failure:
-    """The bytes of a file elsewhere from one place to another, and no others; or why they cannot be had."""
+    """Read a range of bytes of a remote file, or return why that is not possible."""
     try:
         filesystem, path = filesystem_of(url)
         content: bytes = filesystem.cat_file(path, start=start, end=end)
@@ -166,13 +165,13 @@ def read_range(url: str, start: int, end: int) -> bytes | Failure:
         raise
     except Exception as error:  # noqa: BLE001 - filesystems raise errors of packages of their own
         return failure_of(url, error)
-    if len(content) > end - start:  # and they are others than were asked for
+    if len(content) > end - start:  # the server ignored the range
         return Failure(shown(url), _UNREADABLE, "its server gives whole files only")
     return content
 
 
 def read_file(location: str, most_bytes: int = _LARGEST) -> bytes:
-    """All of a file, here or elsewhere: OSError if it cannot be read here, SourceError if not from there."""
+    """Read a whole file; raises OSError for a local file, and SourceError for a remote one."""
     path = local_path(location)
     if path is not None:
         with Path(path).open("rb") as file:
@@ -180,39 +179,39 @@ def read_file(location: str, most_bytes: int = _LARGEST) -> bytes:
     with TemporaryDirectory(prefix="siteloom-") as folder:
         copy = Path(folder, "copy")
         fetch_needed(location, copy, most_bytes)
-        if copy.is_dir():  # which some filesystems make of a folder
+        if copy.is_dir():  # some filesystems copy a folder
             raise SourceError(f"{shown(location)} is a folder: name a file in it.")
         return copy.read_bytes()
 
 
 def lines_of_file(location: str, most_bytes: int = _LARGEST) -> IO[bytes]:
-    """The lines of a file, which is read like `read_file` does."""
+    """Return the lines of a file, read as in `read_file`."""
     return BytesIO(read_file(location, most_bytes))
 
 
 def check_writable(url: str) -> None:
-    """Raise now what will keep a file from being written elsewhere, such as a server that does not answer.
+    """Raise early if a remote file cannot be written, such as when the server does not answer.
 
-    Whether it may be written is only known once it is: there are places that may be written and not read.
+    Missing permission shows only when it is written: some locations may be written but not read.
     """
     if url.startswith(WEB):
         raise UsageError(f"{shown(url)} is on the web, where nothing can be written: give -o another place.")
-    found = look_up(url)
-    if not isinstance(found, Failure):
-        if found.get("type") == "directory":
+    info = look_up(url)
+    if not isinstance(info, Failure):
+        if info.get("type") == "directory":
             raise OutputError(f"{shown(url)} is a folder: give the name of a file in it.")
-    elif found.reason in (_UNREACHABLE, _NO_PACKAGE, _NO_FILESYSTEM, _NO_CREDENTIALS):
-        raise _output_error(found)
+    elif info.reason in (_UNREACHABLE, _NO_PACKAGE, _NO_FILESYSTEM, _NO_CREDENTIALS):
+        raise _output_error(info)
 
 
 def put(file: Path, url: str) -> None:
-    """Copy a file of this machine to a place elsewhere, where it appears whole or not at all."""
+    """Copy a local file to a remote location, where it appears as a whole or not at all."""
     try:
         filesystem, path = filesystem_of(url)
         if _can_rename(filesystem):
             _put_by_renaming(file, filesystem, path)
         else:
-            # No folder is made: there are none, and for the first one, a bucket would be.
+            # Object stores have no folders, and creating the first one would create a bucket.
             filesystem.put_file(str(file), path)
     except MissingExtra:
         raise
@@ -229,15 +228,15 @@ def _put_by_renaming(file: Path, filesystem: Any, path: str) -> None:
         filesystem.put_file(str(file), temporary)
         filesystem.mv(temporary, path)
     except BaseException:
-        with suppress(Exception):  # it may not be there; and why it cannot be removed is no news
+        with suppress(Exception):  # it may not exist, and the first error matters more
             filesystem.rm_file(temporary)
         raise
 
 
 def _can_rename(filesystem: Any) -> bool:
-    """Whether a file gets another name without being copied.
+    """Return whether a filesystem renames without copying.
 
-    Where it is copied, as on S3 and its like, a file is only ever seen whole, and a copy is for nothing.
+    Where renaming copies, as on S3, files only ever appear as a whole, so renaming is not needed.
     """
     from fsspec import AbstractFileSystem  # noqa: PLC0415 - optional
 
@@ -245,18 +244,18 @@ def _can_rename(filesystem: Any) -> bool:
 
 
 def _web_options() -> dict[str, Any]:
-    """How files are asked of web servers: as they are, however long it takes."""
+    """Return options for web servers: no compression, no limit on the total time."""
     import aiohttp  # noqa: PLC0415 - optional, see failure_of
 
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=_SILENCE, sock_read=_SILENCE)
-    as_it_is = {"headers": {"Accept-Encoding": "identity"}, "auto_decompress": False}
-    return {"client_kwargs": {"timeout": timeout, **as_it_is}}
+    unmodified = {"headers": {"Accept-Encoding": "identity"}, "auto_decompress": False}
+    return {"client_kwargs": {"timeout": timeout, **unmodified}}
 
 
 def failure_of(url: str, error: Exception) -> Failure:
-    """Why a file cannot be had, in our words as far as there are any."""
+    """Translate an error of a filesystem to a failure with a fixed reason, if it is known."""
     cause = error.__cause__
-    # A web server that does not answer, or answers that it will not, is such an error of fsspec, too.
+    # fsspec also raises FileNotFoundError if a web server does not answer, or refuses.
     if isinstance(error, FileNotFoundError) and cause is not None and _reason(cause) is not None:
         error = cause if isinstance(cause, Exception) else error
     if isinstance(error, ImportError):
@@ -265,9 +264,9 @@ def failure_of(url: str, error: Exception) -> Failure:
         detail = f"needs {package}: pip install {package}" if package else f"cannot be read: {error}"
         return Failure(shown(url), _NO_PACKAGE, detail)
     status = getattr(error, "status", None)
-    told = f"{status} {getattr(error, 'message', '')}".strip() if status else str(error)
-    # Some put whole listings behind the first line.
-    first_line = next(iter(told.splitlines()), type(error).__name__).rstrip(" .:")
+    message = f"{status} {getattr(error, 'message', '')}".strip() if status else str(error)
+    # Some messages have whole listings after the first line.
+    first_line = next(iter(message.splitlines()), type(error).__name__).rstrip(" .:")
     return Failure(shown(url), _reason(error) or _UNREADABLE, shown(first_line))
 
 
@@ -282,7 +281,7 @@ def _reason(error: BaseException) -> str | None:
 
 
 def source_error(failure: Failure) -> SourceError:
-    """The error that a file which is needed at once cannot be had."""
+    """Return the error for a file that is needed and cannot be read."""
     if failure.reason == MISSING:
         return SourceError(f"There is no file {failure.url}: check the address.")
     return SourceError(_sentence(failure, "read"))
@@ -292,12 +291,12 @@ def _output_error(failure: Failure) -> OutputError:
     return OutputError(_sentence(failure, "written"))
 
 
-def _sentence(failure: Failure, done: str) -> str:
+def _sentence(failure: Failure, participle: str) -> str:
     match failure.reason:
         case "missing package":
             return f"{failure.url} {failure.detail}."
         case "no permission" | "no credentials":
-            return f"{failure.url} may not be {done}: check the credentials for it ({failure.detail})."
+            return f"{failure.url} may not be {participle}: check the credentials for it ({failure.detail})."
         case "connection failed":
             return f"{failure.url} cannot be reached: {failure.detail}."
-    return f"{failure.url} cannot be {done}: {failure.detail}."
+    return f"{failure.url} cannot be {participle}: {failure.detail}."

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from sqlalchemy import Column, Connection, Engine, Row, Select
 
 
-_T = TypeVar("_T")
+_Item = TypeVar("_Item")
 
 
-def batches(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
-    """The same items in lists of a size; the last may be shorter."""
+def batches(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
+    """Yield the items in lists of the given size; the last may be shorter."""
     following = iter(items)
     while batch := list(islice(following, size)):
         yield batch
@@ -26,9 +26,9 @@ def batches(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
 def row_batches(
     engine: Engine, query: Select[*tuple[Any, ...]], order: Sequence[Column[Any]], size: int
 ) -> Iterator[Sequence[Any]]:
-    """The rows of a query in the order of columns of it that tell each from all others, some at a time.
+    """Yield the rows of a query in batches, in the order of columns that together are unique.
 
-    Each batch is found from where the last one ended: no answer is large, and none stays open.
+    Each batch is a query of its own from where the last one ended, so no result is large or stays open.
     """
     batch = query.order_by(*order).limit(size)
     following = batch
@@ -38,26 +38,23 @@ def row_batches(
         yield rows
         if len(rows) < size:
             return
-        last = [getattr(rows[-1], column.name) for column in order]
-        following = batch.where(tuple_(*order) > tuple_(*last))
+        last_key = [getattr(rows[-1], column.name) for column in order]
+        following = batch.where(tuple_(*order) > tuple_(*last_key))
 
 
 def paged_rows(
     connection: Connection, query: Select[*tuple[Any, ...]], order: Sequence[Column[Any]], size: int
 ) -> Iterator[Row[*tuple[Any, ...]]]:
-    """The same within a transaction, row by row; those that were passed may be changed or removed."""
+    """Yield the rows of a query one by one within a transaction; passed rows may be changed or removed."""
     batch = query.order_by(*order).limit(size)
     following = batch
     while rows := connection.execute(following).all():
         yield from rows
-        last = [getattr(rows[-1], column.name) for column in order]
-        following = batch.where(tuple_(*order) > tuple_(*last))
+        last_key = [getattr(rows[-1], column.name) for column in order]
+        following = batch.where(tuple_(*order) > tuple_(*last_key))
 
 
-T = TypeVar("T")
-
-
-def evenly_spaced(items: Sequence[T], most: int) -> list[T]:
-    """All items, or as many of them as may be, evenly spaced."""
-    count = min(len(items), most)
+def evenly_spaced(items: Sequence[_Item], limit: int) -> list[_Item]:
+    """Return all items, or an evenly spaced subset of at most `limit`."""
+    count = min(len(items), limit)
     return [items[len(items) * number // count] for number in range(count)]

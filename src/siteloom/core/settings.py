@@ -21,15 +21,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siteloom.core.errors import SettingsError
 from siteloom.core.foreign_files import leads_out, open_ordinary, read_at_most
-from siteloom.core.settings_loading import is_trusted, remember
+from siteloom.core.settings_loading import is_trusted, trust
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 SETTINGS_FILE = "siteloom.toml"
 ENVIRONMENT_PREFIX = "SITELOOM_"
 
+_DEFAULT = "default"
 _LARGEST_FILE = 1_000_000  # bytes, for some twenty lines
 
 _LARGEST = sys.float_info.max
@@ -179,6 +180,11 @@ class AlarmSettings:
     )
 
 
+def percent_as_share(percent: int) -> float:
+    """A percentage, as settings and options have it, as a share from 0 to 1."""
+    return percent / 100
+
+
 @dataclass(frozen=True, slots=True)
 class ChangeSettings:
     """When a site counts as changed, and what is repaired without a person."""
@@ -190,8 +196,18 @@ class ChangeSettings:
         90, "confidence in percent from which a repair is put in force by itself", at_least=1, at_most=100
     )
 
+    @property
+    def threshold_share(self) -> float:
+        """The threshold as a share from 0 to 1."""
+        return percent_as_share(self.threshold)
 
-CHANGE_THRESHOLD = ChangeSettings().threshold / 100
+    @property
+    def accepted_confidence(self) -> float:
+        """The confidence from which a repair is put in force by itself, from 0 to 1."""
+        return percent_as_share(self.accept)
+
+
+CHANGE_THRESHOLD = ChangeSettings().threshold_share
 """The default share of pages above which something counts as a change.
 
 The paper on Vertex tried 10 to 50 % (Gulhane et al., ICDE 2011); docs/evaluation/change.md says what each
@@ -246,7 +262,8 @@ _STAGES: dict[str, Any] = {stage.name: stage.default for stage in fields(Setting
 class ResolvedSetting(NamedTuple):
     """One setting, its value, and the place the value comes from.
 
-    A value that `needs_trust` was told by a file that nobody trusted; it does not count.
+    A value that `needs_trust` was told by a file that nobody trusted, or is a default that leads out of the
+    folder by a link; it does not count.
     """
 
     name: str
@@ -312,22 +329,23 @@ def load_settings(
         for setting in fields(defaults):
             name = f"{stage}.{setting.name}"
             default: Any = setting.default
-            value, origin = given.get(name, (default, "default"))
+            value, origin = given.get(name, (default, _DEFAULT))
             checked = _checked(
                 value, setting.default, setting.metadata["at_least"], setting.metadata["at_most"]
             )
             if isinstance(checked, _Problem):
                 problems.append(f"{name} {checked.text}, but is {value!r} ({origin})")
                 continue
-            needs_trust = origin == str(file) and not is_own and setting.metadata["reaches"](checked, folder)
+            is_of_folder = origin in (str(file), _DEFAULT)  # a default may be a link that came with it
+            needs_trust = is_of_folder and not is_own and setting.metadata["reaches"](checked, folder)
             values[setting.name] = default if needs_trust else checked
             resolved.append(ResolvedSetting(name, checked, origin, setting.metadata["help"], needs_trust))
         stages[stage] = type(defaults)(**values)
     if problems:
         raise SettingsError("Settings need mending: " + "; ".join(problems) + ".")
-    untrusted = [setting.name for setting in resolved if setting.needs_trust]
+    untrusted = [setting for setting in resolved if setting.needs_trust]
     if untrusted and not shows_untrusted:
-        raise SettingsError(_not_trusted(file, untrusted))
+        raise SettingsError(" ".join(_not_trusted(folder, untrusted)))
     return Settings(**stages), tuple(resolved)
 
 
@@ -340,13 +358,24 @@ def trust_settings_file(folder: Path, environment: Mapping[str, str]) -> tuple[R
     _, told = load_settings(folder, {}, {}, shows_untrusted=True)
     if _content(file) != content:
         raise SettingsError(f"{file} has changed meanwhile: look at it, and try again.")
-    remember(file, content, environment)
+    trust(file, content, environment)
     return tuple(setting for setting in told if setting.needs_trust)
 
 
-def _not_trusted(file: Path, names: list[str]) -> str:
+def _not_trusted(folder: Path, settings: list[ResolvedSetting]) -> Iterator[str]:
+    for setting in settings:
+        if setting.origin == _DEFAULT:
+            link = folder / str(setting.value)
+            yield (
+                f"{link} leads out of this folder by a symbolic link: if the link is yours, name it with "
+                f"--workspace or set {_variable(setting.name)} in the environment; if not, remove it."
+            )
+    names = [setting.name for setting in settings if setting.origin != _DEFAULT]
+    if not names:
+        return
+    file = folder / SETTINGS_FILE
     them = "them" if len(names) > 1 else "it"
-    return (
+    yield (
         f"{file} sets {' and '.join(names)}, which can run programs, remove pages or reach beyond this "
         "folder: if the file is yours, let siteloom config --trust remember that; if not, remove "
         f"{them} there or set {' and '.join(map(_variable, names))} in the environment."

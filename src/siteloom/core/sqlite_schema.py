@@ -1,7 +1,7 @@
-"""What the schema of a workspace in SQLite may hold: tables, indexes of columns, and the terms of FTS5.
+"""Check the schema of a workspace in SQLite: it may have tables, indexes of columns, and the terms of FTS5.
 
 Triggers, views, computed columns, constraints with expressions and the like run when tables are read or
-written. Siteloom makes none, so one that is there came from someone else.
+written. Siteloom creates none, so any of them is untrusted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from siteloom.core.wording import shortened
 if TYPE_CHECKING:
     import sqlite3
 
-_LONGEST_NAME = 80  # that a sentence shows
+_LONGEST_NAME = 80  # in a message
 _NAME = r"""(?: \w++ | "\w++" | '\w++' )"""
 _COLUMNS = rf"\( {_NAME} (?: ,\s*+ {_NAME} )*+ \)"
 _TYPE = r"(?: BIGINT | BLOB | BOOLEAN | DATETIME | FLOAT | INTEGER | JSON | TEXT | VARCHAR\(\d++\) )"
@@ -37,10 +37,10 @@ _STATEMENT = re.compile(
 
 
 def schema_fault(connection: sqlite3.Connection) -> str:
-    """What stands in a schema that Siteloom does not make: a part of a sentence, or nothing."""
+    """Return a phrase for the first object in a schema that Siteloom does not create, or an empty text."""
     rows = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master")
     for kind, name, table, statement in rows:
-        # An index without a statement is that of a constraint.
+        # An index without a statement belongs to a constraint.
         if kind not in ("table", "index") or not _is_plain(statement, kind):
             where = "" if kind in ("table", "view") else f" of the table {_shown(table)}"
             return f"the {kind} {_shown(name)}{where}"

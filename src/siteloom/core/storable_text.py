@@ -1,7 +1,7 @@
 """Texts that every database accepts.
 
-PostgreSQL refuses NUL, and no database takes half of a surrogate pair; pages
-of broken crawls have both in their addresses.
+PostgreSQL rejects NUL, and no database accepts half of a surrogate pair; addresses in broken crawls have
+both.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ _REFUSED = re.compile("[\0\ud800-\udfff]")
 
 
 def is_storable(text: str) -> bool:
-    """Whether every database takes the text as it is."""
+    """Return whether every database accepts the text as it is."""
     return _REFUSED.search(text) is None
 
 
 def storable_json(text: str) -> str:
-    """The JSON with an escape for each character that a database would refuse."""
+    """Escape each character of a JSON text that a database would reject."""
     return _REFUSED.sub(lambda refused: f"\\u{ord(refused[0]):04x}", text)
 
 
 def storable(text: str) -> str:
-    """The text with a replacement character for each that a database would refuse."""
+    """Replace each character of a text that a database would reject."""
     return _REFUSED.sub("\N{REPLACEMENT CHARACTER}", text)

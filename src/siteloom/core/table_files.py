@@ -1,8 +1,7 @@
-"""Write rows to JSON Lines, CSV, Parquet or standard output; the Column type; importing PyArrow or saying
-which extra to install.
+"""Write rows to JSON Lines, CSV, Parquet or standard output; the Column type; PyArrow and reading Parquet.
 
-A value that is kept once for many rows stays so until a row is wanted: else some hundred bytes could become
-any number of gigabytes.
+Dictionary-encoded values stay encoded until a row is read: otherwise some hundred bytes could become many
+gigabytes.
 """
 
 from __future__ import annotations
@@ -11,15 +10,15 @@ import csv
 import io
 import json
 import math
-import os
 import sys
 import tempfile
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager
 from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
+from siteloom.core.atomic_files import AtomicFile
 from siteloom.core.errors import MissingExtra, OutputError, UsageError
 from siteloom.core.model import Failure
 from siteloom.core.remote_files import check_writable, local_path, look_up, put, shown, without_query
@@ -34,34 +33,34 @@ LIST_SEPARATOR = " | "  # between the values of a list in CSV, which has no list
 _ROWS_OF_A_GROUP = 10_000
 _BYTES_OF_A_GROUP = 16 * 2**20
 _BYTES_OF_A_PIECE = 64 * 2**10
-_ROWS_AT_ONCE = 500  # as Python objects they take far more memory than as columns of Arrow
+_ROWS_AT_ONCE = 500  # Python objects take far more memory than Arrow columns
 
 
 class Column(NamedTuple):
-    """A column: its name and what it holds. Rows are written in the order of the columns."""
+    """A column: its name and kind. Rows are written in the order of the columns."""
 
     name: str
     kind: Kind = "text"
 
 
 class ListOf(NamedTuple):
-    """The kind of a list, all of one kind."""
+    """The kind of a list whose items are of one kind."""
 
     kind: Kind
 
 
 class Fields(NamedTuple):
-    """The kind of a value that has columns of its own, as a row has."""
+    """The kind of a value with columns of its own, like a row."""
 
     columns: tuple[Column, ...]
 
 
 Kind: TypeAlias = Literal["text", "integer", "number", "flag", "time", "texts"] | ListOf | Fields
-"""What a column holds. `texts` are lists of text; CSV has nothing for what is deeper than that."""
+"""The kind of a column. `texts` are lists of text; CSV cannot hold deeper nesting."""
 
 
 class RowWriter(Protocol):
-    """Takes rows one by one."""
+    """Writes rows one by one."""
 
     def write(self, row: Mapping[str, object]) -> None:
         """Write a row; a column that it lacks is empty."""
@@ -69,7 +68,7 @@ class RowWriter(Protocol):
 
 
 def check_destination(destination: str) -> None:
-    """Raise now what would be wrong with a destination once the work for it is done."""
+    """Raise early if results cannot be written to a destination."""
     if destination == STANDARD_OUTPUT:
         return
     suffix = suffix_of(destination)
@@ -84,7 +83,7 @@ def check_destination(destination: str) -> None:
 
 
 def check_place(destination: str) -> None:
-    """Raise now what would keep a file from being written where it is to be."""
+    """Raise early if a file cannot be written at its location."""
     path = local_path(destination)
     if path is None:
         check_writable(destination)
@@ -93,12 +92,12 @@ def check_place(destination: str) -> None:
 
 
 def suffix_of(destination: str) -> str:
-    """What the name of a destination ends in, by which its format is told."""
+    """Return the suffix of a destination, which determines its format."""
     return Path(without_query(destination)).suffix.lower()
 
 
 def flat_for(destination: str, row: Mapping[str, object], deep: Collection[str]) -> dict[str, object]:
-    """A row as a format can hold it: what is deep is JSON as text, except in JSON Lines."""
+    """Convert a row for a format: `deep` columns become JSON texts, except in JSON Lines."""
     if destination == STANDARD_OUTPUT or suffix_of(destination) == ".jsonl":
         return dict(row)
     return {
@@ -109,13 +108,12 @@ def flat_for(destination: str, row: Mapping[str, object], deep: Collection[str])
 
 @contextmanager
 def open_output(destination: str, columns: Sequence[Column]) -> Iterator[RowWriter]:
-    """A writer to a file, here or elsewhere, its format told by the suffix, or to standard output for `-`.
+    """Open a local or remote file in the format of its suffix for writing rows, or standard output for `-`.
 
-    The file appears complete when the block ends well; otherwise what was
-    there before stays as it was.
+    The file appears complete when the block succeeds; otherwise a previous file stays unchanged.
     """
     if destination == STANDARD_OUTPUT:
-        yield _Checked(_JsonLinesWriter(sys.stdout.buffer, columns), "Standard output")
+        yield _ErrorReportingWriter(_JsonLinesWriter(sys.stdout.buffer, columns), "Standard output")
         with output_errors("Standard output"):
             sys.stdout.buffer.flush()
         return
@@ -124,16 +122,16 @@ def open_output(destination: str, columns: Sequence[Column]) -> Iterator[RowWrit
         with output_errors(destination):
             writer = _FORMATS[suffix_of(destination)](file, columns)
         with _discarded_on_error(writer):
-            yield _Checked(writer, destination)
+            yield _ErrorReportingWriter(writer, destination)
             with output_errors(destination):
                 writer.finish()
 
 
 @contextmanager
 def whole_file(destination: str) -> Iterator[IO[bytes]]:
-    """A file to write to, here or elsewhere, that appears when the block ends well.
+    """Open a local or remote file for writing, which appears when the block succeeds.
 
-    Otherwise what was there before stays as it was. What goes elsewhere waits on this machine till then.
+    Otherwise a previous file stays unchanged. A remote file is written locally first.
     """
     path = local_path(destination)
     if path is None:
@@ -145,32 +143,23 @@ def whole_file(destination: str) -> Iterator[IO[bytes]]:
                     file.flush()
             put(copy, destination)
         return
-    target = Path(path)
     with output_errors(destination):
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    file = os.fdopen(handle, "wb")
-    try:
-        yield file
+        output = AtomicFile(Path(path))
+    with closing(output):
+        yield output.file
         with output_errors(destination):
-            file.flush()
-            os.fsync(file.fileno())
-            Path(temporary).chmod(0o666 & ~_umask())
-            Path(temporary).replace(target)
-    finally:
-        with suppress(OSError):  # all that matters is on the disk by now, or thrown away
-            file.close()
-        Path(temporary).unlink(missing_ok=True)
+            output.commit()
 
 
 @contextmanager
 def new_file(destination: str) -> Iterator[Path]:
-    """Where to make a file that is not there yet; it is kept however the block ends.
+    """Return the path for creating a file that does not exist yet; it is kept however the block ends.
 
-    What goes elsewhere is made on this machine, and copied there in the end.
+    A remote file is created locally, and copied in the end.
     """
     path = local_path(destination)
-    is_there = Path(path).exists() if path is not None else not isinstance(look_up(destination), Failure)
-    if is_there:
+    exists = Path(path).exists() if path is not None else not isinstance(look_up(destination), Failure)
+    if exists:
         raise OutputError(f"{shown(destination)} is there already: remove it, or name another file.")
     if path is not None:
         yield Path(path)
@@ -188,24 +177,24 @@ def new_file(destination: str) -> Iterator[Path]:
 def stream_output(
     suffix: str, columns: Sequence[Column], rows: Iterable[Mapping[str, object]]
 ) -> Iterator[bytes]:
-    """The bytes of a file as its rows come; of a format that can be written from its start to its end."""
+    """Yield the bytes of a file while its rows arrive, in a format that can be streamed."""
     buffer = io.BytesIO()
     writer = _STREAMED[suffix](buffer, columns)
-    sent = 0  # the first bytes at once: whoever waits for them sees that there is an answer
+    sent = 0  # the first bytes are sent at once, so that the client sees a response
     for row in rows:
         writer.write(row)
         if buffer.tell() >= (_BYTES_OF_A_PIECE if sent else 1):
             sent += buffer.tell()
-            yield _taken(buffer)
-    yield _taken(buffer)
+            yield _drain(buffer)
+    yield _drain(buffer)
 
 
-def _taken(buffer: io.BytesIO) -> bytes:
-    """What is in the buffer, which is empty afterwards."""
-    taken = buffer.getvalue()
+def _drain(buffer: io.BytesIO) -> bytes:
+    """Return the content of the buffer, and empty it."""
+    content = buffer.getvalue()
     buffer.seek(0)
     buffer.truncate()
-    return taken
+    return content
 
 
 @contextmanager
@@ -219,17 +208,17 @@ def _discarded_on_error(writer: _Writer) -> Iterator[None]:
 
 @contextmanager
 def output_errors(destination: str) -> Iterator[None]:
-    """Say what could not be written where."""
+    """Raise an OutputError that names the destination for any error of the operating system."""
     try:
         yield
     except BrokenPipeError:
-        raise  # the reader has seen enough, which is no error
+        raise  # the reader has closed the pipe, which is not an error
     except OSError as error:
         raise OutputError(f"{shown(destination)} cannot be written: {error.strerror or error}.") from error
 
 
-class _Checked(NamedTuple):
-    """A writer that says where it failed to write; errors of those who call it are their own."""
+class _ErrorReportingWriter(NamedTuple):
+    """A writer that names its destination in errors of writing; other errors are not changed."""
 
     writer: RowWriter
     destination: str
@@ -239,24 +228,17 @@ class _Checked(NamedTuple):
             self.writer.write(row)
 
 
-def _umask() -> int:
-    """The permissions that new files of this process lack; it can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 class _Writer:
-    """Takes rows one by one; a format that has an end of its own says how it is written."""
+    """Writes rows one by one; a format with a footer overrides `finish`."""
 
     def write(self, row: Mapping[str, object]) -> None:
         raise NotImplementedError
 
     def finish(self) -> None:
-        """Write all that is still to be written."""
+        """Write everything that is still buffered."""
 
     def discard(self) -> None:
-        """Write nothing more, not even when thrown away."""
+        """Write nothing more, not even when garbage-collected."""
 
 
 class _JsonLinesWriter(_Writer):
@@ -282,14 +264,14 @@ class _CsvWriter(_Writer):
 
 
 def arrow_schema(columns: Sequence[Column]) -> Any:
-    """The columns as Arrow and Parquet have them."""
+    """Return the columns as a schema of Arrow."""
     import pyarrow as pa  # noqa: PLC0415 - optional, and slow to load
 
     return pa.schema([(column.name, _arrow_type(pa, column.kind)) for column in columns])
 
 
 def arrow_table(schema: Any, rows: Iterable[Mapping[str, object]]) -> Any:
-    """Rows as a table of Arrow; a column that a row lacks is empty."""
+    """Convert rows to a table of Arrow; missing columns are empty."""
     import pyarrow as pa  # noqa: PLC0415 - optional, and slow to load
 
     cells = [{name: _encodable(row.get(name)) for name in schema.names} for row in rows]
@@ -322,7 +304,7 @@ class _ParquetWriter(_Writer):
         self._writer.close()
 
     def discard(self) -> None:
-        self._writer.is_open = False  # or it would write its end to a file that is closed by then
+        self._writer.is_open = False  # or it would write its footer to a closed file
 
     def _pack_rows(self) -> None:
         if self._rows:
@@ -363,7 +345,7 @@ _FORMATS = {**_STREAMED, ".parquet": _ParquetWriter}
 
 
 def _plain(value: object) -> Any:
-    """A value as JSON can hold it: infinite numbers and those that are none become null."""
+    """Convert a value for JSON: infinite numbers and NaN become null."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, datetime):
@@ -372,7 +354,7 @@ def _plain(value: object) -> Any:
 
 
 def _cell(value: object) -> object:
-    """A value as a CSV cell shows it."""
+    """Convert a value for a CSV cell."""
     if isinstance(value, list):
         return LIST_SEPARATOR.join(map(str, value))
     if isinstance(value, bool):
@@ -381,7 +363,7 @@ def _cell(value: object) -> object:
 
 
 def _encodable(value: object) -> object:
-    """A value as Arrow takes it: what UTF-8 cannot write becomes `?`, as in the other formats."""
+    """Convert a value for Arrow: characters that UTF-8 cannot encode become `?`, as in the other formats."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
     if isinstance(value, list | tuple):
@@ -392,15 +374,15 @@ def _encodable(value: object) -> object:
 
 
 LARGEST_ROWS = 64_000_000
-"""So many bytes of values become Python objects at once, and a row that has more is not read."""
+"""The limit of bytes of values converted to Python objects at once; a larger row is not read."""
 
 _BUFFER_BYTES = 1 << 20
-_BYTES_OF_A_REFERENCE = 8  # of Python to a value, which may itself take none, such as nothing
-_REPEATING = "DELTA_BYTE_ARRAY"  # in which a value may be the one before it, in a few bits
+_BYTES_OF_A_REFERENCE = 8  # of a Python reference; the value itself may take none, such as None
+_DELTA_ENCODING = "DELTA_BYTE_ARRAY"  # a value equal to the previous one takes a few bits
 
 
 def load_pyarrow() -> Any:
-    """The package with what reads Parquet and computes; raises MissingExtra where it is not installed."""
+    """Import PyArrow with Parquet and compute; raises MissingExtra if it is not installed."""
     try:
         import pyarrow as pa  # noqa: PLC0415 - optional, and slow to load
         import pyarrow.compute  # noqa: PLC0415
@@ -412,30 +394,33 @@ def load_pyarrow() -> Any:
 
 @contextmanager
 def open_parquet(path: Path, pyarrow: Any) -> Iterator[Any]:
-    """A Parquet file whose texts and bytes come as they are kept, each value once."""
+    """Open a Parquet file with dictionary-encoded texts and bytes left encoded."""
     metadata = pyarrow.parquet.read_metadata(path)
-    # Not buffered ahead: Arrow would hold a whole row group, which may be the whole file.
+    # Without pre-buffering: Arrow would hold a whole row group, which may be the whole file.
     with pyarrow.parquet.ParquetFile(
-        path, pre_buffer=False, buffer_size=_BUFFER_BYTES, read_dictionary=sorted(_kept_once(metadata))
+        path,
+        pre_buffer=False,
+        buffer_size=_BUFFER_BYTES,
+        read_dictionary=sorted(_dictionary_columns(metadata)),
     ) as file:
         yield file
 
 
 def rows_at_a_time(file: Any, groups: Iterable[int], columns: Sequence[str] | None, most_rows: int) -> int:
-    """How many rows to read at once, if values that cannot be kept once are as large as they may be.
+    """Return how many rows to read at once if values without dictionary are as large as possible.
 
-    Raises ValueError for lists of such values, of which a single row may have any number.
+    Raises ValueError for lists of such values, since a single row may have any number of them.
     """
     metadata = file.metadata
-    kept_once = _kept_once(metadata)
+    dictionary_columns = _dictionary_columns(metadata)
     largest_row = 1
     for group in groups:
         row_bytes = 0
         for number in range(metadata.num_columns):
             column, chunk = metadata.schema.column(number), metadata.row_group(group).column(number)
             value_bytes = _largest_value(column, chunk)
-            is_wanted = columns is None or column.path.partition(".")[0] in columns
-            if not is_wanted or column.path in kept_once or not value_bytes:
+            is_selected = columns is None or column.path.partition(".")[0] in columns
+            if not is_selected or column.path in dictionary_columns or not value_bytes:
                 continue
             if column.max_repetition_level and chunk.num_values * value_bytes > LARGEST_ROWS:
                 raise ValueError(f"the lists in its column {column.path} could take any amount of memory")
@@ -445,7 +430,7 @@ def rows_at_a_time(file: Any, groups: Iterable[int], columns: Sequence[str] | No
 
 
 def small_rows(batch: Any, pyarrow: Any) -> Iterator[Any]:
-    """The rows of a batch, as many together as may become Python objects; None for one that is too large."""
+    """Split a batch into parts that may become Python objects; None stands for a row that is too large."""
     if decoded_bytes(batch.columns, pyarrow) <= LARGEST_ROWS:
         yield batch
     elif batch.num_rows == 1:
@@ -457,7 +442,7 @@ def small_rows(batch: Any, pyarrow: Any) -> Iterator[Any]:
 
 
 def decoded_bytes(columns: Iterable[Any], pyarrow: Any) -> int:
-    """How many bytes columns have as Python objects, at least, where each row has values of its own."""
+    """Return the minimum size of columns as Python objects, in which each row has its own values."""
     return sum(_decoded_bytes(column, pyarrow) for column in columns)
 
 
@@ -467,8 +452,8 @@ def _decoded_bytes(column: Any, pyarrow: Any) -> int:
         return _decoded_bytes(column.storage, pyarrow)
     if pyarrow.types.is_dictionary(kind):
         lengths = pyarrow.compute.binary_length(column.dictionary)
-        taken = pyarrow.compute.sum(lengths.take(column.indices)).as_py()
-        return references + int(taken or 0)
+        text_bytes = pyarrow.compute.sum(lengths.take(column.indices)).as_py()
+        return references + int(text_bytes or 0)
     if pyarrow.types.is_struct(kind):
         return references + decoded_bytes(column.flatten(), pyarrow)
     if pyarrow.types.is_nested(kind):
@@ -476,8 +461,8 @@ def _decoded_bytes(column: Any, pyarrow: Any) -> int:
     return references + int(column.nbytes)
 
 
-def _kept_once(metadata: Any) -> set[str]:
-    """The columns whose values Arrow can leave as they are kept."""
+def _dictionary_columns(metadata: Any) -> set[str]:
+    """Return the columns whose values Arrow can leave dictionary-encoded."""
     columns = {number: metadata.schema.column(number) for number in range(metadata.num_columns)}
     return {
         column.path
@@ -485,21 +470,21 @@ def _kept_once(metadata: Any) -> set[str]:
         if column.physical_type == "BYTE_ARRAY"
         and column.logical_type.type != "DECIMAL"
         and not any(
-            _REPEATING in metadata.row_group(group).column(number).encodings
+            _DELTA_ENCODING in metadata.row_group(group).column(number).encodings
             for group in range(metadata.num_row_groups)
         )
     }
 
 
 def _largest_value(column: Any, chunk: Any) -> int:
-    """How many bytes a value may have, of a kind that may be long."""
+    """Return the maximum size of a value of a variable-length type; 0 for other types."""
     if column.physical_type == "FIXED_LEN_BYTE_ARRAY":
         return int(column.length)
     return int(chunk.total_uncompressed_size) if column.physical_type == "BYTE_ARRAY" else 0
 
 
 def in_microseconds(column: Any, pyarrow: Any) -> Any:
-    """A column as it is, but for times in nanoseconds, which Python does not have."""
+    """Convert times in nanoseconds, which Python lacks, to microseconds."""
     kind = column.type
     if pyarrow.types.is_timestamp(kind) and kind.unit == "ns":
         return column.cast(pyarrow.timestamp("us", kind.tz), safe=False)

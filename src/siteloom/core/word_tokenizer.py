@@ -1,6 +1,6 @@
-"""The words of a text as search knows them: without case and accents, in any script.
+"""Split texts into the words that search uses: without case and accents, in any script.
 
-Both databases are handed these words and nothing else, so that they find the same.
+Both databases index only these words, so that they return the same results.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Text of these scripts has no blanks between words, or has words with endings that no one asks for. Each
-# character is a word of its own, and what is asked for is found as a row of them.
+# Text in these scripts has no blanks between words, or words with endings that nobody searches for. Each
+# character is a word of its own, and a search term matches a sequence of them.
 _WORDS_OF_ONE_LETTER = (
     (0x0E00, 0x0EFF),  # Thai, Lao
     (0x1000, 0x109F),  # Myanmar
@@ -26,12 +26,12 @@ _WORDS_OF_ONE_LETTER = (
     (0x4E00, 0x9FFF),
     (0xAC00, 0xD7AF),  # Korean syllables
     (0xF900, 0xFAFF),
-    (0xFF66, 0xFFDC),  # the same at half the width
+    (0xFF66, 0xFFDC),  # half-width forms
     (0x20000, 0x3FFFF),
 )
-_LAST_WITH_MARKS = 0xFFFF  # those beyond it are of scripts that have no pages
+_LAST_WITH_MARKS = 0xFFFF  # later ones belong to scripts without web pages
 _ACCENTS = dict.fromkeys(range(0x0300, 0x0370))
-# Letters that are not made of another one and an accent, but are typed so by those who lack them.
+# Letters that are not another letter with an accent, but are typed as one by people without them.
 _LIKE = str.maketrans(
     {
         "ø": "o",
@@ -44,18 +44,18 @@ _LIKE = str.maketrans(
         "þ": "th",
     }
 )
-_LONGEST = 64  # letters; what is longer is no word, and databases refuse to index far longer ones
+_LONGEST = 64  # letters; longer ones are not words, and databases refuse to index far longer ones
 _LONGEST_WITH_MARKS = 2 * _LONGEST
-_MOST_KNOWN = 100_000
+_CACHED_WORDS = 100_000
 
 _plain_word = re.compile("[0-9a-z]+")
 
 VERSION = 2
-"""Changes when the same text may have other words than before."""
+"""Changes when the same text may be split into other words than before."""
 
 
 class Word(NamedTuple):
-    """A word of a text: where it stands, and the terms it is known by; mostly one."""
+    """A word of a text: its position, and its search terms; usually one."""
 
     start: int
     end: int
@@ -63,32 +63,32 @@ class Word(NamedTuple):
 
 
 def words(text: str) -> Iterator[Word]:
-    """The words of a text in their order."""
-    for found in _any_word().finditer(text):
-        if known := _folded(found[0][:_LONGEST_WITH_MARKS]):
-            yield Word(found.start(), found.end(), known)
+    """Yield the words of a text in their order."""
+    for match in _any_word().finditer(text):
+        if term_variants := _folded(match[0][:_LONGEST_WITH_MARKS]):
+            yield Word(match.start(), match.end(), term_variants)
 
 
 def terms(text: str) -> list[str]:
-    """The terms that a text is found by, in their order."""
+    """Return the search terms of a text in their order."""
     if text.isascii():
         return [word[:_LONGEST] for word in _plain_word.findall(text.lower())]
     return [term for word in _any_word().findall(text) for term in _folded(word[:_LONGEST_WITH_MARKS])]
 
 
-@lru_cache(_MOST_KNOWN)
+@lru_cache(_CACHED_WORDS)
 def _folded(word: str) -> tuple[str, ...]:
     if word.isascii():
         return (word.lower()[:_LONGEST],)
     letters = unicodedata.normalize("NFKD", word).casefold().translate(_ACCENTS).translate(_LIKE)
-    # A fraction such as one half comes apart into two numbers.
+    # A fraction such as one half is split into two numbers.
     return tuple(part[:_LONGEST] for part in _any_word().findall(unicodedata.normalize("NFC", letters)))
 
 
 @cache
 def _any_word() -> re.Pattern[str]:
     single = "".join(f"{chr(first)}-{chr(last)}" for first, last in _WORDS_OF_ONE_LETTER)
-    # Marks are part of the letter they stand on: Indian scripts write vowels so.
+    # Marks are part of their letter: Indian scripts write vowels as marks.
     marks = "".join(
         re.escape(chr(code))
         for code in range(0x0300, _LAST_WITH_MARKS)

@@ -1,4 +1,4 @@
-"""What engines do: shards of work, one by one or side by side, here or on many machines."""
+"""The interface of engines, which process shards of work on one or many machines."""
 
 from __future__ import annotations
 
@@ -20,114 +20,113 @@ Result = TypeVar("Result")
 
 NO_STEP = -1
 
-# Rows are handed over in batches of so many, or fewer if they are large: those with whole pages take some
-# 100 kB each, but a page may have many megabytes.
+# The size of batches of rows, with fewer rows if they are large: rows with whole pages take some 100 kB each,
+# but a page may have many megabytes.
 ROWS_OF_A_BATCH = 500
 BYTES_OF_A_BATCH = 64_000_000
 
-# What may be the fault of a disk or a network, which may be well again some moments later: then the same is
-# tried again after so many seconds.
-TRANSIENT = (OSError, OutputError, SourceError)
-SECONDS_BEFORE_OTHER_TRIES = (0.5, 5.0)
+# Errors that may come from a temporary fault of a disk or a network, and the seconds before each retry.
+TRANSIENT_ERRORS = (OSError, OutputError, SourceError)
+RETRY_DELAYS = (0.5, 5.0)
 
 
 class Work(Protocol[Shard_contra, Result_co]):
-    """What is done with a shard; done twice, it gives the same."""
+    """The work on a shard; repeating it gives the same result."""
 
     def __call__(self, shard: Shard_contra, lost: Lost, step: Callable[[int], None]) -> Result_co:
-        """Do it, and call `step` with the number of each step before it; those that are lost are left out."""
+        """Process a shard; call `step` with the number of each step before it, and leave out lost steps."""
         ...
 
 
-class PartWork(Protocol[Result_co]):
-    """What is done with a part of the rows that shards have written; done twice, it gives the same."""
+class PartitionWork(Protocol[Result_co]):
+    """The work on a partition of the rows that shards have written; repeating it gives the same result."""
 
-    def __call__(self, part: int, batches: Iterator[Any]) -> Result_co:
-        """Do it: Arrow's batches have all rows of the part, by `key` and then by `place`."""
+    def __call__(self, partition: int, batches: Iterator[Any]) -> Result_co:
+        """Process a partition: the Arrow batches have all its rows, sorted by `key` and then by `place`."""
         ...
 
 
 class Engine(Protocol):
-    """Where work is done: `siteloom.engines.local_engine` and `siteloom.engines.spark_engine` have the
-    two there are.
+    """Runs work: see `siteloom.engines.local_engine` and `siteloom.engines.spark_engine`.
 
-    What is handed to an engine pickles, and so does what comes of it, which is small: workers read pages
-    and write rows themselves.
+    Work, shards and results must be picklable, and results small: workers read pages and write rows
+    themselves.
     """
 
     def run(
         self,
         start: Callable[[], Work[Shard, Result]],
         shards: Sequence[tuple[int, Shard]],
-        on_done: Callable[[int], object],
+        on_progress: Callable[[int], object],
     ) -> list[tuple[int, Result]]:
-        """Do shards that come with their numbers, and give what comes of each, in whatever order.
+        """Process numbered shards, and return their results in any order.
 
-        `start` makes what is done, once a process. `on_done` is told how many more are done.
+        `start` creates the work once per process. `on_progress` is called with the number of newly finished
+        shards.
         """
         ...
 
     def regroup(
         self,
-        start: Callable[[], PartWork[Result]],
+        start: Callable[[], PartitionWork[Result]],
         rows: RowFiles,
-        parts: Sequence[int],
-        on_done: Callable[[int], object],
+        partitions: Sequence[int],
+        on_progress: Callable[[int], object],
     ) -> list[tuple[int, Result]]:
-        """Bring the rows of each of some parts together out of all files, and do the parts that have any."""
+        """Collect the rows of each partition from all files, and process the partitions that have any."""
         ...
 
 
 class RowFiles(Protocol):
-    """Files of rows that were written by the work on shards. They have the columns `part`, `key` and `place`.
+    """Files of rows written by the work on shards, with the columns `part`, `key` and `place`.
 
-    `part` (int32) follows from `key` (text). `place` (int64) is where a row stands among all rows of a key.
-    Of rows with the same key and place the order may be another each time: whoever sends them must not mind.
+    `part` (int32) is the partition, determined by `key` (text). `place` (int64) is the position of a row
+    among all rows of a key. The order of rows with the same key and place may vary and must not matter.
     """
 
     @property
     def files(self) -> Sequence[str]:
-        """Their names."""
+        """The names of the files."""
         ...
 
     @property
     def schema(self) -> Any:
-        """Arrow's schema of all of them."""
+        """The Arrow schema of all files."""
         ...
 
-    def read(self, file: str, parts: frozenset[int]) -> Iterator[Any]:
-        """Batches with the rows of a file that are of some parts."""
+    def read(self, file: str, partitions: frozenset[int]) -> Iterator[Any]:
+        """Yield batches with the rows of a file that belong to the partitions."""
         ...
 
 
-def cut_by(column: str, batches: Iterator[Any]) -> Iterator[tuple[Any, Iterator[Any]]]:
-    """Batches whose rows stand together by a column: each of its values, with the batches of its rows.
+def group_batches(column: str, batches: Iterator[Any]) -> Iterator[tuple[Any, Iterator[Any]]]:
+    """Group batches that are sorted by a column: yields each value with the batches of its rows.
 
-    As with `itertools.groupby`, those of a value are gone when the next one is asked for.
+    As with `itertools.groupby`, the batches of a value must be consumed before the next value.
     """
     pieces = (
         (value, batch.slice(start, length))
         for batch in batches
         for value, start, length in _runs(batch.column(column).to_pylist())
     )
-    for value, found in groupby(pieces, key=itemgetter(0)):
-        yield value, (batch for _, batch in found)
+    for value, group in groupby(pieces, key=itemgetter(0)):
+        yield value, (batch for _, batch in group)
 
 
-def in_pieces(batch: Any) -> Iterator[Any]:
-    """A batch in pieces that are small enough to be handed over."""
+def split_batch(batch: Any) -> Iterator[Any]:
+    """Split a batch into pieces within the limits of batches."""
     if batch.num_rows > ROWS_OF_A_BATCH or (batch.num_rows > 1 and batch.nbytes > BYTES_OF_A_BATCH):
         half = batch.num_rows // 2
-        yield from in_pieces(batch.slice(0, half))
-        yield from in_pieces(batch.slice(half))
+        yield from split_batch(batch.slice(0, half))
+        yield from split_batch(batch.slice(half))
     else:
         yield batch
 
 
 def _runs(values: Sequence[Any]) -> Iterator[tuple[Any, int, int]]:
-    """Equal values that follow one another: the value, where they start, and how many there are."""
+    """Yield runs of equal values: the value, the start, and the length."""
     start = 0
-    for value, found in groupby(values):
-        length = sum(1 for _ in found)
+    for value, run in groupby(values):
+        length = sum(1 for _ in run)
         yield value, start, length
         start += length

@@ -1,10 +1,10 @@
-"""The engine of Apache Spark: a shard is a task, wherever there is room for it.
+"""The engine of Apache Spark: each shard is a task.
 
-Tasks are told what to read, and read it themselves: pages never pass through Java. Only rows that are
-to be regrouped do, which is what Spark's shuffle is for.
+Tasks read their data themselves, so pages never pass through Java. Only rows to be regrouped do, by Spark's
+shuffle.
 
-A page that takes its process down, of all memory or time for instance, would fail its task again and again.
-So a task that is tried again gives its shard to the local engine, which finds such pages and leaves them out.
+A page that kills its process, for instance by taking all memory or time, would fail its task again and again.
+So a repeated task passes its shard to the local engine, which finds such pages and leaves them out.
 """
 
 from __future__ import annotations
@@ -26,21 +26,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 from uuid import uuid4
 
+from siteloom.core.child_processes import SAFE_PATH
 from siteloom.core.errors import EngineError, MissingExtra
 from siteloom.engines.engine import (
     BYTES_OF_A_BATCH,
+    RETRY_DELAYS,
     ROWS_OF_A_BATCH,
-    SECONDS_BEFORE_OTHER_TRIES,
-    TRANSIENT,
-    PartWork,
+    TRANSIENT_ERRORS,
+    PartitionWork,
     Result,
     RowFiles,
     Shard,
     Work,
-    cut_by,
-    in_pieces,
+    group_batches,
+    split_batch,
 )
-from siteloom.engines.local_engine import run_shards, sendable
+from siteloom.engines.local_engine import picklable_error, run_shards
 from siteloom.html.time_limit import Lost, killable
 
 if TYPE_CHECKING:
@@ -49,16 +50,16 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-# Twice what Spark lets a task fail: processes and machines may go, and one of the times is the page's.
+# Twice Spark's default: processes and machines may be lost, and one failure is caused by a page.
 _MOST_FAILURES_OF_A_TASK = 8
 
 _SECONDS_BETWEEN_LOOKS = 0.2
 _SECONDS_TO_REACH_A_MASTER = 10
 _SECONDS_UNTIL_A_WORKER_IS_MISSED = 30
 
-_PROCESSES_FOR_ONE = 2  # of which only one is started; with one, a shard would be done in this process
+_PROCESSES_FOR_ONE = 2  # only one is started; with one, the shard would run in this process
 
-# A task that reads files of rows takes so many, which are small.
+# The number of files, which are small, that a task reads rows from.
 _FILES_OF_A_TASK = 16
 
 _LOGGING = Path(__file__).with_name("log4j2.properties")
@@ -67,19 +68,21 @@ _STANDALONE = "spark://"
 _SETTINGS = {
     "spark.app.name": "siteloom",
     "spark.task.maxFailures": str(_MOST_FAILURES_OF_A_TASK),
-    "spark.driver.maxResultSize": "0",  # what a shard has counted is small, but there may be very many
+    "spark.driver.maxResultSize": "0",  # results of shards are small, but there may be very many
     "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_OF_A_BATCH),
     "spark.sql.execution.arrow.maxBytesPerBatch": str(BYTES_OF_A_BATCH),
-    "spark.sql.adaptive.enabled": "false",  # there is one shuffle, and how it is divided is known
+    "spark.sql.adaptive.enabled": "false",  # there is one shuffle with a known partitioning
     "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
     "spark.ui.showConsoleProgress": "false",
+    # Python processes of Spark look for modules in the current folder, too.
+    f"spark.executorEnv.{SAFE_PATH}": "1",
 }
-# Of a session within this process no one sees the pages that it would serve.
+# Nobody would see the web UI of a session within this process.
 _LOCAL_SETTINGS = {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1"}
 
 
 class SparkEngine:
-    """A session of Spark, to be used in a `with` block. Its workers need Siteloom installed, too."""
+    """A Spark session, used in a `with` block. Its workers need Siteloom installed, too."""
 
     def __init__(
         self,
@@ -96,13 +99,13 @@ class SparkEngine:
         conf = SparkConf(loadDefaults=False).setAll(list(_SETTINGS.items()))
         if master is not None:
             _check_reachable(master)
-            conf.setMaster(_forgiving(master))
+            conf.setMaster(_retrying_master(master))
             if master.startswith("local"):
                 conf.setAll(list(_LOCAL_SETTINGS.items()))
         conf.setAll(list((settings or {}).items()))
-        self._session = _started(conf, master)
+        self._session = _start_session(conf, master)
         self._context = self._session.sparkContext
-        # Spark would take whatever python3 it finds first, also where it should be that of this process.
+        # By default, Spark uses the first python3 it finds, even where it should be that of this process.
         python = self._context.getConf().get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON")
         if python or self._context.master.startswith("local"):
             self._context.pythonExec = python or sys.executable
@@ -119,47 +122,52 @@ class SparkEngine:
         self,
         start: Callable[[], Work[Shard, Result]],
         shards: Sequence[tuple[int, Shard]],
-        on_done: Callable[[int], object] = lambda _: None,
+        on_progress: Callable[[int], object] = lambda _: None,
     ) -> list[tuple[int, Result]]:
-        """Do shards: see `siteloom.engines.engine.Engine`. A task does one shard."""
+        """Process shards: see `siteloom.engines.engine.Engine`. Each task processes one shard."""
         if not shards:
             return []
-        with self._broadcast(start) as made:
-            tasks = self._context.parallelize(shards, len(shards)).mapPartitions(_ShardTask(made))
-            return _results(self._awaited(tasks.collect, len(shards), on_done))
+        with self._broadcast(start) as work:
+            tasks = self._context.parallelize(shards, len(shards)).mapPartitions(_ShardTask(work))
+            return _results(self._await(tasks.collect, len(shards), on_progress))
 
     def regroup(
         self,
-        start: Callable[[], PartWork[Result]],
+        start: Callable[[], PartitionWork[Result]],
         rows: RowFiles,
-        parts: Sequence[int],
-        on_done: Callable[[int], object] = lambda _: None,
+        partitions: Sequence[int],
+        on_progress: Callable[[int], object] = lambda _: None,
     ) -> list[tuple[int, Result]]:
-        """Do parts: see `siteloom.engines.engine.Engine`. The rows are shuffled; a task does one part."""
-        if not parts or not rows.files:
+        """Process partitions after a shuffle, one per task: see `siteloom.engines.engine.Engine`."""
+        if not partitions or not rows.files:
             return []
-        with self._broadcast(start) as made, self._broadcast((rows, frozenset(parts))) as wanted:
+        with (
+            self._broadcast(start) as work,
+            self._broadcast((rows, frozenset(partitions))) as rows_and_partitions,
+        ):
             numbers = self._session.range(
                 len(rows.files), numPartitions=-(-len(rows.files) // _FILES_OF_A_TASK)
             )
-            read = numbers.mapInArrow(_RowReading(wanted), _spark_schema(rows.schema))
-            # If only some parts are left, two of them may come to one task.
-            together = read.repartitionById(len(parts), "part").sortWithinPartitions("part", "key", "place")
-            done = together.mapInArrow(_PartTask(made), "part int, answer binary")
-            found = self._awaited(done.collect, len(parts), on_done)
-        return _results((row.part, pickle.loads(row.answer)) for row in found)  # noqa: S301 - our own
+            read = numbers.mapInArrow(_RowReading(rows_and_partitions), _spark_schema(rows.schema))
+            # If only some partitions are left, one task may get two of them.
+            sorted_rows = read.repartitionById(len(partitions), "part").sortWithinPartitions(
+                "part", "key", "place"
+            )
+            results = sorted_rows.mapInArrow(_PartitionTask(work), "part int, answer binary")
+            result_rows = self._await(results.collect, len(partitions), on_progress)
+        return _results((row.part, pickle.loads(row.answer)) for row in result_rows)  # noqa: S301 - our own
 
     @contextmanager
     def _broadcast(self, value: object) -> Iterator[Any]:
-        """A value that all processes of a stage have, as long as it takes."""
+        """Share a value with all processes of a stage while it runs."""
         sent = self._context.broadcast(value)
         try:
             yield sent
         finally:
             sent.destroy()
 
-    def _awaited(self, collect: Callable[[], Any], tasks: int, on_done: Callable[[int], object]) -> Any:
-        """What Spark gives in the end; meanwhile it is told how many tasks are done, and Ctrl-C is heard."""
+    def _await(self, collect: Callable[[], Any], tasks: int, on_progress: Callable[[int], object]) -> Any:
+        """Return Spark's result; meanwhile report progress and react to Ctrl-C."""
         from pyspark import InheritableThread  # noqa: PLC0415 - an extra
 
         from siteloom.core.interrupts import held_back_interrupt  # noqa: PLC0415 - tasks need no database
@@ -176,26 +184,26 @@ class SparkEngine:
 
         thread: threading.Thread = InheritableThread(target=ask, daemon=True)
         thread.start()
-        told = 0
+        reported = 0
         missing_since: float | None = time.monotonic()
         try:
             while thread.is_alive():
                 thread.join(_SECONDS_BETWEEN_LOOKS)
-                with held_back_interrupt():  # or the next question to Java would get the answer to this one
-                    done = min(self._tasks_done(group), tasks)
-                    missing_since = None if done else self._look_for_workers(missing_since)
-                on_done(max(0, done - told))
-                told = max(told, done)
+                with held_back_interrupt():  # otherwise the next call to Java would get this one's answer
+                    finished = min(self._tasks_done(group), tasks)
+                    missing_since = None if finished else self._look_for_workers(missing_since)
+                on_progress(max(0, finished - reported))
+                reported = max(reported, finished)
         except BaseException:
             self._context.cancelJobGroup(group)
             raise
         if "error" in answer:
-            raise _as_told(answer["error"])
-        on_done(tasks - told)
+            raise _engine_error(answer["error"])
+        on_progress(tasks - reported)
         return answer["found"]
 
     def _tasks_done(self, group: str) -> int:
-        """How many tasks of the last stage are done, which is that of shards or of parts."""
+        """Return how many tasks of the last stage are done, which is that of shards or of partitions."""
         tracker = self._context.statusTracker()
         stages = [
             stage
@@ -203,11 +211,11 @@ class SparkEngine:
             if (info := tracker.getJobInfo(job)) is not None
             for stage in info.stageIds
         ]
-        last = tracker.getStageInfo(max(stages)) if stages else None
-        return 0 if last is None else last.numCompletedTasks
+        last_stage = tracker.getStageInfo(max(stages)) if stages else None
+        return 0 if last_stage is None else last_stage.numCompletedTasks
 
     def _look_for_workers(self, missing_since: float | None) -> float | None:
-        """Warn once if Spark gives no worker for long; returns since when there is none that was not told."""
+        """Warn once if Spark has no worker for long; returns since when, or None once that is reported."""
         if missing_since is None or time.monotonic() < missing_since + _SECONDS_UNTIL_A_WORKER_IS_MISSED:
             return missing_since
         tracker = self._context._jsc.sc().statusTracker()  # noqa: SLF001 - Python's own knows no executors
@@ -217,26 +225,26 @@ class SparkEngine:
         return None
 
 
-def _started(conf: Any, master: str | None) -> Any:
-    """A session. Java is started once for a process; what it says of itself is read if it fails."""
+def _start_session(conf: Any, master: str | None) -> Any:
+    """Start a session. Java is started once per process; its output is read if that fails."""
     from pyspark import SparkContext  # noqa: PLC0415 - an extra
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - an extra
     from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra
 
     on_interrupt = signal.getsignal(signal.SIGINT)
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as java_output:
         try:
             launched = SparkContext._gateway  # noqa: SLF001 - a second Java would be left alone
-            gateway = launched or launch_gateway(conf, {"stderr": said})  # type: ignore[no-untyped-call]
+            gateway = launched or launch_gateway(conf, {"stderr": java_output})  # type: ignore[no-untyped-call]
             session = SparkSession(SparkContext(conf=conf, gateway=gateway))
-        except Exception as error:  # whatever Java says
-            said.seek(0)
-            why = _said(f"{error}\n{said.read().decode('utf-8', 'replace')}")
+        except Exception as error:  # Java may raise anything
+            java_output.seek(0)
+            why = _main_line(f"{error}\n{java_output.read().decode('utf-8', 'replace')}")
             raise EngineError(
                 f"Spark cannot be started on {master or 'its default master'}: {why}."
             ) from error
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, on_interrupt)  # Spark's own would ask Java in the midst of a question
+        signal.signal(signal.SIGINT, on_interrupt)  # Spark's own handler would call Java during another call
     return session
 
 
@@ -249,7 +257,7 @@ def _check_java() -> None:
 
 
 def _check_reachable(master: str) -> None:
-    """Refuse a master that does not answer: Spark would try for long, and then tell of something else."""
+    """Raise EngineError if a master does not answer: Spark would retry for long with misleading errors."""
     if not master.startswith(_STANDALONE):
         return
     for address in master.removeprefix(_STANDALONE).split(","):
@@ -265,7 +273,7 @@ def _check_reachable(master: str) -> None:
 
 
 def _results(answers: Iterable[tuple[int, tuple[Any, Exception | None]]]) -> list[tuple[int, Any]]:
-    """The results of all tasks, if none had an error."""
+    """Return the results of all tasks, or raise the first error."""
     results = []
     for number, (result, error) in answers:
         if error is not None:
@@ -275,35 +283,34 @@ def _results(answers: Iterable[tuple[int, tuple[Any, Exception | None]]]) -> lis
 
 
 class _Task:
-    """What a task does by the work of its process, which is made once and kept until another is asked for."""
+    """A task; its process creates the work once, and keeps it until other work is needed."""
 
-    _made: ClassVar[tuple[str, Any]] = ("", None)  # of this process
+    _current_work: ClassVar[tuple[str, Any]] = ("", None)  # of this process
 
     def __init__(self, start: Any) -> None:
         self._start = start  # a broadcast
         self._token = uuid4().hex
 
     def work(self) -> Any:
-        token, work = _Task._made
+        token, work = _Task._current_work
         if token != self._token:
             work = self._start.value()
-            _Task._made = (self._token, work)
+            _Task._current_work = (self._token, work)
         return work
 
     def answer(self, do: Callable[[], Any]) -> tuple[Any, Exception | None]:
-        """What comes of the work, or its error: Spark would try it again and again, and print it each time.
+        """Return the result of the work or its error, because Spark would retry and print errors repeatedly.
 
-        Only what may be the fault of a disk or a network is left to Spark for a while, which may do it on
-        another machine.
+        Only transient errors are raised at first, so that Spark retries, perhaps on another machine.
         """
         try:
             return do(), None
         except Exception as error:
-            tries = _tries_before()
-            if isinstance(error, TRANSIENT) and tries < len(SECONDS_BEFORE_OTHER_TRIES):
-                time.sleep(SECONDS_BEFORE_OTHER_TRIES[tries])
+            tries = _failed_attempts()
+            if isinstance(error, TRANSIENT_ERRORS) and tries < len(RETRY_DELAYS):
+                time.sleep(RETRY_DELAYS[tries])
                 raise
-            return None, sendable(error, "In a task of Spark")
+            return None, picklable_error(error, "In a task of Spark")
 
 
 class _ShardTask(_Task):
@@ -314,32 +321,32 @@ class _ShardTask(_Task):
             yield number, self.answer(partial(self._do, shard))
 
     def _do(self, shard: Any) -> Any:
-        if _tries_before() == 0:
+        if _failed_attempts() == 0:
             killable()
             return self.work()(shard, Lost({}), lambda _: None)
-        with closing(run_shards(self._start.value, [(0, shard)], _PROCESSES_FOR_ONE)) as done:
-            ((_, result),) = done
+        with closing(run_shards(self._start.value, [(0, shard)], _PROCESSES_FOR_ONE)) as results:
+            ((_, result),) = results
         return result
 
 
-class _PartTask(_Task):
-    """The task of a part, or of some, of which all rows come one after the other."""
+class _PartitionTask(_Task):
+    """The task of one or several partitions, whose rows arrive one after the other."""
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa  # noqa: PLC0415 - an extra
 
-        for part, rows in cut_by("part", batches):
-            answer = pickle.dumps(self.answer(partial(self._do, part, rows)))
+        for partition, rows in group_batches("part", batches):
+            answer = pickle.dumps(self.answer(partial(self._do, partition, rows)))
             yield pa.RecordBatch.from_pydict(
-                {"part": pa.array([part], pa.int32()), "answer": pa.array([answer], pa.binary())}
+                {"part": pa.array([partition], pa.int32()), "answer": pa.array([answer], pa.binary())}
             )
 
-    def _do(self, part: int, rows: Iterator[Any]) -> Any:
-        return self.work()(part, rows)
+    def _do(self, partition: int, rows: Iterator[Any]) -> Any:
+        return self.work()(partition, rows)
 
 
-def _tries_before() -> int:
-    """How often the task that this is in was tried in vain."""
+def _failed_attempts() -> int:
+    """Return how often the current task has failed."""
     from pyspark import TaskContext  # noqa: PLC0415 - an extra
 
     context = TaskContext.get()
@@ -347,23 +354,23 @@ def _tries_before() -> int:
 
 
 class _RowReading:
-    """Reads the rows of some files, which are told by their numbers."""
+    """Reads the rows of files given by their numbers."""
 
-    def __init__(self, wanted: Any) -> None:
-        self._wanted = wanted  # a broadcast
+    def __init__(self, rows_and_partitions: Any) -> None:
+        self._rows_and_partitions = rows_and_partitions  # a broadcast
 
     def __call__(self, numbers: Iterator[Any]) -> Iterator[Any]:
-        rows, parts = self._wanted.value
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                for found in rows.read(rows.files[number], parts):
-                    yield from in_pieces(found)
+        rows, partitions = self._rows_and_partitions.value
+        for number_batch in numbers:
+            for number in number_batch.column(0).to_pylist():
+                for batch in rows.read(rows.files[number], partitions):
+                    yield from split_batch(batch)
 
 
-def _forgiving(master: str) -> str:
-    """The master of a session within this process, with tasks that are tried again as elsewhere."""
-    found = re.fullmatch(r"local(?:\[([0-9]+|\*)\])?", master)
-    return master if found is None else f"local[{found[1] or 1},{_MOST_FAILURES_OF_A_TASK}]"
+def _retrying_master(master: str) -> str:
+    """Return the master; for a session within this process, with retries as elsewhere."""
+    match = re.fullmatch(r"local(?:\[([0-9]+|\*)\])?", master)
+    return master if match is None else f"local[{match[1] or 1},{_MOST_FAILURES_OF_A_TASK}]"
 
 
 def _spark_schema(schema: Any) -> Any:
@@ -372,18 +379,18 @@ def _spark_schema(schema: Any) -> Any:
     return from_arrow_schema(schema)
 
 
-def _as_told(error: Exception) -> EngineError:
-    told = str(error) or repr(error)
-    if (lacking := re.search(r"No module named '([\w.]+)'", told)) is not None:
+def _engine_error(error: Exception) -> EngineError:
+    message = str(error) or repr(error)
+    if (lacking := re.search(r"No module named '([\w.]+)'", message)) is not None:
         return EngineError(
             f"The Python of Spark's workers has no {lacking[1]}: install Siteloom there, too, or name one "
             "that has it by --spark-conf spark.pyspark.python=FILE."
         )
-    return EngineError(f"Spark failed: {_said(told)}. The same command goes on where it was.")
+    return EngineError(f"Spark failed: {_main_line(message)}. The same command goes on where it was.")
 
 
-def _said(text: str) -> str:
-    """What an error of Spark is about: of a trace through two languages, the line that tells most."""
-    telling = re.findall(r"\w+(?:Error|Exception|Busy|Extra): .+", text)
+def _main_line(text: str) -> str:
+    """Return the most informative line of a Spark error, which traces through two languages."""
+    error_lines = re.findall(r"\w+(?:Error|Exception|Busy|Extra): .+", text)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return str((telling or lines)[-1]).rstrip(".")
+    return str((error_lines or lines)[-1]).rstrip(".")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 from siteloom.core.errors import MissingExtra, SiteloomError
-from siteloom.html.node_paths import Spot, texts_from
+from siteloom.html.node_paths import TextPosition, texts_from
 from siteloom.html.visible_text import normalize
 from siteloom.templates.template_text import readable_tree
 from siteloom.templates.text_blocks import marked_blocks, marks_in_order
@@ -54,14 +54,14 @@ def html_of(root: Element) -> str:
 
 def remove_template(root: Element, segments: PageSegments, blocks: Sequence[Block]) -> None:
     """Take the template out of the tree of a page, whose segments and blocks these are."""
-    spots = list(texts_from(Spot(root, None)))
+    spots = list(texts_from(TextPosition(root, None)))
     emptied: set[Element] = set()
     for spot, block, mark in zip(spots, segments.blocks, marks_in_order(segments, blocks), strict=True):
         if mark and blocks[block].is_template:
-            if spot.after is None:
+            if spot.preceding is None:
                 spot.parent.text = " "
             else:
-                spot.after.tail = " "
+                spot.preceding.tail = " "
             emptied.add(spot.parent)
     while emptied:
         inside: defaultdict[Element, set[Element]] = defaultdict(set)

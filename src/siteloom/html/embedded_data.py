@@ -1,15 +1,15 @@
-"""The records that a page carries for machines: JSON-LD, microdata, RDFa and Open Graph.
+"""Read the structured data embedded in a page: JSON-LD, microdata, RDFa and Open Graph.
 
-A record is flat: texts by attribute, called as the vocabulary calls them, without its address.
+A record is flat: texts by attribute, with the names of the vocabulary without its address.
 
-- A thing inside another gives its properties with a dot: `offers.price`, `aggregateRating.ratingValue`.
-- If the thing has a name, that stands for it: `author` is the name of a person, `author.url` their address.
-  A postal address stands as one line in `address` besides its parts; an image as its address in `image`.
-- What is there several times has several texts. Numbers are texts, too; white space is normalised.
+- Properties of a nested entity have dotted names: `offers.price`, `aggregateRating.ratingValue`.
+- If the entity has a name, that is its text: `author` is the name of a person, `author.url` their address.
+  A postal address is one line in `address` in addition to its parts; an image its address in `image`.
+- Repeated properties have several texts. Numbers are texts, too; white space is normalised.
 - `_type` has the types: `Product`, `Recipe`.
 
 Open Graph is the last resort. It gives `name` (`og:title`), `description`, `image`, `url` and, for
-articles, books and products, what `_OPEN_GRAPH` lists under the names that schema.org has for it.
+articles, books and products, the properties in `_OPEN_GRAPH` under their schema.org names.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
 EmbeddedRecord: TypeAlias = dict[str, tuple[str, ...]]
 """Texts by attribute; `_type` has the names of the types."""
 
-_Node: TypeAlias = "Mapping[str, Any]"  # a thing as JSON-LD writes it
+_Node: TypeAlias = "Mapping[str, Any]"  # an entity in JSON-LD
 
-# What tells that a page may carry markup, in lower case; reading it takes tens to hundreds of times as long.
+# Signs of embedded data, in lower case; reading the data takes tens to hundreds of times as long.
 _JSON_LD = b"application/ld+json"
 _MICRODATA = b"itemscope"
 _RDFA = b"typeof="
 _HAS_OPEN_GRAPH = re.compile(rb"""property\s*=\s*["']?og:""")
 
-# Types that tell about a page, a site or who runs it, and parts that are only told of with their whole.
+# Types that describe a page, a site or its operator, and parts that are only meaningful with their whole.
 _BESIDE = frozenset(
     """
     AboutPage Action AggregateRating Audience Brand BreadcrumbList CheckoutPage CollectionPage ContactPage
@@ -84,15 +84,15 @@ _OPEN_GRAPH = {
     "product:retailer_item_id": "sku",
 }
 
-_DEPTH = 4  # of things inside things
-_MOST_THINGS = 2_000  # that a record has inside: those that refer to each other would never end
-_MOST_THINGS_OF_A_PAGE = 100_000  # that all records have inside: each of many may refer to the same ones
+_DEPTH = 4  # of nested entities
+_MOST_ENTITIES = 2_000  # in a record: entities that refer to each other would never end
+_MOST_ENTITIES_OF_A_PAGE = 100_000  # in all records: many may refer to the same entities
 _VOCABULARY = re.compile(r".*[/#:]")
 _ADDRESS_START = re.compile(r"https?://(?:www\.)?", re.IGNORECASE)
 
 
 def may_have_records(page: Page, *, more_than_open_graph: bool = False) -> bool:
-    """Whether the bytes of a page have any sign of markup."""
+    """Return whether the bytes of a page have any sign of embedded data."""
     signs = in_utf8(page.html, page.charset).lower()
     if any(sign in signs for sign in (_JSON_LD, _MICRODATA, _RDFA)):
         return True
@@ -100,18 +100,18 @@ def may_have_records(page: Page, *, more_than_open_graph: bool = False) -> bool:
 
 
 def embedded_records(page: Page) -> list[EmbeddedRecord]:
-    """The records that a page carries, what the page is about first; none of a page that cannot be read.
+    """Return the records embedded in a page, its main subject first; none if the page cannot be read.
 
-    That is a thing of its own, not the page, the site or a list of links; one that names the page as its
-    address; or else the one that is told most about. Markup that is broken is passed over. Needs the
-    extra `embedded`, and raises `MissingExtra` without it.
+    The main subject is not the page, the site or a list of links; it is preferably an entity with the page as
+    its address, or else the one with most properties. Broken markup is skipped. Needs the extra `embedded`,
+    and raises `MissingExtra` without it.
     """
-    found = read_embedded(page)
-    return [] if isinstance(found, Failure) else found
+    records = read_embedded(page)
+    return [] if isinstance(records, Failure) else records
 
 
 def read_embedded(page: Page, limits: ParseSettings = ParseSettings()) -> list[EmbeddedRecord] | Failure:
-    """The same, or why a page cannot be read."""
+    """Return the records embedded in a page, its main subject first, or why it cannot be read."""
     try:
         import extruct  # noqa: F401, PLC0415 - an extra
     except ImportError as error:
@@ -126,40 +126,46 @@ def _read(page: Page, limits: ParseSettings) -> list[EmbeddedRecord] | Failure:
     if isinstance(root, Failure):
         return root
     nodes = list(_nodes(page, root))
-    known = {name: node for node in nodes if (name := _name(node)) is not None and not _only_refers(node)}
-    parts = _referred_to(nodes)
+    nodes_by_id = {
+        name: node for node in nodes if (name := _name(node)) is not None and not _only_refers(node)
+    }
+    referenced_ids = _referred_to(nodes)
     ranked: dict[frozenset[Any], tuple[tuple[bool, bool, bool, int], EmbeddedRecord]] = {}
-    left = _MOST_THINGS_OF_A_PAGE
-    for node in _told_of(nodes, known):
-        flat = _Flat(known, min(left, _MOST_THINGS))
+    entities_left = _MOST_ENTITIES_OF_A_PAGE
+    for node in _record_nodes(nodes, nodes_by_id):
+        flat = _FlatRecord(nodes_by_id, min(entities_left, _MOST_ENTITIES))
         record = flat.record(node)
-        left -= flat.things
+        entities_left -= flat.entities
         if len(record) > 1 and (content := frozenset(record.items())) not in ranked:
             own = sum("." not in name for name in record)
-            rank = (is_beside(record), not _is_about(record, page), _name(node) in parts, -own)
+            rank = (is_beside(record), not _is_about(record, page), _name(node) in referenced_ids, -own)
             ranked[content] = rank, record
     records = [record for _, record in sorted(ranked.values(), key=itemgetter(0))]
     return [*records, *_open_graph(page)]
 
 
 def main_record(page: Page, limits: ParseSettings = ParseSettings()) -> EmbeddedRecord | None:
-    """The record of what a page is about; None if it carries none, or is a list of many such things."""
+    """Return the record of a page's main subject; None if there is none, or the page lists several."""
     records = read_embedded(page, limits)
     if isinstance(records, Failure) or not records or is_beside(records[0]):
         return None
-    first, *others = records
-    alike = [other for other in others if other.keys() == first.keys() and other["_type"] == first["_type"]]
-    return first if len(alike) < 2 or _is_about(first, page) else None
+    main, *further_records = records
+    similar = [
+        record
+        for record in further_records
+        if record.keys() == main.keys() and record["_type"] == main["_type"]
+    ]
+    return main if len(similar) < 2 or _is_about(main, page) else None
 
 
 def is_beside(record: EmbeddedRecord) -> bool:
-    """Whether a record tells about the page or the site only."""
+    """Return whether a record only describes the page or the site."""
     types = record.get("_type", ())
     return not types or all(name in _BESIDE for name in types)
 
 
 def _nodes(page: Page, root: Element) -> Iterator[_Node]:
-    """All things that a page tells of on the first level, each in the form of JSON-LD."""
+    """Yield all top-level entities of a page, each in the form of JSON-LD."""
     signs = in_utf8(page.html, page.charset).lower()
     if _JSON_LD in signs:
         yield from _json_ld(root)
@@ -172,12 +178,12 @@ def _nodes(page: Page, root: Element) -> Iterator[_Node]:
 def _json_ld(root: Element) -> Iterator[_Node]:
     from extruct.jsonld import JsonLdExtractor  # noqa: PLC0415 - an extra
 
-    for script in root.iter("script"):  # one by one: a broken one must not spoil the others
+    for script in root.iter("script"):  # one by one, so that a broken one does not affect the others
         try:
-            found = JsonLdExtractor().extract_items(script)
+            items = JsonLdExtractor().extract_items(script)
         except (ValueError, RecursionError):
             continue
-        for item in found:
+        for item in items:
             if not isinstance(item, dict):
                 continue
             graph = item.get("@graph")
@@ -193,16 +199,16 @@ def _microdata(page: Page) -> Iterator[_Node]:
     try:
         parser = lxml_html.HTMLParser(encoding="utf-8", huge_tree=True)
         root = lxml_html.document_fromstring(in_utf8(page.html, page.charset), parser=parser)
-        found = MicrodataExtractor().extract_items(root, page.url)
+        items = MicrodataExtractor().extract_items(root, page.url)
     except (etree.LxmlError, ValueError, RecursionError):
         return
-    yield from (node for node in map(_as_json_ld, found) if isinstance(node, dict))
+    yield from (node for node in map(_as_json_ld, items) if isinstance(node, dict))
 
 
 def _as_json_ld(item: object) -> Any:
-    """An item of microdata in the form of JSON-LD."""
+    """Convert an item of microdata to the form of JSON-LD."""
     if isinstance(item, list):
-        return [_as_json_ld(one) for one in item]
+        return [_as_json_ld(element) for element in item]
     if not isinstance(item, dict):
         return item
     node = {name: _as_json_ld(value) for name, value in item.get("properties", {}).items()}
@@ -219,92 +225,92 @@ def _rdfa(page: Page) -> Iterator[_Node]:
     from extruct.rdfa import RDFaExtractor  # noqa: PLC0415 - an extra
 
     try:
-        found = RDFaExtractor().extract(in_utf8(page.html, page.charset), page.url)
-    except Exception:  # noqa: BLE001 - what fails here is the markup of one page, in any of many ways
+        nodes = RDFaExtractor().extract(in_utf8(page.html, page.charset), page.url)
+    except Exception:  # noqa: BLE001 - broken markup makes the library fail in many ways
         return
-    # What has no type is what Open Graph and others say of the page.
-    yield from (node for node in found if isinstance(node, dict) and node.get("@type"))
+    # Nodes without a type come from Open Graph and the like.
+    yield from (node for node in nodes if isinstance(node, dict) and node.get("@type"))
 
 
 def _open_graph(page: Page) -> list[EmbeddedRecord]:
     from extruct.opengraph import OpenGraphExtractor  # noqa: PLC0415 - an extra
 
-    text = in_utf8(page.html, page.charset)
-    if not _HAS_OPEN_GRAPH.search(text.lower()):
+    page_text = in_utf8(page.html, page.charset)
+    if not _HAS_OPEN_GRAPH.search(page_text.lower()):
         return []
     try:
-        found = list(OpenGraphExtractor().extract(text))
+        items = list(OpenGraphExtractor().extract(page_text))
     except (etree.LxmlError, ValueError, IndexError):
         return []
     values: dict[str, dict[str, None]] = {}  # texts once, in their order
-    for name, content in (pair for item in found for pair in item["properties"]):
+    for name, content in (pair for item in items for pair in item["properties"]):
         attribute = _OPEN_GRAPH.get(name.strip().lower())
-        told = normalize(html.unescape(content))
-        if attribute is not None and told:
-            values.setdefault(attribute, {})[told] = None
+        text = normalize(html.unescape(content))
+        if attribute is not None and text:
+            values.setdefault(attribute, {})[text] = None
     return [{name: tuple(texts) for name, texts in values.items()}] if values else []
 
 
-def _told_of(nodes: list[_Node], known: Mapping[str, _Node]) -> Iterator[_Node]:
-    """The things to make records of: those on the first level, and what pages among them are about."""
+def _record_nodes(nodes: list[_Node], nodes_by_id: Mapping[str, _Node]) -> Iterator[_Node]:
+    """Yield the entities to make records of: top-level ones, and the main entities of pages among them."""
     for node in nodes:
         yield node
         for inside in _listed(_property(node, "mainEntity")):
-            thing = _resolved(inside, known)
-            if isinstance(thing, dict) and thing.get("@type"):
-                yield thing
+            entity = _resolved(inside, nodes_by_id)
+            if isinstance(entity, dict) and entity.get("@type"):
+                yield entity
 
 
 def _referred_to(nodes: list[_Node]) -> set[str]:
-    """The names of things that others tell about as theirs, as an article does about its author."""
+    """Return the ids of entities that others refer to, as an article refers to its author."""
     return {
         name
         for node in nodes
-        if not all(one in _BESIDE for one in _types(node))
+        if not all(item in _BESIDE for item in _types(node))
         for value in node.values()
-        for one in _listed(value)
-        if isinstance(one, dict) and (name := _name(one)) is not None
+        for item in _listed(value)
+        if isinstance(item, dict) and (name := _name(item)) is not None
     }
 
 
-class _Flat:
-    """A thing with all that is inside it as one flat record."""
+class _FlatRecord:
+    """An entity with all nested entities as one flat record."""
 
-    def __init__(self, known: Mapping[str, _Node], most_things: int) -> None:
-        self.things = 0
-        self._known = known
+    def __init__(self, nodes_by_id: Mapping[str, _Node], most_entities: int) -> None:
+        self.entities = 0
+        self._nodes_by_id = nodes_by_id
         self._values: dict[str, dict[str, None]] = {}  # texts once, in their order
-        self._most_things = most_things
+        self._most_entities = most_entities
 
     def record(self, node: _Node) -> EmbeddedRecord:
-        """The record of a thing."""
-        self._add_thing("", node, (node,))
+        """Build the record of an entity."""
+        self._add_entity("", node, (node,))
         return {"_type": _types(node), **{name: tuple(texts) for name, texts in self._values.items()}}
 
-    def _add_thing(self, prefix: str, node: _Node, above: tuple[_Node, ...]) -> None:
+    def _add_entity(self, prefix: str, node: _Node, ancestors: tuple[_Node, ...]) -> None:
         for name, value in node.items():
             local = _local(name)
             if name.startswith("@") or not local or (prefix and local == "name"):
                 continue
-            for one in _listed(value):
-                self._add(prefix + local, one, above)
+            for item in _listed(value):
+                self._add(prefix + local, item, ancestors)
 
-    def _add(self, attribute: str, value: object, above: tuple[_Node, ...]) -> None:
-        if self.things >= self._most_things and isinstance(value, dict):
+    def _add(self, attribute: str, value: object, ancestors: tuple[_Node, ...]) -> None:
+        if self.entities >= self._most_entities and isinstance(value, dict):
             return
-        thing = _resolved(value, self._known)
-        if not isinstance(thing, dict):
-            self._add_text(attribute, thing)
+        entity = _resolved(value, self._nodes_by_id)
+        if not isinstance(entity, dict):
+            self._add_text(attribute, entity)
             return
-        if "@list" in thing or "@set" in thing:
-            for one in _listed(thing.get("@list", thing.get("@set"))):
-                self._add(attribute, one, above)
+        if "@list" in entity or "@set" in entity:
+            for item in _listed(entity.get("@list", entity.get("@set"))):
+                self._add(attribute, item, ancestors)
             return
-        self.things += 1
-        if len(above) > _DEPTH or any(thing is one for one in above):
+        self.entities += 1
+        if len(ancestors) > _DEPTH or any(entity is item for item in ancestors):
             return
-        self._add_text(attribute, _standing_for(thing))
-        self._add_thing(f"{attribute}.", thing, (*above, thing))
+        self._add_text(attribute, _display_text(entity))
+        self._add_entity(f"{attribute}.", entity, (*ancestors, entity))
 
     def _add_text(self, attribute: str, value: object) -> None:
         text = _text(value)
@@ -312,38 +318,38 @@ class _Flat:
             self._values.setdefault(attribute, {})[text] = None
 
 
-def _standing_for(thing: _Node) -> str:
-    """The text that a thing inside another is called by; none for most."""
-    name = next(filter(None, map(_text, _listed(_property(thing, "name")))), "")
+def _display_text(entity: _Node) -> str:
+    """Return the text that represents a nested entity; empty for most."""
+    name = next(filter(None, map(_text, _listed(_property(entity, "name")))), "")
     if name:
         return name
-    types = _types(thing)
+    types = _types(entity)
     if "ImageObject" in types:
-        addresses = (_property(thing, "url"), _property(thing, "contentUrl"), thing.get("@id"))
-        return next((text for one in addresses for text in map(_text, _listed(one)) if text), "")
+        addresses = (_property(entity, "url"), _property(entity, "contentUrl"), entity.get("@id"))
+        return next((text for address in addresses for text in map(_text, _listed(address)) if text), "")
     if "PostalAddress" in types:
         street, city, region, code = (
-            " ".join(filter(None, map(_text, _listed(_property(thing, part)))))
-            for part in ("streetAddress", "addressLocality", "addressRegion", "postalCode")
+            " ".join(filter(None, map(_text, _listed(_property(entity, field)))))
+            for field in ("streetAddress", "addressLocality", "addressRegion", "postalCode")
         )
         return ", ".join(filter(None, (street, city, f"{region} {code}".strip())))
     return ""
 
 
-def _resolved(value: object, known: Mapping[str, _Node]) -> object:
-    """What a value of JSON-LD is: what it refers to, or the text that it wraps."""
+def _resolved(value: object, nodes_by_id: Mapping[str, _Node]) -> object:
+    """Resolve a value of JSON-LD: the entity that it refers to, or the text that it wraps."""
     if not isinstance(value, dict):
         return value
     if "@value" in value:
         return value["@value"]
     name = _name(value)
     if name is not None and _only_refers(value):
-        return known.get(name, name if _ADDRESS_START.match(name) else None)
+        return nodes_by_id.get(name, name if _ADDRESS_START.match(name) else None)
     return value
 
 
 def _name(node: _Node) -> str | None:
-    """What others call a thing by; pages write anything there."""
+    """Return the id of an entity; pages may write anything there."""
     name = node.get("@id")
     return name if isinstance(name, str) else None
 
@@ -357,7 +363,7 @@ def _types(node: _Node) -> tuple[str, ...]:
 
 
 def _property(node: _Node, name: str) -> object:
-    """A property by its local name."""
+    """Return a property by its local name."""
     return next((value for key, value in node.items() if key[:1] != "@" and _local(key) == name), None)
 
 
@@ -378,17 +384,17 @@ def _text(value: object) -> str:
 
 
 def _local(name: str) -> str:
-    """The name of a type or a property, without that of its vocabulary."""
+    """Return the name of a type or a property without its vocabulary."""
     return _VOCABULARY.sub("", name.rstrip("/#"))
 
 
 def _is_about(record: EmbeddedRecord, page: Page) -> bool:
-    """Whether a record says that its page is this one."""
-    here = plain_address(page.url)
+    """Return whether a record names this page as its own."""
+    page_address = plain_address(page.url)
     names = ("url", "mainEntityOfPage", "mainEntityOfPage.url")
-    return any(plain_address(one) == here for name in names for one in record.get(name, ()))
+    return any(plain_address(address) == page_address for name in names for address in record.get(name, ()))
 
 
 def plain_address(url: str) -> str:
-    """An address less what may differ when the same page is meant: scheme, `www.`, fragment, last slash."""
+    """Return an address without the parts that may vary for a page: scheme, `www.`, fragment, last slash."""
     return _ADDRESS_START.sub("", url.partition("#")[0]).rstrip("/")

@@ -1,4 +1,4 @@
-"""Which encoding a page is in, decided in the order browsers decide it.
+"""Determine the encoding of a page in the same order as browsers.
 
 Byte-order mark, then the HTTP header, then `<meta>`, then the bytes themselves.
 """
@@ -22,8 +22,8 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 
-# Browsers read these labels as the larger encoding that contains them, and the
-# WHATWG standard says so; Python's codecs of the same name are the narrow ones.
+# By the WHATWG standard, browsers read these labels as the larger encoding that contains them; Python's
+# codecs of the same name are the narrow ones.
 _WIDER_CODEC = {
     "big5": "big5hkscs",
     "euc_kr": "cp949",
@@ -32,7 +32,7 @@ _WIDER_CODEC = {
     "shift_jis": "cp932",
 }
 
-# The standard trims these around labels, and no others.
+# The standard strips exactly these around labels.
 _SPACES = "\t\n\f\r "
 
 # The standard has browsers look at the first 1,024 bytes and start again when
@@ -51,15 +51,15 @@ _XML_DECLARATION = re.compile(rb"""<\?xml\s [^>]*? \bencoding \s*+ = \s*+ ["'] (
 
 
 def decode(html: bytes, charset: str | None = None) -> str:
-    """The text of a page; bytes that don't fit become U+FFFD, a byte-order mark is dropped."""
+    """Decode a page; invalid bytes become U+FFFD, a byte-order mark is dropped."""
     body, encoding = _body_and_encoding(html, charset)
     return body.decode(encoding, "replace")
 
 
 def in_utf8(html: bytes, charset: str | None = None) -> bytes:
-    """The text of a page in UTF-8, as most pages are already.
+    """Convert a page to UTF-8, as most pages are already.
 
-    It is what `decode` reads, except that a page in plain ASCII is taken to be that, whatever it says.
+    The text is that of `decode`, except that a page in plain ASCII is read as ASCII, whatever it declares.
     """
     if html.isascii() and has_plain_markup(html):
         return html
@@ -75,26 +75,25 @@ def in_utf8(html: bytes, charset: str | None = None) -> bytes:
 
 
 def has_plain_markup(html: bytes) -> bool:
-    """Whether tags stand in the bytes of a page as they do in ASCII, whatever encoding its text is in.
+    """Return whether the tags of a page are written as in ASCII, whatever its encoding.
 
-    Of the encodings of the web only ISO-2022-JP says other things in bytes of ASCII, behind an escape,
-    and UTF-16, which writes ASCII with zeros.
+    Of the encodings of the web, only ISO-2022-JP, after an escape, and UTF-16, which writes ASCII with zeros,
+    use ASCII bytes differently.
     """
     return _ESCAPE not in html and _ZERO not in html
 
 
 def _body_and_encoding(html: bytes, charset: str | None) -> tuple[bytes, str]:
-    """A page without its byte-order mark, and its encoding."""
+    """Return a page without its byte-order mark, and its encoding."""
     mark, encoding = _byte_order_mark(html)
     return html[len(mark) :], encoding or _codec(charset) or declared_encoding(html) or _detect(html)
 
 
 def declared_encoding(html: bytes) -> str | None:
-    """The codec that the page's own `<meta>` names, or else its XML declaration, or None."""
+    """Return the codec of the page's `<meta>`, or else of its XML declaration, or None."""
     for label in _labels(html):
         codec = _codec(label.decode("ascii", "replace"))
-        # A label that could be read as ASCII cannot be in UTF-16, so the
-        # standard takes such a claim for UTF-8.
+        # A label that is readable as ASCII cannot be in UTF-16, so the standard reads it as UTF-8.
         if codec is not None:
             return "utf-8" if codec.startswith("utf-16") else codec
     return None
@@ -130,7 +129,7 @@ def _byte_order_mark(html: bytes) -> tuple[bytes, str | None]:
 
 
 def _codec(label: str | None) -> str | None:
-    """Python's codec for an encoding label of the web, or None for an unknown label."""
+    """Return Python's codec for an encoding label of the web, or None for an unknown label."""
     # The encoding standard has only ASCII labels, and Resiliparse 2 raises an error for a lone surrogate.
     if not label or not label.isascii():
         return None

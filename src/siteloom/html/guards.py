@@ -1,4 +1,4 @@
-"""How much may come of a page: so many records, and so many characters."""
+"""Limit the records of a page in number and in characters."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 TOO_MANY_RECORDS = "too many records"
 RECORDS_TOO_LARGE = "records too large"
-"""The reasons of pages that give more than they may."""
+"""The reasons of failures of pages that exceed the limits."""
 
 
 def bounded(records: Iterable[Record], limits: ParseSettings) -> Iterator[Record]:
-    """Records as they come; TooMuchFound once they are more than a page may give. So memory is bounded."""
+    """Yield records, and raise TooMuchFound once they exceed the limits of a page, so memory is bounded."""
     characters = 0
     for number, record in enumerate(records, 1):
         if number > limits.max_records:
@@ -31,7 +31,7 @@ def bounded(records: Iterable[Record], limits: ParseSettings) -> Iterator[Record
 
 
 def _characters(record: Record) -> int:
-    """About how many characters a record has where it is written, with where its values stood."""
+    """Estimate the number of characters of a record as written, including its provenance."""
     count = sum(len(text) for texts in record.values.values() for text in texts)
     for origins in record.provenance.values():
         for origin in origins:

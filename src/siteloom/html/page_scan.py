@@ -1,8 +1,8 @@
-"""What is known of a page before it is parsed, from its bytes in one pass: min-hashes of its tag shingles,
-and what the parser must be guarded against.
+"""Scan the bytes of a page in one pass before it is parsed: min-hashes of its tag shingles, and properties
+that the parser must be guarded against.
 
-All arithmetic is on 64-bit whole numbers, so the result is the same in every
-process, on every machine and in every version of Python.
+All arithmetic is on 64-bit integers, so the result is the same in every process, on every machine and in
+every version of Python.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from siteloom.core.compiled import njit
 from siteloom.html.tag_scanner import (
     ENDS_ATTRIBUTE,
     ENDS_VALUE,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # A shingle is this many tags in a row: what implementations of Vertex use.
 WINDOW = 10
 
-# Tags that say nothing about a page's layout, and come and go with its content.
+# Tags that say nothing about a page's layout, and vary with its content.
 _IGNORED = np.array([name_hash(name) for name in ("script", "style", "meta", "link")])
 _INPUT = name_hash("input")
 _TYPE = name_hash("type")
@@ -45,11 +45,11 @@ _LARGEST = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 class PageScan(NamedTuple):
-    """What a pass over the bytes of a page tells.
+    """The result of a scan.
 
     `least_bytes` has for each seed one byte of the least hash of any shingle; it is None for a page without
-    tags. `most_attributes` is how many the tag with most of them has. A page that `may_end_early` has more
-    than white space behind its first `</body>` or `</html>`.
+    tags. `most_attributes` is the largest number of attributes of a tag. A page that `may_end_early` has more
+    than white space after its first `</body>` or `</html>`.
     """
 
     least_bytes: bytes | None
@@ -58,16 +58,18 @@ class PageScan(NamedTuple):
 
 
 def scan_page(html: bytes, seeds: NDArray[np.uint64]) -> PageScan:
-    """Pass over the bytes of a page."""
-    least = np.full(seeds.size, _LARGEST, np.uint64)
-    kept = np.empty(seeds.size, np.uint8)
-    tags, most_attributes, may_end_early = _scan_page(np.frombuffer(html, np.uint8), seeds, least, kept)
-    return PageScan(kept.tobytes() if tags else None, most_attributes, may_end_early)
+    """Scan the bytes of a page."""
+    least_hashes = np.full(seeds.size, _LARGEST, np.uint64)
+    least_bytes = np.empty(seeds.size, np.uint8)
+    tags, most_attributes, may_end_early = _scan_page(
+        np.frombuffer(html, np.uint8), seeds, least_hashes, least_bytes
+    )
+    return PageScan(least_bytes.tobytes() if tags else None, most_attributes, may_end_early)
 
 
 @njit(cache=True)
 def mix(x):  # type: ignore[no-untyped-def]
-    """A number whose every bit depends on every bit of `x` (the finalizer of MurmurHash3)."""
+    """Return a number whose every bit depends on every bit of `x` (the finalizer of MurmurHash3)."""
     x ^= x >> np.uint64(33)
     x *= np.uint64(0xFF51AFD7ED558CCD)
     x ^= x >> np.uint64(33)
@@ -77,9 +79,9 @@ def mix(x):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _is_hidden(data, start, end):  # type: ignore[no-untyped-def]
-    """Whether the attributes of an input's tag say that it is hidden: such inputs carry state, not layout.
+    """Return whether an input is hidden: such inputs carry state, not layout.
 
-    The attributes stand from `start` to the tag's end. Of several types the first counts.
+    Its attributes extend from `start` to the tag's end. Of several types the first counts.
     """
     i = next_without(data, SPACE | SLASH, start)
     while i < end - 1:
@@ -104,29 +106,29 @@ def _is_hidden(data, start, end):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _lower(least, shingle, seeds):  # type: ignore[no-untyped-def]
+def _lower(least_hashes, shingle, seeds):  # type: ignore[no-untyped-def]
     for i in range(seeds.size):
         value = mix(shingle ^ seeds[i])
-        if value < least[i]:
-            least[i] = value
+        if value < least_hashes[i]:
+            least_hashes[i] = value
 
 
 @njit(cache=True)
-def _scan_page(data, seeds, least, kept):  # type: ignore[no-untyped-def]
+def _scan_page(data, seeds, least_hashes, least_bytes):  # type: ignore[no-untyped-def]
     window = np.zeros(WINDOW, np.uint64)
     rolling = np.uint64(0)
-    place = 0
+    slot = 0
     tags = 0
     most_attributes = 0
     is_behind_end = False
     may_end_early = False
     position = 0
     while True:
-        before = position
-        start, end, name, is_end, attributes, position = next_tag(data, before)
+        search_start = position
+        start, end, name, is_end, attributes, position = next_tag(data, search_start)
         is_document_end = start >= 0 and is_end and (name == _BODY or name == _HTML)  # noqa: SIM109 - compiled
         if is_behind_end and not may_end_early:
-            next_text = next_without(data, SPACE, before)
+            next_text = next_without(data, SPACE, search_start)
             may_end_early = next_text < data.size if start < 0 else next_text < start or not is_document_end
         if start < 0:
             break
@@ -138,15 +140,15 @@ def _scan_page(data, seeds, least, kept):  # type: ignore[no-untyped-def]
         if is_ignored:
             continue
         tag = mix(name + np.uint64(is_end))
-        rolling = rolling * _ROLLING_BASE + tag - window[place] * _OLDEST_FACTOR
-        window[place] = tag
-        place = place + 1 if place + 1 < WINDOW else 0
+        rolling = rolling * _ROLLING_BASE + tag - window[slot] * _OLDEST_FACTOR
+        window[slot] = tag
+        slot = slot + 1 if slot + 1 < WINDOW else 0
         tags += 1
         if tags >= WINDOW:
-            _lower(least, mix(rolling), seeds)
+            _lower(least_hashes, mix(rolling), seeds)
     if 0 < tags < WINDOW:  # too short for a shingle: the whole sequence is one
-        _lower(least, mix(rolling), seeds)
+        _lower(least_hashes, mix(rolling), seeds)
     for i in range(seeds.size):
-        # The least of many hashes is a small number: it is mixed again before a byte of it is kept.
-        kept[i] = mix(least[i]) & np.uint64(0xFF)
+        # The least of many hashes is a small number, so it is mixed again before a byte of it is taken.
+        least_bytes[i] = mix(least_hashes[i]) & np.uint64(0xFF)
     return tags, most_attributes, may_end_early

@@ -1,7 +1,6 @@
-"""Bytes to an lxml tree, within limits: any byte string gives a tree or a Failure.
+"""Parse bytes to an lxml tree, within limits: any byte string gives a tree or a Failure.
 
-Learning, extraction and annotation all parse here, so that a node means the
-same to each of them.
+Learning, extraction and annotation all use this parser, so that they see the same nodes.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from lxml import etree
 
-from siteloom.core.model import Failure
+from siteloom.core.model import DamagedPage, Failure
 from siteloom.core.settings import ParseSettings
 from siteloom.html.encoding import has_plain_markup, in_utf8
 from siteloom.html.page_scan import scan_page
@@ -26,20 +25,19 @@ if TYPE_CHECKING:
 Element: TypeAlias = etree._Element  # noqa: SLF001 - the only name that lxml has for it
 
 PARSER = "lxml {}.{}.{} / libxml2 {}.{}.{}".format(*etree.LXML_VERSION[:3], *etree.LIBXML_VERSION)
-"""The parser that makes the trees; a rule belongs to the parser it was learned with."""
+"""The parser that builds the trees; a rule belongs to the parser it was learned with."""
 
 # libxml2 appends each attribute to a linked list that it walks from the start: n attributes cost n².
 _MAX_ATTRIBUTES = 1_024
 
-# A browser reads on after </body> and </html>, and puts what follows into the
-# body; libxml2 2.14 drops it.
+# A browser adds what follows </body> and </html> to the body; libxml2 2.14 drops it.
 _DOCUMENT_END = re.compile(rb"</(?:body|html)(?=[\s/>])", re.IGNORECASE)
 _NOTHING_MORE = re.compile(
     rb"(?: \s | </(?:body|html)\s*+> | <!-- [^-]*+ (?: -(?!->) [^-]*+ )*+ --> )*+ \Z",
     re.IGNORECASE | re.VERBOSE,
 )
 
-# White space to Python that XML and XPath cannot hold, and that libxml2 2.14 keeps.
+# White space in Python that XML and XPath cannot hold, but that libxml2 2.14 keeps.
 _ODD_BLANKS = bytes([0x0B, 0x0C, 0x1C, 0x1D, 0x1E, 0x1F])
 _BLANKED = bytes.maketrans(_ODD_BLANKS, b" " * len(_ODD_BLANKS))
 _ODD_REFERENCE = re.compile(
@@ -54,7 +52,7 @@ _MANY_SIGNS = 1_000
 
 _BODY = name_hash("body")
 _HTML = name_hash("html")
-_NO_SEEDS = np.empty(0, np.uint64)  # of the shingles nothing is asked
+_NO_SEEDS = np.empty(0, np.uint64)  # shingles are not needed
 
 
 def parse(
@@ -64,17 +62,19 @@ def parse(
     scan: PageScan | None = None,
     collect_ids: bool = True,
 ) -> Element | Failure:
-    """The root element of a page's tree, or why there is none.
+    """Return the root element of a page's tree, or why there is none.
 
-    `scan` is what a pass over the very bytes of the page told, if there was one already. Without
-    `collect_ids`, which takes a tenth of the time, `dom.elements_with_ids` finds nothing.
+    `scan` is the result of an earlier scan of the page's bytes, if there is one. Without `collect_ids`, which
+    takes a tenth of the time, `siteloom.html.node_paths.elements_with_ids` finds nothing.
     """
+    if isinstance(page, DamagedPage):
+        return page.failure
     if len(page.html) > limits.max_bytes:
         detail = f"{len(page.html):,} bytes; at most {limits.max_bytes:,} are read"
         return Failure(page.url, "page too large", detail)
     text = in_utf8(page.html, page.charset)
     html = _with_plain_blanks(text)
-    # Counting takes a while, and most pages are too short for so many tags.
+    # Counting is slow, and most pages are too short to have that many tags.
     if len(html) > limits.max_tags and html.count(b"<") > limits.max_tags:
         return Failure(page.url, "too many tags", f"at most {limits.max_tags:,} are read")
     if scan is None or html is not text or not has_plain_markup(page.html):
@@ -84,15 +84,15 @@ def parse(
     if scan.may_end_early and _ends_early(html):
         html = _without_document_ends(html, scan_tags(html))
 
-    # huge_tree lifts libxml2's depth limit from 256 to 2,048 and those on the
-    # length of one text or name; ours on the whole page stands in their place.
+    # huge_tree raises libxml2's depth limit from 256 to 2,048 and removes those on the length of a text or
+    # name; max_bytes replaces them.
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, collect_ids=collect_ids)
     try:
         root: Element | None = etree.fromstring(html, parser)
     except etree.LxmlError as error:
         return Failure(page.url, "not parsed", str(error))
-    last = parser.error_log.last_error  # the parser stops at a limit
-    if last is not None and last.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT:
+    last_error = parser.error_log.last_error  # the parser stops at a limit
+    if last_error is not None and last_error.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT:
         return Failure(page.url, "nested too deeply", "at most 2,048 levels are read")
     if root is None:
         return Failure(page.url, "empty page")
@@ -100,9 +100,9 @@ def parse(
 
 
 def _with_plain_blanks(html: bytes) -> bytes:
-    """The page with plain blanks for white space that XML cannot hold, and for references to it.
+    """Replace white space that XML cannot hold, and references to it, by plain blanks.
 
-    In scripts, where references mean nothing, they are replaced as well.
+    References in scripts, where they mean nothing, are replaced as well.
     """
     if max(map(html.find, _ODD_BLANKS)) >= 0:
         html = html.translate(_BLANKED)
@@ -110,9 +110,9 @@ def _with_plain_blanks(html: bytes) -> bytes:
 
 
 def _may_have_odd_references(html: bytes) -> bool:
-    """Whether there are any, or so many number signs that it takes too long to look at each.
+    """Return whether there are such references, or too many number signs to check each.
 
-    A single byte is found in a fraction of the time that an expression needs, and most pages have few.
+    Finding a single byte takes a fraction of the time of a regular expression, and most pages have few.
     """
     find = html.find
     sign = find(_NUMBER_SIGN)
@@ -126,18 +126,18 @@ def _may_have_odd_references(html: bytes) -> bool:
 
 
 def _ends_early(html: bytes) -> bool:
-    """Whether anything but comments stands after the first `</body>` or `</html>`."""
+    """Return whether anything but comments follows the first `</body>` or `</html>`."""
     end = _DOCUMENT_END.search(html)
     return end is not None and _NOTHING_MORE.match(html, end.start()) is None
 
 
 def _without_document_ends(html: bytes, tags: Tags) -> bytes:
-    """The page less its `</body>` and `</html>` tags; the parser closes both at the end of the page.
+    """Remove the `</body>` and `</html>` tags; the parser closes both at the end of the page.
 
-    `</>`, which means nothing, takes their place: otherwise what stands around
-    them could grow together, as in `<</body>script>` or `&</body>lt;`.
+    They are replaced by `</>`, which means nothing: otherwise the text around them could join to markup, as
+    in `<</body>script>` or `&</body>lt;`.
     """
     is_document_end = tags.is_end & ((tags.name == _BODY) | (tags.name == _HTML))
-    kept_from = [0, *tags.end[is_document_end]]
-    kept_to = [*tags.start[is_document_end], len(html)]
-    return b"</>".join(html[start:end] for start, end in zip(kept_from, kept_to, strict=True))
+    starts = [0, *tags.end[is_document_end]]
+    ends = [*tags.start[is_document_end], len(html)]
+    return b"</>".join(html[start:end] for start, end in zip(starts, ends, strict=True))

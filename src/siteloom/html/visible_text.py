@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from siteloom.html.parser import Element
 
 NOT_CONTENT = frozenset({"noscript", "script", "style", "template"})
-"""Elements that hold code, or what is shown to no one who has scripts on, as a person has."""
+"""Elements that contain code, or content that is only shown if scripts are disabled."""
 
 FRAMES = frozenset({"iframe", "noembed", "noframes"})
-"""Elements whose content is for browsers of old; but their address may be a value, as of a film."""
+"""Elements whose content is for old browsers; but their address may be a value, such as a video."""
 
 HIDDEN = NOT_CONTENT | FRAMES | {"head"}
 """Elements whose content is never shown."""
@@ -27,8 +27,8 @@ BREAKS = frozenset(
     "li listing main menu nav ol optgroup option p plaintext pre search section select summary table "
     "tbody td textarea tfoot th thead title tr ul xmp".split()
 )
-"""Elements at whose edges a line ends, after the rendering section of the HTML standard; table cells
-and options stand apart from their neighbours likewise."""
+"""Elements at whose edges a line ends, by the rendering section of the HTML standard; table cells and
+options are separated from their neighbours in the same way."""
 
 
 _Text: TypeAlias = "tuple[Element | None, int, str]"
@@ -46,27 +46,27 @@ class TextNode(NamedTuple):
 
 
 def normalize(text: str) -> str:
-    """Runs of white space, no-break spaces among them, become one blank; none at the ends."""
+    """Replace runs of white space, including no-break spaces, by one blank, and strip the ends."""
     return " ".join(text.split())
 
 
 def attribute_words(text: str) -> list[str]:
-    """The words of an HTML attribute such as a class; unlike in a text, a no-break space parts no words."""
+    """Split an HTML attribute such as a class; unlike in a text, a no-break space does not separate words."""
     return text.split() if text.isascii() else [word for word in _ATTRIBUTE_BLANKS.split(text) if word]
 
 
 def text_nodes(element: Element) -> Iterator[TextNode]:
-    """The shown texts inside an element in document order, blank ones left out."""
+    """Yield the visible texts inside an element in document order, without blank ones."""
     return _nodes(_texts(element))
 
 
 def visible_text(element: Element) -> str:
-    """What a person reads inside an element, in normal form; line ends count as blanks."""
+    """Return the visible text of an element in normal form; line ends count as blanks."""
     return _sight(_texts(element))
 
 
 def nodes_and_visible_text(element: Element) -> tuple[list[TextNode], str]:
-    """What `text_nodes` and `visible_text` give, from one walk."""
+    """Return the results of `text_nodes` and `visible_text` from a single walk."""
     texts = list(_texts(element))
     return list(_nodes(texts)), _sight(texts)
 
@@ -84,7 +84,7 @@ def _sight(texts: Iterable[_Text]) -> str:
 
 
 def _texts(element: Element) -> Iterator[_Text]:
-    """Every shown text with its place, and a blank of no place wherever a line ends."""
+    """Yield every visible text with its position, and a blank without position wherever a line ends."""
     parents: list[Element] = []
     numbers: list[int] = []  # of the last text child, for each of them
     walk = etree.iterwalk(element, events=("start", "end", "comment", "pi"))

@@ -10,23 +10,31 @@ import json
 import shlex
 import subprocess
 from base64 import b64encode
+from dataclasses import asdict
 from http.client import HTTPException
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+from siteloom.core.child_processes import environment_of_programs
 from siteloom.core.settings import host_only, without_passwords
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from http.client import HTTPMessage
 
+    from siteloom.core.model import Change
     from siteloom.core.settings import AlarmSettings
 
 _SECONDS_TO_POST = 10
 _SECONDS_TO_RUN = 60
+
+
+def change_row(change: Change) -> dict[str, Any]:
+    """A change as alarms, stored checks and -o FILE have it."""
+    return asdict(change)
 
 
 def raise_alarm(lines: Sequence[Mapping[str, object]], settings: AlarmSettings) -> list[str]:
@@ -103,6 +111,7 @@ def _run(command: str, document: str) -> str | None:
                 stderr=complaints,
                 timeout=_SECONDS_TO_RUN,
                 check=False,
+                env=environment_of_programs(),
             )
             return _failure_of(program, done.returncode, complaints)
     except subprocess.TimeoutExpired:

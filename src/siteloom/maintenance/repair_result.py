@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,11 +20,11 @@ State = Literal["kept", "changing", "repaired", "unrepaired", "vanished"]
 
 @dataclass(frozen=True, slots=True)
 class AttributeOutcome:
-    """What became of an attribute.
+    """The outcome of repairing an attribute.
 
-    It was `kept`, for its rules still work; it is `changing`, for the site itself has other values now;
-    it was `repaired`, or not (`unrepaired`); or its values have `vanished` from the pages. Of `tested` known
-    values, `right` are found by the new wrapper on pages that it was not learned from.
+    It was `kept`, because its rules still work; it is `changing`, because the site itself has other values
+    now; it was `repaired`, or not (`unrepaired`); or its values have `vanished` from the pages. Of `tested`
+    known values, the new wrapper finds `right` on pages that it was not learned from.
     """
 
     state: State
@@ -34,8 +34,8 @@ class AttributeOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class ValueDiff:
-    """A value on a page: as it was known, as the old wrapper finds it, and as the new one does."""
+class ValueDifference:
+    """A value on a page: as it was known, as the old wrapper finds it, and as the new wrapper finds it."""
 
     url: str
     attribute: str
@@ -46,59 +46,83 @@ class ValueDiff:
 
 @dataclass(frozen=True, slots=True)
 class Relearned:
-    """What came of relearning.
+    """The result of repairing a wrapper.
 
-    If the outcome is `reused`, the rules of `wrapper` are the old ones; if it is `repaired`, all that was
-    broken has new ones. Else it `needs-annotation`: what could not be repaired is as it was, and `annotate`
-    has the pages to look at first, with what is known of them filled in. `confidence` is the estimated
-    probability that a value of the least certain repaired attribute is right. `pages` are the URLs that
-    were tested: those on which something known still stands. `attributes` says what became of each,
-    `values` shows what is found on some pages before and after, and `reason` why something was not repaired.
+    If the outcome is `reused`, the rules of `wrapper` are the old ones. If it is `repaired`, everything that
+    was broken has new rules. Otherwise it is `needs-annotation`: what could not be repaired is unchanged, and
+    `annotate` has the pages to annotate first, with the known values filled in. `confidence` is the estimated
+    probability that a value of the least certain repaired attribute is right. `pages` are the URLs that were
+    tested: those on which known values still stand. `attributes` has the outcome of each attribute, `values`
+    shows what is found on some pages before and after, and `reason` says why something was not repaired.
     """
 
     outcome: Outcome
     wrapper: Wrapper
     confidence: float
     attributes: Mapping[str, AttributeOutcome]
-    values: tuple[ValueDiff, ...] = ()
+    values: tuple[ValueDifference, ...] = ()
     annotate: tuple[Example, ...] = ()
     reason: str = ""
     pages: tuple[str, ...] = ()
 
 
-def relearned_row(old: Wrapper, found: Relearned) -> dict[str, Any]:
-    """The outcome, what became of each attribute, and the difference: rules and values before and after."""
+@dataclass(frozen=True, slots=True)
+class RuleDifference:
+    """The rules of an attribute in words, as the old wrapper and the new one have them."""
+
+    attribute: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WrapperDifference:
+    """How a repaired wrapper differs from the old one: in rules, and in values on some pages."""
+
+    rules: tuple[RuleDifference, ...] = ()
+    values: tuple[ValueDifference, ...] = ()
+
+
+def repair_row(
+    *,
+    outcome: Outcome,
+    confidence: float,
+    reason: str,
+    attributes: Mapping[str, AttributeOutcome],
+    difference: WrapperDifference,
+    annotate: Sequence[Example],
+) -> dict[str, Any]:
+    """The result of a repair as the store keeps it and as it is written to files."""
     return {
-        "outcome": found.outcome,
-        "confidence": round(found.confidence, 4),
-        "reason": found.reason,
-        "attributes": {name: asdict(one) for name, one in found.attributes.items()},
+        "outcome": outcome,
+        "confidence": round(confidence, 4),
+        "reason": reason,
+        "attributes": {name: asdict(attribute) for name, attribute in attributes.items()},
         "diff": {
-            "rules": rule_diff(old, found.wrapper),
-            "values": [asdict(one) for one in found.values],
+            "rules": [asdict(rules) for rules in difference.rules],
+            "values": [asdict(value) for value in difference.values],
         },
         "annotate": [
-            {"url": one.page.url, "values": one.values}
-            if not one.records
-            else {"url": one.page.url, "records": list(one.records)}
-            for one in found.annotate
+            {"url": example.page.url, "values": example.values}
+            if not example.records
+            else {"url": example.page.url, "records": list(example.records)}
+            for example in annotate
         ],
     }
 
 
-def rule_diff(old: Wrapper, new: Wrapper) -> list[dict[str, Any]]:
-    """The rules of each attribute whose rules differ, before and after, in words."""
-    names = dict.fromkeys((*old.attributes, *new.attributes))
-    before = {name: _words(old.attributes.get(name)) for name in names}
-    after = {name: _words(new.attributes.get(name)) for name in names}
-    return [
-        {"attribute": name, "before": before[name], "after": after[name]}
-        for name in names
-        if before[name] != after[name]
-    ]
+def rule_differences(old: Wrapper, new: Wrapper) -> tuple[RuleDifference, ...]:
+    """The rules of each attribute whose rules differ, before and after."""
+    differences = (
+        RuleDifference(
+            name, _rules_in_words(old.attributes.get(name)), _rules_in_words(new.attributes.get(name))
+        )
+        for name in dict.fromkeys((*old.attributes, *new.attributes))
+    )
+    return tuple(difference for difference in differences if difference.before != difference.after)
 
 
-def _words(rules: AttributeRules | None) -> list[str]:
+def _rules_in_words(rules: AttributeRules | None) -> tuple[str, ...]:
     if rules is None:
-        return []
-    return [rule_words(rule, multi=bool(rules.attribute.multi)) for rule in rules.rules]
+        return ()
+    return tuple(rule_words(rule, multi=bool(rules.attribute.multi)) for rule in rules.rules)

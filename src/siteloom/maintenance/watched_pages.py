@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MOST_BELLWETHERS = 20
 """As many as the paper on Vertex watches for a cluster at most (Gulhane et al., ICDE 2011)."""
 
-MOST_LOOKED_AT = 300
+MOST_CANDIDATES = 300
 """So many pages are looked at to choose some, and to learn what values are like."""
 
 # Of each attribute so many values are watched if there are, for an optional one may be on few pages.
@@ -65,7 +65,7 @@ class Watch:
     name: str = ""
 
 
-class Choice(NamedTuple):
+class WatchChoice(NamedTuple):
     """What is watched; on so many of the pages that were looked at, the wrapper works."""
 
     watch: Watch
@@ -79,16 +79,18 @@ def watch(wrapper: Wrapper, pages: Iterable[Page], k: int = MOST_BELLWETHERS, *,
     Of a page that is given in several versions the last one counts; the others tell which values
     change from visit to visit.
     """
-    return choose(wrapper, pages, k, name=name).watch
+    return choose_watched_pages(wrapper, pages, k, name=name).watch
 
 
-def choose(wrapper: Wrapper, pages: Iterable[Page], k: int = MOST_BELLWETHERS, *, name: str = "") -> Choice:
+def choose_watched_pages(
+    wrapper: Wrapper, pages: Iterable[Page], k: int = MOST_BELLWETHERS, *, name: str = ""
+) -> WatchChoice:
     """The same, with how many pages there were to choose from."""
     check_count(k)
     versions: dict[str, list[Page]] = defaultdict(list)
     for page in pages:
         versions[page.url].append(page)
-    urls = evenly_spaced(list(versions), MOST_LOOKED_AT)
+    urls = evenly_spaced(list(versions), MOST_CANDIDATES)
     looked_at: list[_LookedAt] = []
     older: list[Pair] = []
     for url in urls:
@@ -107,13 +109,13 @@ def choose(wrapper: Wrapper, pages: Iterable[Page], k: int = MOST_BELLWETHERS, *
         contracts(wrapper, (record.values for one in looked_at for record in one.records)),
         name=name,
     )
-    return Choice(replace(started, past=learned_past({}, wrapper, older)), len(urls), len(looked_at))
+    return WatchChoice(replace(started, past=learned_past({}, wrapper, older)), len(urls), len(looked_at))
 
 
 def refilled(watch_: Watch, gone: Collection[str], pages: Iterable[Page]) -> Watch:
     """A watch in which others of some pages take the place of bellwethers that are gone."""
     known = {one.page.url for one in watch_.bellwethers}
-    others = evenly_spaced([page for page in pages if page.url not in known], MOST_LOOKED_AT)
+    others = evenly_spaced([page for page in pages if page.url not in known], MOST_CANDIDATES)
     working = (_searched(watch_.wrapper, page) for page in others)
     looked_at = [_looked_at(now) for now in working if now is not None]
     leaving = [one for one in watch_.bellwethers if one.page.url in gone]

@@ -25,7 +25,7 @@ from siteloom.learning.value_search.value_locations import ValueIndex
 from siteloom.maintenance.moved_values import in_common_places, list_example, near_values
 from siteloom.maintenance.old_wrapper_fit import TOLERANCE, KnownPage, Tested, field_test, searched
 from siteloom.maintenance.page_comparison import LIMITS, newest_pages
-from siteloom.maintenance.repair_result import AttributeOutcome, Relearned, ValueDiff
+from siteloom.maintenance.repair_result import AttributeOutcome, Relearned, ValueDifference
 from siteloom.maintenance.watched_pages import constant_attributes, contracts
 from siteloom.templates.essential_paths import page_paths
 from siteloom.templates.footprint import extend_footprint, footprint
@@ -452,7 +452,7 @@ def _attribute_outcome(
 
 def _value_diffs(
     tested: Tested, repair: _Repair, pages: Iterable[KnownPage], names: Iterable[str]
-) -> tuple[ValueDiff, ...]:
+) -> tuple[ValueDifference, ...]:
     """Some values of attributes that were broken, before and after."""
     wrong = {
         name: [pair for pair in tested.pairs if pair.before.get(name) and not pair.is_kept(name)][
@@ -464,7 +464,7 @@ def _value_diffs(
     now = field_test(repair.wrapper, [page for page in pages if page.page.url in urls])
     after = {id(pair.before): pair for pair in now.pairs}
     return tuple(
-        ValueDiff(
+        ValueDifference(
             pair.page.page.url,
             name,
             tuple(pair.before[name]),

@@ -1,16 +1,29 @@
-"""Wrappers of a workspace after a change: reused, repaired, put before a person, or put back."""
+"""relearn: reuse or repair changed wrappers and store the outcome."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
 
-from siteloom.core.errors import Overtaken, StoreError
+from siteloom.core.errors import SourceError, StoreError
+from siteloom.core.model import Example, Page, Record
 from siteloom.core.sequences import evenly_spaced
 from siteloom.maintenance.old_wrapper_fit import reuse_candidates
-from siteloom.maintenance.repair_result import Relearned, relearned_row, rule_diff
-from siteloom.maintenance.wrapper_repair import MOST_PAGES, relearn
+from siteloom.maintenance.repair_result import (
+    AttributeOutcome,
+    Outcome,
+    Relearned,
+    WrapperDifference,
+    repair_row,
+    rule_differences,
+)
+from siteloom.maintenance.wrapper_repair import MOST_PAGES
+from siteloom.maintenance.wrapper_repair import relearn as relearn_wrapper
+from siteloom.operations.context import Context
+from siteloom.operations.monitor import is_drift
+from siteloom.operations.request_fields import NOT_STORED, Site, Unstored, Wrappers
 from siteloom.operations.stored_wrappers import (
     last_good_records,
     lineage,
@@ -18,361 +31,383 @@ from siteloom.operations.stored_wrappers import (
     newest_pages,
     stored_wrappers,
 )
-from siteloom.operations.watch import finish_watching, go_on_watching, have_drifted, renew_watch
-from siteloom.store.queries.watches_and_repairs import NewVersion
-from siteloom.store.queries.wrappers import WITHDRAWN
+from siteloom.operations.watch import (
+    WatchedWrapper,
+    keep_watched_pages,
+    reselect_all_outdated,
+    reselect_within_run,
+)
+from siteloom.store.queries.watches_and_repairs import NewVersion, RepairState
 from siteloom.templates.clustering.methods import cluster, cluster_footprints
 from siteloom.templates.footprint import extend_footprint, merge_footprints
+from siteloom.wrappers.matching import NamedWrapper
 from siteloom.wrappers.page_layouts import MOST_EARLIER
 from siteloom.wrappers.wrapper import Wrapper
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Sequence
 
-    from siteloom.core.model import Cluster, Page, Record
+    from siteloom.core.model import Cluster
     from siteloom.store.queries.watches_and_repairs import StoredCheck, StoredRepair
     from siteloom.store.queries.wrappers import StoredWrapper
     from siteloom.store.store import Store
-    from siteloom.wrappers.matching import NamedWrapper
 
-ACCEPTED_FROM = 0.9
-"""A repair is put in force by itself if its confidence is at least this: nine values held back, all right."""
+RelearnState = Literal[RepairState, "unchanged", "outdated"]
+"""The state of a stored repair; `unchanged` if nothing was to be repaired, and `outdated` if the wrapper got
+another version meanwhile. In both cases nothing is stored. Nor is it for a repair that is `rejected`, because
+a person has rejected the very same before."""
 
 
-class Mended(NamedTuple):
-    """What became of a wrapper after a change.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelearnRequest:
+    """The wrappers to repair: those named, else those that changed, of a site or all.
 
-    `state` is `applied` if `version_after` is in force, `review` if a person has to say yes, `annotation` if
-    examples are needed, and `unchanged` if nothing was to be done. It is `rejected` if a person has rejected
-    the very same, and `outdated` if the wrapper has another version by now: then nothing is kept.
+    A dry run stores nothing. `named_wrapper` is a wrapper of a file; it is repaired from its last good
+    `records` and from `fresh_pages` of the same URLs, and nothing is stored.
+    """
+
+    wrappers: Wrappers = ()
+    site: Site | None = None
+    dry_run: bool = False
+    named_wrapper: NamedWrapper | None = None
+    records: tuple[Record, ...] = ()
+    fresh_pages: Iterable[Page] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairedWrapper:
+    """What reusing or repairing a wrapper has led to.
+
+    `version_after` is in force now, if the repair was put in force, in part if the state is `annotation`.
+    `confidence` is the estimated probability that a value of the least certain repaired attribute is right,
+    `attributes` has the outcome of each attribute, and `reason` says why something was not repaired.
+    `annotate` are the pages to annotate, with what is known filled in, and `repaired` is the new wrapper.
     """
 
     wrapper: str
-    version_before: int
+    site: str | None
+    run: int | None
+    outcome: Outcome
+    state: RelearnState | None
+    confidence: float
+    version_before: int | None
     version_after: int | None
-    state: str
-    relearned: Relearned
-    row: Mapping[str, Any]
+    attributes: Mapping[str, AttributeOutcome]
+    reason: str
+    difference: Unstored[WrapperDifference] = field(default=WrapperDifference(), metadata=NOT_STORED)
+    annotate: Unstored[tuple[Example, ...]] = field(default=(), metadata=NOT_STORED)
+    repaired: Unstored[Wrapper | None] = field(default=None, metadata=NOT_STORED)
+
+    def attributes_in_state(self, *states: str) -> tuple[str, ...]:
+        """The attributes that have one of these outcomes."""
+        return tuple(name for name, outcome in self.attributes.items() if outcome.state in states)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a repair waits to be accepted or rejected, as a whole or in part."""
+        is_partial = self.state == "annotation" and bool(self.attributes_in_state("repaired"))
+        return self.version_after is None and (self.state == "review" or is_partial)
 
 
-def mend_wrappers(
-    store: Store,
-    names: Collection[str] = (),
-    *,
-    accept: float = ACCEPTED_FROM,
-    dry_run: bool = False,
-    on_wrapper: Callable[[int], object] = lambda _: None,
-) -> list[Mended]:
-    """Reuse or repair wrappers after a change: those named, or all that a change was noticed of.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelearnResult:
+    """The outcome of each wrapper, and the wrappers whose watched pages were selected again.
 
-    A dry run keeps nothing. `on_wrapper` is called when one is relearned, with the number of its pages.
+    `sites_to_extract` are the sites of the wrappers that have a new version in force.
     """
-    if not dry_run:
-        finish_watching(store)
-    chosen = stored_wrappers(store, names) if names else changed_wrappers(store)
-    mended: list[Mended] = []
+
+    site: str | None
+    repairs: tuple[RepairedWrapper, ...]
+    watched: tuple[WatchedWrapper, ...]
+    sites_to_extract: tuple[str, ...]
+
+
+def relearn(context: Context, request: RelearnRequest) -> RelearnResult:
+    """Reuse or repair wrappers after a change, from their last good records.
+
+    A repair is put in force if its confidence is at least that of the settings. Otherwise it waits for a
+    person to accept it, or to annotate pages.
+    """
+    if request.named_wrapper is not None:
+        repaired = _relearn_file(request.named_wrapper, request.records, request.fresh_pages)
+        return RelearnResult(site=None, repairs=(repaired,), watched=(), sites_to_extract=())
+    store = context.store
+    watched = [] if request.dry_run else list(reselect_all_outdated(context))
+    if request.wrappers:
+        chosen = stored_wrappers(store, request.wrappers)
+    else:
+        chosen = [stored for stored in changed_wrappers(store) if request.site in (None, stored.site)]
+    context.progress.start("Relearning", len(chosen), "wrapper")
+    repairs = []
     for stored in chosen:
-        records = last_good_records(store, stored)
-        if not records and names:
-            raise StoreError(f"{_nothing_known(stored)}.")
-        fresh = _fresh_pages(store, stored, records)
-        found = _relearned(store, stored, records, fresh)
-        on_wrapper(len(fresh))
-        one = _mended(stored, found, _state(store, stored, found, accept))
-        mended.append(one if dry_run else _kept(store, stored, one, accept))
-    return mended
-
-
-def _kept(store: Store, stored: StoredWrapper, one: Mended, accept: float) -> Mended:
-    """What is known of a wrapper after it was put in force, or put where a person will see it."""
-    found = one.relearned
-    is_saved = _is_better(found) and found.confidence >= accept and one.state in ("applied", "annotation")
-    if one.state == "rejected" or (not is_saved and _waits_already(store, one)):
-        return one
-    with store.recording("relearn", {"wrapper": one.wrapper}) as run:
-        if store.wrapper(one.wrapper).version != one.version_before:
-            return one._replace(state="outdated", row={**one.row, "state": "outdated"})
-        run.counts[found.outcome] += 1
-        text = found.wrapper.to_json()
-        if one.state != "unchanged":
-            store.save_repair(
-                run.id,
-                one.wrapper,
-                one.version_before,
-                None,
-                found.outcome,
-                one.state,
-                found.confidence,
-                None if is_saved else text,
-                dict(one.row),
-                NewVersion(stored.site, text, found.outcome, _note(found)) if is_saved else None,
-            )
-        if is_saved:
-            one = one._replace(version_after=store.wrapper(one.wrapper).version)
-        if one.state == "annotation" and is_saved:
-            go_on_watching(store, one.wrapper)
-        else:
-            renew_watch(store, one.wrapper)
-    return one
-
-
-def _waits_already(store: Store, one: Mended) -> bool:
-    """Whether the same waits for a person already."""
-    for waiting in store.repairs(one.wrapper):
-        is_like = (waiting.version_before, waiting.outcome, waiting.state) == (
-            one.version_before,
-            one.relearned.outcome,
-            one.state,
-        )
-        if is_like and waiting.state == "review":
-            return waiting.text == one.relearned.wrapper.to_json()
-        if is_like and waiting.state == "annotation":
-            return bool(waiting.content["attributes"] == one.row["attributes"])
-    return False
+        repaired, reselected = _relearn_stored(context, stored, request)
+        repairs.append(repaired)
+        if reselected is not None:
+            watched.append(reselected)
+        context.progress.advance()
+    sites = {repaired.site for repaired in repairs if repaired.version_after and repaired.site}
+    return RelearnResult(
+        site=request.site,
+        repairs=tuple(repairs),
+        watched=tuple(watched),
+        sites_to_extract=tuple(sorted(sites)),
+    )
 
 
 def changed_wrappers(store: Store) -> list[StoredWrapper]:
-    """The wrappers of which a change was noticed, or many pages that look different but give what they gave.
+    """The wrappers with a change, or with many pages that look different but give the same values.
 
-    Of each wrapper the newest check of its bellwethers and the newest of its output count, if they are of
-    the version in force: if either saw a change, the other does not make up for it.
+    Of each wrapper the newest check of its watched pages and the newest of its output count, if they belong
+    to the version in force. If either shows a change, the other does not make up for it.
     """
-    in_force = {one.name: one for one in stored_wrappers(store)}
-    ill = {
-        one.wrapper
-        for one in store.newest_checks()
-        if one.wrapper in in_force
-        and one.version == in_force[one.wrapper].version
-        and (not one.is_healthy or _shows_drift(one))
+    current = {stored.name: stored for stored in stored_wrappers(store)}
+    changed = {
+        stored_check.wrapper
+        for stored_check in store.newest_checks()
+        if stored_check.wrapper in current
+        and stored_check.version == current[stored_check.wrapper].version
+        and (not stored_check.is_healthy or _shows_drift(stored_check))
     }
-    return [one for name, one in in_force.items() if name in ill]
+    return [stored for name, stored in current.items() if name in changed]
 
 
-def _shows_drift(one: StoredCheck) -> bool:
-    return have_drifted(len(one.content.get("drifted", ())), one.content.get("compared", 0))
+def _shows_drift(stored_check: StoredCheck) -> bool:
+    content = stored_check.content
+    return is_drift(len(content.get("drifted", ())), content.get("compared", 0))
 
 
-def _state(store: Store, stored: StoredWrapper, found: Relearned, accept: float) -> str:
-    """What is to be done with what came of relearning."""
-    text = found.wrapper.to_json()
+def _relearn_file(
+    named: NamedWrapper, records: Iterable[Record], fresh_pages: Iterable[Page]
+) -> RepairedWrapper:
+    records = list(records)
+    urls = {record.url for record in records}
+    pages = [page for page in fresh_pages if page.url in urls]
+    if not pages:
+        raise SourceError(
+            "None of the pages of the records is in the SOURCE: it must have the same URLs, fetched again."
+        )
+    relearned = relearn_wrapper(named.wrapper, records, pages)
+    state: RelearnState | None = "annotation" if relearned.outcome == "needs-annotation" else None
+    return _repaired(named.name, None, None, state, named.wrapper, relearned)
+
+
+def _relearn_stored(
+    context: Context, stored: StoredWrapper, request: RelearnRequest
+) -> tuple[RepairedWrapper, WatchedWrapper | None]:
+    store = context.store
+    records = last_good_records(store, stored)
+    if not records and request.wrappers:
+        raise StoreError(f"{_no_records_reason(stored)}.")
+    urls = evenly_spaced(list(dict.fromkeys(record.url for record in records)), MOST_PAGES)
+    relearned = _best_repair(store, stored, records, list(newest_pages(store, stored.site, urls)))
+    state = _state(store, stored, relearned, context.settings.change.accepted_confidence)
+    repaired = _repaired(stored.name, stored.site, stored.version, state, loaded(stored).wrapper, relearned)
+    if request.dry_run:
+        return repaired, None
+    return _save(context, stored, repaired, relearned)
+
+
+def _repaired(
+    name: str,
+    site: str | None,
+    version: int | None,
+    state: RelearnState | None,
+    old: Wrapper,
+    relearned: Relearned,
+) -> RepairedWrapper:
+    return RepairedWrapper(
+        wrapper=name,
+        site=site,
+        run=None,
+        outcome=relearned.outcome,
+        state=state,
+        confidence=relearned.confidence,
+        version_before=version,
+        version_after=None,
+        attributes=relearned.attributes,
+        reason=relearned.reason,
+        difference=WrapperDifference(rule_differences(old, relearned.wrapper), relearned.values),
+        annotate=relearned.annotate,
+        repaired=relearned.wrapper,
+    )
+
+
+def relearned_row(repaired: RepairedWrapper) -> dict[str, Any]:
+    """An outcome as the store keeps it and -o FILE has it; without versions for a wrapper of a file."""
+    row: dict[str, Any] = {"wrapper": repaired.wrapper}
+    if repaired.version_before is not None:
+        row |= {"version": repaired.version_before, "state": repaired.state}
+    return row | repair_row(
+        outcome=repaired.outcome,
+        confidence=repaired.confidence,
+        reason=repaired.reason,
+        attributes=repaired.attributes,
+        difference=repaired.difference,
+        annotate=repaired.annotate,
+    )
+
+
+def _save(
+    context: Context, stored: StoredWrapper, repaired: RepairedWrapper, relearned: Relearned
+) -> tuple[RepairedWrapper, WatchedWrapper | None]:
+    """Store a repair: put it in force, or let it wait for a person."""
+    store, state, version_before = context.store, repaired.state, stored.version
+    is_confident = relearned.confidence >= context.settings.change.accepted_confidence
+    is_put_in_force = _is_better(relearned) and is_confident and state in ("applied", "annotation")
+    if state == "rejected" or (not is_put_in_force and _is_already_waiting(store, repaired)):
+        return repaired, None
+    with store.recording("relearn", {"wrapper": stored.name}) as run:
+        if store.wrapper(stored.name).version != version_before:
+            return replace(repaired, state="outdated"), None
+        run.counts[relearned.outcome] += 1
+        text = relearned.wrapper.to_json()
+        new_version = NewVersion(stored.site, text, relearned.outcome, _note(relearned))
+        if state != "unchanged":
+            assert state is not None
+            assert state != "outdated"
+            store.save_repair(
+                run_id=run.id,
+                wrapper=stored.name,
+                version_before=version_before,
+                version_after=None,
+                outcome=relearned.outcome,
+                state=state,
+                confidence=relearned.confidence,
+                text=None if is_put_in_force else text,
+                content=relearned_row(repaired),
+                new_version=new_version if is_put_in_force else None,
+            )
+        version_after = store.wrapper(stored.name).version if is_put_in_force else None
+        repaired = replace(repaired, run=run.id, version_after=version_after)
+        if state == "annotation" and is_put_in_force:
+            keep_watched_pages(store, stored.name)
+            return repaired, None
+        return repaired, reselect_within_run(store, stored.name)
+
+
+def _is_already_waiting(store: Store, repaired: RepairedWrapper) -> bool:
+    """Whether an equal repair waits for a person already."""
+    for waiting in store.repairs(repaired.wrapper):
+        is_similar = (waiting.version_before, waiting.outcome, waiting.state) == (
+            repaired.version_before,
+            repaired.outcome,
+            repaired.state,
+        )
+        if is_similar and waiting.state == "review":
+            assert repaired.repaired is not None
+            return waiting.text == repaired.repaired.to_json()
+        if is_similar and waiting.state == "annotation":
+            return bool(waiting.content["attributes"] == relearned_row(repaired)["attributes"])
+    return False
+
+
+def _state(
+    store: Store, stored: StoredWrapper, relearned: Relearned, accepted_confidence: float
+) -> RelearnState:
+    """What is to be done with a repair."""
+    text = relearned.wrapper.to_json()
     if any(
-        (one.state, one.version_before, one.text) == ("rejected", stored.version, text)
-        for one in store.repairs(stored.name)
+        (repair.state, repair.version_before, repair.text) == ("rejected", stored.version, text)
+        for repair in store.repairs(stored.name)
     ):
         return "rejected"
-    if found.outcome == "needs-annotation":
+    if relearned.outcome == "needs-annotation":
         return "annotation"
     if text == stored.text:
         return "unchanged"
-    if found.confidence < accept or (found.outcome == "repaired" and _was_rolled_back(store, stored, found)):
+    is_uncertain = relearned.confidence < accepted_confidence
+    if is_uncertain or (relearned.outcome == "repaired" and _was_rolled_back(store, stored, relearned)):
         return "review"
     return "applied"
 
 
-def _was_rolled_back(store: Store, stored: StoredWrapper, found: Relearned) -> bool:
-    """Whether a person has undone a version with the same rules: then another should be asked first."""
+def _was_rolled_back(store: Store, stored: StoredWrapper, relearned: Relearned) -> bool:
+    """Whether a person has undone a version with the same rules: then a person should decide again."""
     in_force = lineage(store, stored.name)
     return any(
-        not rule_diff(loaded(one).wrapper, found.wrapper)
-        for one in store.wrapper_versions(stored.name)
-        if one.version not in in_force
+        not rule_differences(loaded(version).wrapper, relearned.wrapper)
+        for version in store.wrapper_versions(stored.name)
+        if version.version not in in_force
     )
 
 
-def _is_better(found: Relearned) -> bool:
+def _is_better(relearned: Relearned) -> bool:
     """Whether there is a better wrapper than before, if only in part."""
-    has_repaired = any(one.state == "repaired" for one in found.attributes.values())
-    return found.outcome != "needs-annotation" or has_repaired
+    has_repaired = any(outcome.state == "repaired" for outcome in relearned.attributes.values())
+    return relearned.outcome != "needs-annotation" or has_repaired
 
 
-def _note(found: Relearned) -> str:
+def _note(relearned: Relearned) -> str:
     """Why a version was made, in a few words."""
-    states: dict[str, list[str]] = defaultdict(list)
-    for name, one in found.attributes.items():
-        if one.state != "kept":
-            states[one.state].append(name)
-    told = [f"{state}: {', '.join(names)}" for state, names in states.items()]
-    return "; ".join(told) or "pages have another structure, and give the same values"
+    by_state: dict[str, list[str]] = defaultdict(list)
+    for name, outcome in relearned.attributes.items():
+        if outcome.state != "kept":
+            by_state[outcome.state].append(name)
+    notes = [f"{state}: {', '.join(names)}" for state, names in by_state.items()]
+    return "; ".join(notes) or "pages have another structure, and give the same values"
 
 
-def _mended(stored: StoredWrapper, found: Relearned, state: str) -> Mended:
-    row = {"wrapper": stored.name, "version": stored.version, "state": state}
-    row |= relearned_row(loaded(stored).wrapper, found)
-    return Mended(stored.name, stored.version, None, state, found, row)
-
-
-def _fresh_pages(store: Store, stored: StoredWrapper, records: Sequence[Record]) -> list[Page]:
-    """The pages of records as they are now."""
-    urls = evenly_spaced(list(dict.fromkeys(record.url for record in records)), MOST_PAGES)
-    return list(newest_pages(store, stored.site, urls))
-
-
-def _relearned(
-    store: Store, stored: StoredWrapper, records: Sequence[Record], fresh: Sequence[Page]
-) -> Relearned:
-    """What comes of relearning a wrapper from its last good records."""
-    named = loaded(stored)
-    if not records:
-        return Relearned("needs-annotation", named.wrapper, 0.0, {}, reason=_nothing_known(stored))
-    found = relearn(named.wrapper, records, fresh)
-    if found.outcome != "reused":
-        others = [loaded(one) for one in store.wrappers() if one.site == stored.site and one != stored]
-        clusters = cluster(fresh, method="vertex").clusters if others else ()
-        found = _reused_other(named, others, clusters, records, fresh) or found
-    tested = cluster_footprints(page for page in fresh if page.url in found.pages)
-    footprint = extend_footprint(found.wrapper.footprint, merge_footprints(tested))
-    return replace(found, wrapper=replace(found.wrapper, footprint=footprint))
-
-
-def _nothing_known(stored: StoredWrapper) -> str:
+def _no_records_reason(stored: StoredWrapper) -> str:
     return (
         f"Nothing is known of the pages of {stored.name}: run siteloom extract or siteloom watch "
         "while the wrapper works"
     )
 
 
-def _reused_other(
+def _best_repair(
+    store: Store, stored: StoredWrapper, records: Sequence[Record], pages: Sequence[Page]
+) -> Relearned:
+    """The wrapper itself, reused or repaired, or another wrapper of its site that fits its pages now."""
+    named = loaded(stored)
+    if not records:
+        return Relearned("needs-annotation", named.wrapper, 0.0, {}, reason=_no_records_reason(stored))
+    relearned = relearn_wrapper(named.wrapper, records, pages)
+    if relearned.outcome != "reused":
+        others = [
+            loaded(candidate)
+            for candidate in store.wrappers()
+            if candidate.site == stored.site and candidate != stored
+        ]
+        clusters = cluster(pages, method="vertex").clusters if others else ()
+        relearned = _reuse_other_wrapper(named, others, clusters, records, pages) or relearned
+    footprints = cluster_footprints(page for page in pages if page.url in relearned.pages)
+    footprint = extend_footprint(relearned.wrapper.footprint, merge_footprints(footprints))
+    return replace(relearned, wrapper=replace(relearned.wrapper, footprint=footprint))
+
+
+def _reuse_other_wrapper(
     named: NamedWrapper,
     others: Sequence[NamedWrapper],
     clusters: Sequence[Cluster],
     records: Sequence[Record],
-    fresh: Sequence[Page],
+    pages: Sequence[Page],
 ) -> Relearned | None:
-    """What comes of another wrapper of the site for the pages of one, if it passes all tests."""
-    wanted = named.wrapper.attributes.keys()
-    able = [other for other in others if other.wrapper.attributes.keys() >= wanted]
-    candidates = {other.name: other for found in clusters for other in reuse_candidates(found, able)}
-    for other in candidates.values():
-        rules = {name: other.wrapper.attributes[name] for name in wanted}
-        standing_in = replace(
-            other.wrapper,
-            attributes=rules,
+    """Another wrapper of the site for the pages of one, if it passes all tests."""
+    attributes = named.wrapper.attributes.keys()
+    capable = [other for other in others if other.wrapper.attributes.keys() >= attributes]
+    candidates = {other.name: other for found in clusters for other in reuse_candidates(found, capable)}
+    for candidate in candidates.values():
+        substitute = replace(
+            candidate.wrapper,
+            attributes={name: candidate.wrapper.attributes[name] for name in attributes},
             footprint=named.wrapper.footprint,
             earlier=named.wrapper.layouts[:MOST_EARLIER],
         )
-        found = relearn(standing_in, records, fresh)
-        if found.outcome == "reused":
-            return found
+        relearned = relearn_wrapper(substitute, records, pages)
+        if relearned.outcome == "reused":
+            return relearned
     return None
 
 
-def settle_review(store: Store, name: str, *, accept: bool, repair: int | None = None) -> int | None:
-    """Put the repair of a wrapper that waits for review in force, or reject it; returns the new version.
-
-    Of one that needs examples, what could be repaired may be put in force so. If a person has looked at the
-    repair of a number, only that one is meant: another that waits by now is not touched. What is watched is
-    not chosen anew here (see `watch_again`): that takes its time, and the decision does not hang on it.
-    """
-    _to_settle(store, name, repair, accept=accept)  # what is refused is no run
-    with store.recording("relearn", {"wrapper": name, "accept": accept}):
-        waiting = _to_settle(store, name, repair, accept=accept)  # now that no other process can write
-        if accept:
-            return store.reviewing.accept(waiting, store.wrapper(name).site)
-        store.settle_repair(waiting.id, "rejected")
-    return None
-
-
-def _to_settle(store: Store, name: str, repair: int | None, *, accept: bool) -> StoredRepair:
-    """The repair of a wrapper that waits for review, if it is the one that is meant and can be settled so."""
-    waiting = next((one for one in store.repairs(name) if is_acceptable(one)), None)
-    if waiting is None:
-        raise StoreError(
-            f"No repair of the wrapper {name} waits for review: siteloom history tells what is there."
-        )
-    if repair not in (None, waiting.id):
-        raise Overtaken(
-            f"The repair of the wrapper {name} that you looked at waits no more, for there is a newer one: "
-            "look at that first."
-        )
-    version = store.wrapper(name).version
-    if accept and version != waiting.version_before:
-        raise StoreError(
-            f"The wrapper {name} has version {version} by now, and the repair is of version "
-            f"{waiting.version_before}: run siteloom relearn again."
-        )
-    return waiting
-
-
-LEFT_OUT = "edit"
-"""What made a version that goes on without attributes which its site has no more."""
-
-
-def leave_out(store: Store, name: str, repair: int) -> int:
-    """Go on without the attributes that a repair which waits could not find again; returns the new version.
-
-    What it could repair is in force then. What is watched is not chosen anew here: see `watch_again`.
-    """
-    _without_lost(store, name, repair)  # what is refused is no run
-    with store.recording("relearn", {"wrapper": name, "leave_out": repair}):
-        waiting, text = _without_lost(store, name, repair)  # now that no other process can write
-        note = f"without {', '.join(lost_attributes(waiting))}"
-        return store.reviewing.put_in_force(waiting, store.wrapper(name).site, text, LEFT_OUT, note)
-
-
-def _without_lost(store: Store, name: str, repair: int) -> tuple[StoredRepair, str]:
-    """A repair that waits, and the wrapper as it proposes it, without what it could not find again."""
-    waiting = next((one for one in store.reviewing.repairs(name) if one.id == repair), None)
-    if waiting is None:
-        raise Overtaken(f"The repair of the wrapper {name} that you looked at waits no more: look again.")
-    lost = lost_attributes(waiting)
-    if not lost:
-        raise StoreError(f"The repair of the wrapper {name} has found all attributes: none can be left out.")
-    proposed = Wrapper.from_json(waiting.text or store.wrapper(name).text)
-    if proposed.attributes.keys() <= set(lost):
-        raise StoreError(f"Nothing would be left of the wrapper {name}: annotate its pages as they are now.")
-    return waiting, proposed.without(lost).to_json()
+def is_acceptable(repair: StoredRepair) -> bool:
+    """Whether a repair waits for a person to accept it, as a whole or for the part that was repaired."""
+    if repair.state == "annotation" and repair.version_after is None:
+        outcomes = repair.content["attributes"].values()
+        return any(outcome["state"] == "repaired" for outcome in outcomes)
+    return repair.state == "review"
 
 
 def lost_attributes(repair: StoredRepair) -> list[str]:
     """The attributes that a repair could not find again."""
-    attributes = repair.content["attributes"]
-    return [name for name, one in attributes.items() if one["state"] in ("unrepaired", "vanished")]
-
-
-def reopen_review(store: Store, name: str, repair: int) -> None:
-    """Let a repair that was rejected wait for review again, as long as nothing came after it."""
-    _check_reopening(store, name, repair)  # what is refused is no run
-    with store.recording("relearn", {"wrapper": name, "reopen": repair}):
-        _check_reopening(store, name, repair)  # now that no other process can write
-        store.reviewing.reopen(repair)
-
-
-def _check_reopening(store: Store, name: str, repair: int) -> None:
-    newest = next(iter(store.repairs(name)), None)
-    if newest is None or (newest.id, newest.state) != (repair, "rejected"):
-        raise Overtaken(f"The repair of the wrapper {name} is not what was rejected last: look at it first.")
-    if store.wrapper(name).version != newest.version_before:
-        raise Overtaken(
-            f"The wrapper {name} has another version by now than the one that was to be repaired: relearn it."
-        )
-
-
-def is_acceptable(repair: StoredRepair) -> bool:
-    """Whether a repair waits for a person to say yes: as a whole, or to what could be repaired in part."""
-    if repair.state == "annotation" and repair.version_after is None:
-        return any(one["state"] == "repaired" for one in repair.content["attributes"].values())
-    return repair.state == "review"
-
-
-def roll_back(store: Store, name: str, version: int | None = None) -> tuple[int, int]:
-    """Put an earlier version of a wrapper in force again, the one before the newest unless one is named.
-
-    It becomes the newest version, and nothing is lost; returns the number that it had and the one it has.
-    What is watched is not chosen anew here: see `watch_again`.
-    """
-    versions = store.wrapper_versions(name)
-    if version is None:
-        if len(versions) < 2:
-            raise StoreError(f"The wrapper {name} has only one version: there is nothing to go back to.")
-        version = versions[-2].version
-    old = store.wrapper(name, version)
-    if old.origin == WITHDRAWN:
-        raise StoreError(
-            f"Version {version} of the wrapper {name} only took it out of force: name another one, or "
-            f"withdraw its site with siteloom bootstrap --withdraw {old.site}."
-        )
-    if old.version == versions[-1].version:
-        raise StoreError(f"Version {version} of the wrapper {name} is in force already.")
-    with store.recording("rollback", {"wrapper": name, "version": version}):
-        new = store.save_wrapper(name, old.site, old.text, "rollback", f"as version {version}")
-    return version, new
+    outcomes = repair.content["attributes"]
+    return [name for name, outcome in outcomes.items() if outcome["state"] in ("unrepaired", "vanished")]

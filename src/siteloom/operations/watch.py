@@ -1,314 +1,284 @@
-"""Bellwethers in a workspace: chosen, kept, and held against their pages as they are now."""
+"""watch: choose and store the watched pages, by which changes of a site are noticed."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from siteloom.core.errors import StoreError, UsageError
+from siteloom.core.model import Footprint
 from siteloom.core.sequences import evenly_spaced
-from siteloom.core.settings import CHANGE_THRESHOLD
-from siteloom.maintenance.change_tests import check
+from siteloom.core.urls import site_of
 from siteloom.maintenance.watch_file import watch_from_json, watch_to_json
-from siteloom.maintenance.watched_pages import MOST_BELLWETHERS, choose, refilled
-from siteloom.operations.stored_wrappers import loaded, newest_pages, pages_by_wrapper, stored_wrappers
+from siteloom.maintenance.watched_pages import (
+    MOST_BELLWETHERS,
+    MOST_CANDIDATES,
+    Watch,
+    choose_watched_pages,
+    constant_attributes,
+)
+from siteloom.operations.context import Context
+from siteloom.operations.request_fields import NOT_STORED, Site, Unstored, Wrappers
+from siteloom.operations.stored_wrappers import loaded, pages_by_wrapper, stored_wrappers
 from siteloom.store.queries.clusters import PageAddress
+from siteloom.wrappers.matching import Matcher, NamedWrapper
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Collection, Sequence
 
-    from siteloom.core.model import Change, Page
-    from siteloom.maintenance.change_tests import Checkup
-    from siteloom.maintenance.watched_pages import Watch
-    from siteloom.operations.monitor import Fetched
+    from siteloom.core.model import Page
     from siteloom.operations.stored_wrappers import PagesByWrapper
-    from siteloom.store.queries.runs import RunRecorder
-    from siteloom.store.queries.watches_and_repairs import StoredWatch
     from siteloom.store.queries.wrappers import StoredWrapper
     from siteloom.store.store import Store
 
-# Of so many pages all versions are looked at, to see which values change.
+# Of at most this many pages all stored versions are read, to learn which values change.
 _PAGES_WITH_HISTORY = 100
-# If fewer bellwethers can be compared, nothing can be said of the site.
-_LEAST_COMPARED = 3
-# Pages that look different but give what they gave are worth a new version of a wrapper if they are more than
-# this share: some pages of a site always do.
-_MANY_DRIFTED = 0.1
+_REASONS_IN_ERROR = 3
 
 
-Verdict = Literal["changed", "mostly gone", "healthy", "chosen anew", "too few to say", "nothing to compare"]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchRequest:
+    """The wrappers whose pages are to be watched: those named, those of a site, or all.
+
+    `named_wrappers` are wrappers of files. Their pages are chosen among the pages of SOURCE, and nothing is
+    stored. `count` is the number of pages to watch for each wrapper.
+    """
+
+    wrappers: Wrappers = ()
+    site: Site | None = None
+    count: int = MOST_BELLWETHERS
+    named_wrappers: tuple[NamedWrapper, ...] = ()
 
 
-class Watched(NamedTuple):
-    """A wrapper whose bellwethers were chosen, or why there are none.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedWrapper:
+    """A wrapper whose watched pages were chosen; `reason` says why there are none.
 
-    `pages` are those that it is for by their URLs, `fruitless` those of them that give it no whole record.
+    `pages` are the pages whose URLs belong to the wrapper. `pages_without_record` of them give no complete
+    record; if they are the majority, `warning` says so, because the watched pages then represent few pages.
     """
 
     wrapper: str
-    version: int
-    watch: Watch | None
+    version: int | None
+    watched_pages: int
+    pages: int
+    pages_without_record: int
+    changing_attributes: tuple[str, ...] = ()
     reason: str = ""
-    pages: int = 0
-    fruitless: int = 0
-
-    @property
-    def warning(self) -> str:
-        """What is to be said if it works on less than half of its pages: then those say little that do."""
-        if 2 * self.fruitless <= self.pages:
-            return ""
-        return (
-            f"{self.wrapper} finds nothing, or not all that a record must have, on {self.fruitless:,} of "
-            f"{self.pages:,} pages: repair it or put an earlier version in force, and watch its pages then."
-        )
+    warning: str = ""
+    watch: Unstored[Watch | None] = field(default=None, metadata=NOT_STORED)
 
 
-class Checked(NamedTuple):
-    """What the bellwethers of a wrapper have shown.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchResult:
+    """The wrappers with their watched pages."""
 
-    If `is_renewed`, they were of another version than the one in force: they are chosen anew, and compared
-    from the next time on.
+    run: int | None
+    site: str | None
+    watched: tuple[WatchedWrapper, ...]
+
+
+def watch(context: Context, request: WatchRequest) -> WatchResult:
+    """Choose and store the watched pages of wrappers.
+
+    Raises UsageError if no page of any wrapper can be watched.
     """
-
-    wrapper: str
-    checkup: Checkup
-    is_renewed: bool = False
-
-    @property
-    def is_telling(self) -> bool:
-        """Whether enough pages were compared to say anything."""
-        return len(self.checkup.compared) >= min(_LEAST_COMPARED, len(self.checkup.watch.bellwethers))
-
-    @property
-    def is_mostly_gone(self) -> bool:
-        """Whether more than half of the pages are gone at once: no change, but nothing to be silent about."""
-        return 2 * len(self.checkup.gone) > len(self.checkup.watch.bellwethers)
-
-    @property
-    def warning(self) -> str:
-        """What is to be said if most of the pages are gone."""
-        if not self.is_mostly_gone:
-            return ""
-        return (
-            f"{len(self.checkup.gone)} of {len(self.checkup.watch.bellwethers)} watched pages of "
-            f"{self.wrapper} are gone: the site may have moved its pages, so crawl it again (siteloom crawl) "
-            "and watch anew (siteloom watch)."
-        )
-
-    @property
-    def verdict(self) -> Verdict:
-        """What is to be told of it in a word or two."""
-        if self.is_renewed:
-            return "chosen anew"
-        if self.checkup.changes:
-            return "changed"
-        if self.is_mostly_gone:
-            return "mostly gone"
-        if self.is_telling:
-            return "healthy"
-        return "too few to say" if self.checkup.compared or self.checkup.gone else "nothing to compare"
-
-    @property
-    def has_drifted(self) -> bool:
-        """Whether so many pages look different that the wrapper should know them."""
-        return have_drifted(len(self.checkup.drifted), len(self.checkup.compared))
-
-
-def watch_wrappers(
-    store: Store,
-    names: Collection[str] = (),
-    k: int = MOST_BELLWETHERS,
-    on_wrapper: Callable[[int], object] = lambda _: None,
-) -> list[Watched]:
-    """Choose and keep the bellwethers of wrappers, of all unless some are named.
-
-    `on_wrapper` is called when one is done, with the number of pages that were looked at.
-    """
-    chosen = stored_wrappers(store, names)
-    watched: list[Watched] = []
-    with store.recording("watch", {"wrappers": [one.name for one in chosen], "k": k}) as run:
-        for site in dict.fromkeys(one.site for one in chosen):
-            of_site = pages_by_wrapper(store, site)
-            for stored in (one for one in chosen if one.site == site):
-                found = _watched(store, stored, of_site, k)
-                watched.append(found)
-                on_wrapper(len(of_site.pages.get(stored.name, [])))
-                run.counts["bellwethers"] += len(found.watch.bellwethers) if found.watch else 0
-        run.counts["wrappers"] += len(chosen)
-    return watched
-
-
-def _watched(store: Store, stored: StoredWrapper, of_site: PagesByWrapper, k: int) -> Watched:
-    pages, strays = of_site.pages.get(stored.name, []), of_site.strays.get(stored.name, 0)
-    known = len(pages) + strays
-    with_history = [PageAddress(stored.site, page.url) for page in evenly_spaced(pages, _PAGES_WITH_HISTORY)]
-    history: dict[str, list[Page]] = defaultdict(list)
-    for version in store.versions_at(with_history):
-        history[version.url].append(version)
-    versions = [version for page in pages for version in history.get(page.url, (page,))]
-    try:
-        found, looked_at, working = choose(loaded(stored).wrapper, versions, k, name=stored.name)
-    except UsageError as error:
-        return Watched(stored.name, stored.version, None, str(error), known, known)
-    store.save_watch(stored.name, stored.site, stored.version, watch_to_json(found))
-    fruitless = strays + round(len(pages) * (1 - working / looked_at))  # of many pages, some were looked at
-    return Watched(stored.name, stored.version, found, "", known, fruitless)
-
-
-def check_watches(
-    store: Store,
-    names: Collection[str] = (),
-    fresh: Iterable[Page] | None = None,
-    threshold: float = CHANGE_THRESHOLD,
-    on_wrapper: Callable[[int], object] = lambda _: None,
-    fetched: Fetched | None = None,
-) -> list[Checked]:
-    """Hold the bellwethers of wrappers against their pages as they are now, and keep what came of it.
-
-    With `fresh` pages given they are compared instead of the stored ones, and nothing is kept. If they were
-    `fetched` into the store, no others are compared: of those it is not known how they are now. `on_wrapper`
-    is called when a wrapper is done, with the number of pages that were compared.
-    """
-    chosen = chosen_watches(store, names)
-    if fresh is not None:
-        watches = {name: stored_watch(store, name).watch for name in chosen}
-        wanted = {one.page.url for watch in watches.values() for one in watch.bellwethers}
-        pages = [page for page in fresh if page.url in wanted]
-        return [Checked(name, check(watch, pages, threshold)) for name, watch in watches.items()]
-    checked: list[Checked] = []
-    with store.recording("monitor", {"wrappers": chosen}) as run:
-        for name in chosen:
-            one = _checked(store, run, name, threshold, fetched)
-            checked.append(one)
-            on_wrapper(len(one.checkup.compared))
-            run.counts.update(
-                wrappers=1,
-                changed=bool(one.checkup.changes),
-                compared=len(one.checkup.compared),
-                gone=len(one.checkup.gone),
-            )
-    return checked
-
-
-def chosen_watches(store: Store, names: Collection[str]) -> list[str]:
-    """The wrappers that are watched, of all unless some are named; a StoreError if there are none."""
-    watched = store.watched()
-    if unknown := sorted(set(names) - watched.keys()):
-        raise StoreError(f"No page of the wrapper {unknown[0]} is watched: run siteloom watch first.")
-    if not watched:
-        raise StoreError("No pages are watched yet: run siteloom watch first.")
-    return [name for name in watched if not names or name in names]
-
-
-def _checked(store: Store, run: RunRecorder, name: str, threshold: float, fetched: Fetched | None) -> Checked:
-    again = renew_watch(store, name)
-    if again is not None and again.watch is not None:
-        return Checked(name, check(again.watch, ()), is_renewed=True)
-    stored = _kept_watch(store, name)
-    found = watch_from_json(stored.text)
-    urls = [one.page.url for one in found.bellwethers]
-    if fetched is None:
-        checkup = check(found, newest_pages(store, stored.site, urls), threshold)
+    if request.named_wrappers:
+        run, watched = None, _watch_sources(context, request.named_wrappers, request.count)
     else:
-        seen = fetched.seen.intersection(urls)
-        checkup = check(found, newest_pages(store, stored.site, seen), threshold, fetched.gone)
-    checked = Checked(name, checkup)
-    if not checked.is_telling:
-        return Checked(name, replace(checkup, changes=()))
-    content = {**checkup_row(checkup), "changes": [change_row(one) for one in checkup.changes]}
-    if checkup.changes or not checked.is_mostly_gone:  # else nothing speaks for its health
-        store.save_check(run.id, name, stored.version, "bellwethers", not checkup.changes, content)
-    if not checkup.changes:
-        fuller = _refilled(store, stored.site, checkup)
-        store.save_watch(name, stored.site, stored.version, watch_to_json(fuller))
-    return checked
+        run, watched = _watch_stored(context, request)
+    if not any(result.watch for result in watched):
+        reasons = "; ".join(f"{result.wrapper}: {result.reason}" for result in watched[:_REASONS_IN_ERROR])
+        raise UsageError(
+            "Nothing is watched: no wrapper finds what it should on any of the pages. Repair it, or put an "
+            f"earlier version in force, and choose its pages then. ({reasons.rstrip('.')})"
+        )
+    return WatchResult(run=run, site=request.site, watched=tuple(watched))
 
 
-class SiteWatch(NamedTuple):
-    """What is watched of a wrapper's pages, and the site that they are kept under."""
+def _watch_stored(context: Context, request: WatchRequest) -> tuple[int, list[WatchedWrapper]]:
+    store, progress = context.store, context.progress
+    chosen = requested_wrappers(store, request.wrappers, request.site)
+    progress.start("Choosing pages to watch", len(chosen), "wrapper")
+    watched: list[WatchedWrapper] = []
+    with store.recording(
+        "watch", {"wrappers": [stored.name for stored in chosen], "k": request.count}
+    ) as run:
+        for site in dict.fromkeys(stored.site for stored in chosen):
+            pages = pages_by_wrapper(store, site)
+            for stored in (stored for stored in chosen if stored.site == site):
+                result = _watch_wrapper(store, stored, pages, request.count)
+                watched.append(result)
+                progress.advance()
+                run.counts["bellwethers"] += result.watched_pages
+        run.counts["wrappers"] += len(chosen)
+    return run.id, watched
+
+
+def requested_wrappers(store: Store, names: Collection[str], site: str | None) -> list[StoredWrapper]:
+    """The stored wrappers that a request names, else those of its site, else all."""
+    if names or site is None:
+        return stored_wrappers(store, names)
+    chosen = [stored for stored in store.wrappers() if stored.site == site]
+    if not chosen:
+        raise StoreError(f"There is no wrapper for {site} yet: annotate a template of it first.")
+    return chosen
+
+
+def _watch_wrapper(store: Store, stored: StoredWrapper, pages: PagesByWrapper, count: int) -> WatchedWrapper:
+    """Choose and store the watched pages of a wrapper among the pages of its site."""
+    own_pages, strays = pages.pages.get(stored.name, []), pages.strays.get(stored.name, 0)
+    with_history = evenly_spaced(own_pages, _PAGES_WITH_HISTORY)
+    history: dict[str, list[Page]] = defaultdict(list)
+    for version in store.versions_at([PageAddress(stored.site, page.url) for page in with_history]):
+        history[version.url].append(version)
+    versions = [version for page in own_pages for version in history.get(page.url, (page,))]
+    total = len(own_pages) + strays
+    try:
+        chosen, candidates, working = choose_watched_pages(
+            loaded(stored).wrapper, versions, count, name=stored.name
+        )
+    except UsageError as error:
+        return _watched(
+            stored.name, stored.version, None, pages=total, without_record=total, reason=str(error)
+        )
+    store.save_watch(stored.name, stored.site, stored.version, watch_to_json(chosen))
+    # Of many pages only some were candidates.
+    without_record = strays + round(len(own_pages) * (1 - working / candidates))
+    return _watched(stored.name, stored.version, chosen, pages=total, without_record=without_record)
+
+
+def _watched(
+    name: str, version: int | None, watch: Watch | None, *, pages: int, without_record: int, reason: str = ""
+) -> WatchedWrapper:
+    constant = constant_attributes(watch.wrapper, watch.past) if watch else []
+    warning = (
+        f"{name} finds nothing, or not all that a record must have, on {without_record:,} of "
+        f"{pages:,} pages: repair it or put an earlier version in force, and watch its pages then."
+    )
+    return WatchedWrapper(
+        wrapper=name,
+        version=version,
+        watched_pages=len(watch.bellwethers) if watch else 0,
+        pages=pages,
+        pages_without_record=without_record,
+        changing_attributes=tuple(
+            attribute
+            for attribute in (watch.wrapper.attributes if watch else ())
+            if attribute not in constant
+        ),
+        reason=reason,
+        warning=warning if 2 * without_record > pages else "",
+        watch=watch,
+    )
+
+
+def _watch_sources(context: Context, wrappers: Sequence[NamedWrapper], count: int) -> list[WatchedWrapper]:
+    """Choose the pages to watch of wrappers of files, among the pages of SOURCE."""
+    urls = _urls_by_wrapper(context, wrappers)
+    return [_watch_source_pages(context.store, named, urls[named.name], count) for named in wrappers]
+
+
+def _urls_by_wrapper(context: Context, wrappers: Sequence[NamedWrapper]) -> dict[str, list[str]]:
+    """The URLs of the pages that belong to each wrapper; of all pages if it has no footprint."""
+    matcher = Matcher(wrappers)
+    without_footprint = [named.name for named in wrappers if named.wrapper.footprint == Footprint()]
+    urls: dict[str, list[str]] = {named.name: [] for named in wrappers}
+    context.progress.start("Matching")
+    for page in context.store.pages():
+        context.progress.advance()
+        for name in [*(named.name for named in matcher.match(page).chosen), *without_footprint]:
+            urls[name].append(page.url)
+    return urls
+
+
+def _watch_source_pages(store: Store, named: NamedWrapper, urls: Sequence[str], count: int) -> WatchedWrapper:
+    if not urls:
+        reason = "no page is for this wrapper"
+        return _watched(named.name, named.version, None, pages=0, without_record=0, reason=reason)
+    addresses = [PageAddress(site_of(url), url) for url in evenly_spaced(urls, MOST_CANDIDATES)]
+    try:
+        chosen, candidates, working = choose_watched_pages(
+            named.wrapper, store.versions_at(addresses), count, name=named.name
+        )
+    except UsageError as error:
+        return _watched(
+            named.name, named.version, None, pages=len(urls), without_record=len(urls), reason=str(error)
+        )
+    without_record = round(len(urls) * (1 - working / candidates))
+    return _watched(named.name, named.version, chosen, pages=len(urls), without_record=without_record)
+
+
+def watch_new_version(context: Context, wrapper: str) -> WatchedWrapper | None:
+    """Choose the watched pages of a wrapper that is new or has another version than the one that is watched.
+
+    Learning, accepting a repair and rolling back end with this. The new version is in force already, so an
+    interrupt only ends the choice: returns None, and the next check catches up. Also returns None if nothing
+    was to be done.
+    """
+    with suppress(KeyboardInterrupt):
+        if wrapper in context.store.watched():
+            return reselect_watched_pages(context, wrapper)
+        return _watch_stored(context, WatchRequest(wrappers=(wrapper,)))[1][0]
+    return None
+
+
+def reselect_watched_pages(context: Context, wrapper: str) -> WatchedWrapper | None:
+    """Choose the watched pages of a wrapper again if those stored belong to another of its versions."""
+    if not _is_watch_outdated(context.store, wrapper):
+        return None
+    context.progress.start("Choosing pages to watch", 1, "wrapper")
+    with context.store.recording("watch", {"wrappers": [wrapper]}):
+        return reselect_within_run(context.store, wrapper)
+
+
+def reselect_all_outdated(context: Context) -> tuple[WatchedWrapper, ...]:
+    """Choose the watched pages again of all wrappers for which an interrupted operation has not done so."""
+    versions = context.store.watched()
+    outdated = [
+        stored.name
+        for stored in stored_wrappers(context.store)
+        if versions.get(stored.name, stored.version) != stored.version
+    ]
+    results = (reselect_watched_pages(context, name) for name in outdated)
+    return tuple(result for result in results if result is not None)
+
+
+def reselect_within_run(store: Store, wrapper: str) -> WatchedWrapper | None:
+    """Choose outdated watched pages again, as many as before, within a run that is being recorded."""
+    if not _is_watch_outdated(store, wrapper):
+        return None
+    stored = store.wrapper(wrapper)
+    count = len(stored_watch(store, wrapper).watch.bellwethers)
+    return _watch_wrapper(store, stored, pages_by_wrapper(store, stored.site), count)
+
+
+def _is_watch_outdated(store: Store, wrapper: str) -> bool:
+    versions = store.watched()
+    return wrapper in versions and versions[wrapper] != store.wrapper(wrapper).version
+
+
+def keep_watched_pages(store: Store, wrapper: str) -> None:
+    """Watch a partly repaired wrapper by the pages and values stored before: lost values must stay missed."""
+    saved, stored = store.watch(wrapper), store.wrapper(wrapper)
+    if saved is not None:
+        watch_before = replace(watch_from_json(saved.text), wrapper=loaded(stored).wrapper)
+        store.save_watch(wrapper, stored.site, stored.version, watch_to_json(watch_before))
+
+
+@dataclass(frozen=True, slots=True)
+class SiteWatch:
+    """The watch of a wrapper, the site that its pages are stored under, and the version that is watched."""
 
     site: str
+    version: int | None
     watch: Watch
 
 
-def stored_watch(store: Store, name: str) -> SiteWatch:
-    """What is watched of the pages of a wrapper, which must be watched."""
-    kept = _kept_watch(store, name)
-    return SiteWatch(kept.site, watch_from_json(kept.text))
-
-
-def _kept_watch(store: Store, name: str) -> StoredWatch:
-    found = store.watch(name)
-    assert found is not None, name
-    return found
-
-
-def _refilled(store: Store, site: str, checkup: Checkup) -> Watch:
-    """What to compare with the next time, others in the place of pages that are gone."""
-    if not checkup.gone:
-        return checkup.watch
-    others = pages_by_wrapper(store, site).pages.get(checkup.watch.name, [])
-    return refilled(checkup.watch, checkup.gone, others)
-
-
-def change_row(change: Change) -> dict[str, Any]:
-    """A change as a line of output."""
-    return asdict(change)
-
-
-def checkup_row(checkup: Checkup) -> dict[str, Any]:
-    """How many pages were compared, and what became of the others."""
-    return {
-        "compared": len(checkup.compared),
-        "gone": list(checkup.gone),
-        "unread": list(checkup.unread),
-        "missing": list(checkup.missing),
-        "drifted": list(checkup.drifted),
-    }
-
-
-def watch_again(store: Store, name: str) -> Watched | None:
-    """Choose the bellwethers of a wrapper anew, if those that it has are of another version than it is.
-
-    If this does not come to its end, the next check does it.
-    """
-    if not _is_watch_outdated(store, name):
-        return None
-    with store.recording("watch", {"wrappers": [name]}):
-        return renew_watch(store, name)
-
-
-def finish_watching(store: Store) -> None:
-    """Choose the bellwethers anew of all wrappers that came in force without it, for someone was killed."""
-    watched = store.watched()
-    for stored in stored_wrappers(store):
-        if watched.get(stored.name, stored.version) != stored.version:
-            watch_again(store, stored.name)
-
-
-def renew_watch(store: Store, name: str) -> Watched | None:
-    """The same within a run that is recorded: there are as many as before."""
-    if not _is_watch_outdated(store, name):
-        return None
-    stored = store.wrapper(name)
-    of_site = pages_by_wrapper(store, stored.site)
-    return _watched(store, stored, of_site, len(stored_watch(store, name).watch.bellwethers))
-
-
-def _is_watch_outdated(store: Store, name: str) -> bool:
-    watched = store.watched()
-    return name in watched and watched[name] != store.wrapper(name).version
-
-
-def go_on_watching(store: Store, name: str) -> None:
-    """Watch a wrapper that is repaired in part by what was known before: what is missing is not forgotten."""
-    kept, stored = store.watch(name), store.wrapper(name)
-    if kept is not None:
-        watching = replace(watch_from_json(kept.text), wrapper=loaded(stored).wrapper)
-        store.save_watch(name, stored.site, stored.version, watch_to_json(watching))
-
-
-def have_drifted(drifted: int, compared: int) -> bool:
-    """Whether so many of the pages look different that the wrapper should know them."""
-    return drifted > _MANY_DRIFTED * compared
+def stored_watch(store: Store, wrapper: str) -> SiteWatch:
+    """The watch of a wrapper, which must have one."""
+    saved = store.watch(wrapper)
+    assert saved is not None, wrapper
+    return SiteWatch(saved.site, saved.version, watch_from_json(saved.text))

@@ -1,4 +1,4 @@
-"""Files that may be compressed, told by their suffix."""
+"""Open files that may be compressed, as their suffix says."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DECOMPRESSION_ERRORS = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error, zstandard.ZstdError)
-"""What reading a damaged compressed file raises, besides OSError."""
+"""The errors of reading a damaged compressed file, besides OSError."""
 
 
-# What the libraries take for zstd unless told otherwise; xz -9 needs half of it.
+# The default limit of the zstd library; xz -9 needs half of it.
 _MOST_MEMORY = 1 << 27
 
 
 def is_compressed(path: Path) -> bool:
-    """Whether `open_compressed` would decompress a file."""
+    """Return whether `open_compressed` would decompress a file."""
     return path.suffix.lower() in (".gz", ".bz2", ".xz", ".zst")
 
 
 def open_compressed(path: Path) -> IO[bytes]:
-    """A file's content as bytes: as it is, or decompressed if it ends in .gz, .bz2, .xz or .zst."""
+    """Open a file for reading bytes, decompressed if its name ends in .gz, .bz2, .xz or .zst."""
     match path.suffix.lower():
         case ".gz":
-            if path.stat().st_size == 0:  # which alone Python takes for compressed nothing
+            if path.stat().st_size == 0:  # Python would read it as a valid empty file
                 raise EOFError("the file is empty")
             return cast("IO[bytes]", gzip.open(path, "rb"))
         case ".bz2":
@@ -56,12 +56,12 @@ def _zstd_frame() -> Any:
 class _Frames(io.RawIOBase):
     """The content of a file of compressed frames, with `padding` between them.
 
-    The zstd library's own reader ends silently where a file is cut off, and Python's for xz takes as much
-    memory as a file asks for.
+    The zstd library's own reader ends silently at the end of a truncated file, and Python's for xz allocates
+    as much memory as a file requests.
     """
 
-    # A block of four bytes of zstd can stand for 128 KiB, so this bounds the memory
-    # that a hostile file can take to 8 MB; larger pieces would be no faster.
+    # A zstd block of four bytes can expand to 128 KiB, so this bounds the memory that a hostile file can use
+    # to 8 MB; larger pieces would not be faster.
     _BYTES_AT_A_TIME = 256
 
     def __init__(self, path: Path, frame: Callable[[], Any], padding: bytes = b"") -> None:

@@ -23,7 +23,7 @@ _KEYS = ("url", "values", "records", "nodes")
 
 @dataclass(frozen=True, slots=True)
 class ExampleLine:
-    """One line: an example whose page is known by its URL only."""
+    """One line: an example whose page is only given by its URL."""
 
     url: str
     values: Mapping[str, Sequence[str]]
@@ -31,12 +31,12 @@ class ExampleLine:
     nodes: Mapping[str, Sequence[str]]
 
     def on(self, page: Page) -> Example:
-        """The example, once its page is there."""
+        """Return the example with its page."""
         return Example(page, self.values, self.records, self.nodes)
 
 
 def read_examples(file: str) -> list[ExampleLine]:
-    """All examples of a file, or a sentence on the first line that is none."""
+    """Read all examples of a file; raises ExampleError for the first line that is not one."""
     try:
         lines = lines_of_file(file)
     except OSError as error:
@@ -67,13 +67,13 @@ def _example(line: bytes, where: str) -> ExampleLine:
     )
 
 
-def _values(found: object, where: str) -> dict[str, list[str]]:
-    """Lists of texts by attribute; one text may stand without its list."""
-    if not isinstance(found, dict):
+def _values(content: object, where: str) -> dict[str, list[str]]:
+    """Return lists of texts by attribute; a single text need not be in a list."""
+    if not isinstance(content, dict):
         raise ExampleError(f'{where}: write values as {{"name": ["Blue Fern"], "phone": []}}.')
     values = {}
-    for name, given in found.items():
-        texts = [given] if isinstance(given, str) else given
+    for name, value in content.items():
+        texts = [value] if isinstance(value, str) else value
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise ExampleError(f"{where}: the values of {name!r} must be texts in quotes.")
         values[name] = texts
@@ -81,7 +81,7 @@ def _values(found: object, where: str) -> dict[str, list[str]]:
 
 
 def read_records(file: str) -> list[Record]:
-    """The records of a file that extract has written."""
+    """Read the records of a file that extract has written."""
     try:
         lines = lines_of_file(file, LARGEST_OF_RECORDS)
     except OSError as error:
@@ -104,16 +104,16 @@ def read_records(file: str) -> list[Record]:
     return records
 
 
-def _texts(given: object) -> tuple[str, ...]:
-    if not isinstance(given, list):
-        raise TypeError(given)
-    return tuple(map(_text, given))
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise TypeError(value)
+    return tuple(map(_text, value))
 
 
-def _text(given: object) -> str:
-    if not isinstance(given, str):
-        raise TypeError(given)
-    return given
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value
 
 
 SchemaOption = Annotated[
@@ -127,7 +127,7 @@ SchemaOption = Annotated[
 
 
 def read_schema(file: str | None) -> dict[str, dict[str, Any]] | None:
-    """What a file says of attributes; nothing without one."""
+    """Read the declarations of attributes from a file, if one is given."""
     if file is None:
         return None
     try:
@@ -136,6 +136,8 @@ def read_schema(file: str | None) -> dict[str, dict[str, Any]] | None:
         raise UsageError(f"The schema {file} cannot be read: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
         raise UsageError(f"The schema {file} is no JSON: {error}.") from error
-    if not isinstance(schema, dict) or not all(isinstance(known, dict) for known in schema.values()):
+    if not isinstance(schema, dict) or not all(
+        isinstance(declaration, dict) for declaration in schema.values()
+    ):
         raise UsageError(f'The schema {file} must be an object such as {{"cuisine": {{"multi": true}}}}.')
     return schema

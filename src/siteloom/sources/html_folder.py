@@ -1,4 +1,4 @@
-"""Pages from HTML files: a folder of any depth, or a single file."""
+"""Read pages from HTML files: a folder of any depth, or a single file."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ INDEX_FILE = "index.csv"
 _FILES_PER_SHARD = 256
 
 OUTSIDE = "outside the folder"
-"""Why a file is not read that a link leads to, or an index, as a `Failure` says it."""
+"""The reason of a `Failure` for a file that a link or an index names outside the folder."""
 
-_LONGEST_LINE = 1_000_000  # characters, of a line of the index: a path and an address may take some thousand
+_LONGEST_LINE = 1_000_000  # characters of a line of the index: a path and an address may have some thousand
 
 _BODY_TAG = re.compile(rb"<body[\s/>]", re.IGNORECASE)
 
 
 class _Entry(NamedTuple):
-    """What `index.csv` says of a file."""
+    """The entry of a file in `index.csv`."""
 
     url: str
     fetched_at: datetime | None
 
 
 class _File(NamedTuple):
-    """A file to read, and what the index says of it, if anything."""
+    """A file to read, and its entry in the index, if any."""
 
     path: Path
     entry: _Entry | None
@@ -54,7 +54,7 @@ class _File(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """All HTML files below a folder, and whatever else its `index.csv` names.
+    """All HTML files below a folder, and any other file that its `index.csv` names.
 
     The index has the columns `file` (relative to the folder) and `url`, and may
     have `fetched_at`.
@@ -66,7 +66,7 @@ class Folder:
 
     @classmethod
     def open(cls, path: Path, settings: PagesSettings) -> Folder:
-        """Read the index, and make sure that there is anything to read."""
+        """Read the index, and check that the folder contains pages."""
         folder = cls(path, settings, _read_index(path))
         if not folder.index and next(folder._html_files(), None) is None:
             raise SourceError(
@@ -76,24 +76,24 @@ class Folder:
         return folder
 
     def read(self) -> Iterator[Page | Failure]:
-        """Indexed files in the order of the index, then the others in the order of their names."""
+        """Yield the pages of indexed files in index order, then the others in the order of their names."""
         return _read_files(self._listing(), self.settings)
 
     def shards(self) -> Sequence[_FolderPart]:
-        """The files as they are listed now, some hundred at a time."""
+        """Split the current list of files into parts of some hundred."""
         listing = tuple(self._listing())
         starts = range(0, len(listing), _FILES_PER_SHARD)
         return [_FolderPart(listing[start : start + _FILES_PER_SHARD], self.settings) for start in starts]
 
     def _listing(self) -> Iterator[_File | Failure]:
-        for file, entry in self.index:
-            yield entry if isinstance(entry, Failure) else _File(file, entry)
-        indexed = {file for file, _ in self.index}
-        for found in self._html_files():
-            if isinstance(found, Failure):
-                yield found
-            elif found not in indexed:
-                yield _File(found, None)
+        for path, entry in self.index:
+            yield entry if isinstance(entry, Failure) else _File(path, entry)
+        indexed = {path for path, _ in self.index}
+        for file in self._html_files():
+            if isinstance(file, Failure):
+                yield file
+            elif file not in indexed:
+                yield _File(file, None)
 
     def _html_files(self) -> Iterator[Path | Failure]:
         unreadable: list[OSError] = []
@@ -107,24 +107,24 @@ class Folder:
             yield Failure(place, "unreadable folder", f"{error.filename}: {error.strerror}")
 
     def _file(self, file: Path) -> Path | Failure:
-        """The file, unless it is a link that leads out: a folder may come from anyone."""
-        # Only files are looked at: no folder is walked that is a link.
+        """Return the file, or a failure if it is a link that leads out of the untrusted folder."""
+        # Only files need this check: folders that are links are not walked.
         return (file.is_symlink() and outside(file, self.path)) or file
 
 
 @dataclass(frozen=True, slots=True)
 class _FolderPart:
-    """Some files of a folder, and what went wrong among them when they were listed."""
+    """Some files of a folder, with the failures from listing them."""
 
     files: tuple[_File | Failure, ...]
     settings: PagesSettings
 
     def read(self) -> Iterator[Page | Failure]:
-        """The pages in the order of the files."""
+        """Yield the pages in the order of the files."""
         return _read_files(self.files, self.settings)
 
     def shards(self) -> Sequence[_FolderPart]:
-        """The part itself."""
+        """Return the part itself."""
         return (self,)
 
 
@@ -136,11 +136,11 @@ class HtmlFile:
     settings: PagesSettings
 
     def read(self) -> Iterator[Page | Failure]:
-        """The one page."""
+        """Yield the page."""
         yield _read_page(self.path, None, self.settings)
 
     def shards(self) -> Sequence[HtmlFile]:
-        """The file itself."""
+        """Return the file itself."""
         return (self,)
 
 
@@ -158,7 +158,7 @@ def _read_index(folder: Path) -> tuple[tuple[Path, _Entry | Failure], ...]:
                     f"{file} has no column {' and no column '.join(sorted(missing))}: it needs file and url."
                 )
             for row in rows:
-                # Normal, so that a file is known again when the folder is walked.
+                # Normalized, so that the file is recognized when the folder is walked.
                 path = folder / os.path.normpath(row["file"] or "")
                 index.append((path, _entry(row, path, folder, f"{file}:{rows.line_num}")))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -185,12 +185,12 @@ def _entry(row: dict[str, str | None], path: Path, folder: Path, place: str) -> 
 
 
 def outside(file: Path, folder: Path) -> Failure | None:
-    """The failure that a link leads out of a folder, if it does: the folder may come from anyone."""
+    """Return a failure if a link leads out of an untrusted folder."""
     try:
         if leads_out(file, folder):
             target = file.readlink() if file.is_symlink() else file.resolve()
             return Failure(_file_url(file), OUTSIDE, f"{file} is a link to {target}")
-    except OSError:  # told when it is read
+    except OSError:  # reported when the file is read
         pass
     return None
 
@@ -219,12 +219,12 @@ def _read_page(file: Path, entry: _Entry | None, settings: PagesSettings) -> Pag
 
 
 def _file_url(file: Path) -> str:
-    """A file's address, the same however the way to the file was written."""
+    """Return a file's URL, which is the same however its path was written."""
     return Path(os.path.abspath(file)).as_uri()  # noqa: PTH100 - absolute() would leave ".." in it
 
 
 def canonical_url(page: Page) -> str | None:
-    """The absolute web address that a page gives as its own in `<link rel="canonical">`."""
+    """Return the absolute web address of a page's `<link rel="canonical">`, if it has one."""
     # Only a link in the head counts, and the head is a small part of a page.
     body = _BODY_TAG.search(page.html)
     head = page.html[: body.start()] if body else page.html

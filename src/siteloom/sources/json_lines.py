@@ -1,4 +1,4 @@
-"""Pages from JSON Lines: one object a line with `url`, `html` and, if known, `fetched_at`."""
+"""Read pages from JSON Lines: one object per line with `url`, `html` and optionally `fetched_at`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from siteloom.core.settings import PagesSettings
 
-# A character of HTML takes at most six bytes as JSON writes it (\u00e9), and
-# the other fields are short.
+# A character of HTML takes at most six bytes in JSON (\u00e9), and the other fields are short.
 _BYTES_PER_CHARACTER = 6
 
 # Some hundred pages: seconds of work for a worker, and enough shards to keep many busy.
@@ -28,21 +27,21 @@ _SHARD_BYTES = 4_000_000
 
 _SKIPPED_AT_A_TIME = 1 << 20
 
-# What a line holds besides texts: some names and numbers. Three bytes of JSON, a list of nothing, take over
-# seventy bytes of memory, so the line of the largest page could take gigabytes.
+# The limit of a line's JSON outside texts, normally some names and numbers. Three bytes of JSON, an empty
+# list, take over seventy bytes of memory, so the line of the largest page could take gigabytes.
 _MOST_OUTSIDE_TEXTS = 1_000_000
 _TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 
 
-class _Part(NamedTuple):
-    """The lines that begin in a range of bytes, which goes to the end of the file where `end` is None."""
+class _LineRange(NamedTuple):
+    """The lines that begin in a range of bytes; without `end`, it extends to the end of the file."""
 
     start: int
     end: int | None
     lines_before: int
 
 
-_WHOLE = _Part(0, None, 0)
+_WHOLE_FILE = _LineRange(0, None, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +50,14 @@ class JsonLines:
 
     path: Path
     settings: PagesSettings
-    part: _Part = _WHOLE
+    line_range: _LineRange = _WHOLE_FILE
 
     def read(self) -> Iterator[Page | Failure]:
-        """The pages in the order of the lines."""
-        position, end, number = self.part
+        """Yield the pages in the order of the lines."""
+        position, end, number = self.line_range
         try:
             with io.BufferedReader(open_compressed(self.path)) as file:  # type: ignore[type-var]  # any binary file will do
-                if position:  # a pipe cannot even go to its start
+                if position:  # a pipe cannot seek, not even to its start
                     file.seek(position)
                 while (end is None or position < end) and (line := file.readline(self._max_line)):
                     position += len(line)
@@ -77,18 +76,18 @@ class JsonLines:
             yield Failure(f"{self.path}:{number + 1}", "truncated or damaged file", str(error))
 
     def shards(self) -> Sequence[JsonLines]:
-        """Ranges of lines; a compressed file stays whole, as it can only be read from its start."""
-        if self.part != _WHOLE or is_compressed(self.path):
+        """Split the file into ranges of lines; a compressed file can only be read from its start."""
+        if self.line_range != _WHOLE_FILE or is_compressed(self.path):
             return (self,)
         try:
             if self.path.stat().st_size <= _SHARD_BYTES:
                 return (self,)
             starts = list(_shard_starts(self.path))
-        except OSError:  # told when it is read
+        except OSError:  # reported when the file is read
             return (self,)
         ends = [start for start, _ in starts[1:]]
         return [
-            replace(self, part=_Part(start, end, lines_before))
+            replace(self, line_range=_LineRange(start, end, lines_before))
             for (start, lines_before), end in zip(starts, [*ends, None], strict=True)
         ]
 
@@ -111,7 +110,7 @@ class JsonLines:
 
 
 def _is_all_structure(line: bytes) -> bool:
-    """Whether more of a line than a page needs stands outside of texts."""
+    """Return whether a line has more JSON outside texts than a page needs."""
     outside = end = 0
     for text in _TEXT.finditer(line):
         outside += text.start() - end
@@ -122,7 +121,7 @@ def _is_all_structure(line: bytes) -> bool:
 
 
 def _shard_starts(path: Path) -> Iterator[tuple[int, int]]:
-    """Where shards begin, each at the start of a line, and how many lines are before."""
+    """Yield where shards begin, each at the start of a line, and the number of lines before."""
     lines = 0
     with path.open("rb") as file:
         start = 0

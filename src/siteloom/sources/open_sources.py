@@ -33,7 +33,7 @@ from siteloom.sources.html_folder import Folder, HtmlFile, outside
 from siteloom.sources.json_lines import JsonLines
 from siteloom.sources.page_source import Items, PageSource, SourceItem
 from siteloom.sources.parquet import Parquet
-from siteloom.sources.remote_source import Listed, RemoteFile, no_match, remote_files
+from siteloom.sources.remote_source import ListedFile, RemoteFile, no_match, remote_files
 from siteloom.sources.source_formats import is_found_by, is_index, open_file
 from siteloom.sources.wacz import Wacz
 from siteloom.sources.warc import Warc
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 def open_source(
     location: str | Path, settings: PagesSettings = PagesSettings(), *, with_resources: bool = False
 ) -> PageSource:
-    """The source at a path, told by what it is and what its name ends in.
+    """Open the source at a path, by its kind and suffix.
 
-    A text with a scheme, such as `s3://bucket/crawl.warc.gz`, is a file elsewhere; a `Path` never is.
+    A text with a scheme, such as `s3://bucket/crawl.warc.gz`, is a remote file; a `Path` never is.
     """
     if isinstance(location, str) and has_scheme(location):
         local = local_path(location)
@@ -76,7 +76,7 @@ def open_source(
 
 
 def place_on_disk(source: PageSource) -> Path | None:
-    """The file or folder that a source is, if it is one of this machine."""
+    """Return the local file or folder of a source, if it has one."""
     if isinstance(source, Cdx):
         path = local_path(source.location)
         return Path(path) if path is not None else None
@@ -84,22 +84,22 @@ def place_on_disk(source: PageSource) -> Path | None:
 
 
 def read_sources(sources: Iterable[PageSource]) -> Iterator[SourceItem]:
-    """All that is in several sources, one after the other."""
+    """Yield the items of several sources, one source after the other."""
     for source in sources:
         yield from source.read()
 
 
 LIST_MARK = "@"
-"""What stands before the name of a file that lists sources."""
+"""The mark before the name of a file that lists sources."""
 
 _COMMENT_MARK = "#"
 
-# The list of a crawl of Common Crawl names 100,000 files in 14 MB.
+# The file list of a Common Crawl release has 100,000 entries in 14 MB.
 _LARGEST_LIST = 1 << 25
 _MOST_LISTED = 250_000
 
-# So many files elsewhere are looked up at once: a list may have thousands, and each takes as long as
-# an answer from there. Object stores take far more requests from one client.
+# The number of concurrent lookups of remote files: a list may have thousands, and each lookup takes a round
+# trip. Object stores accept far more requests from one client.
 _LOOKED_UP_AT_ONCE = 16
 
 
@@ -109,27 +109,29 @@ def open_sources(
     *,
     with_resources: bool = False,
 ) -> list[PageSource]:
-    """The sources that locations stand for, in their order; a `Path` only ever stands for itself.
+    """Open the sources at locations, in their order; a `Path` is always a single source.
 
-    A text with * in it stands for all files that match it, an address that ends in / for all files
-    below it, and @FILE for what that file lists, one location a line.
+    A text with * stands for all files that match it, an address that ends in / for all files below it, and
+    @FILE for the locations listed in that file, one per line.
     """
 
-    def opened(found: str | Path | Listed | Items) -> PageSource:
-        if isinstance(found, Items):
-            return found
-        if isinstance(found, Listed) and is_index(without_query(found.url)):
-            return open_source(found.url, settings, with_resources=with_resources)
-        if isinstance(found, Listed):
-            return RemoteFile.open(found.url, settings, with_resources=with_resources, state=found.state)
-        return open_source(found, settings, with_resources=with_resources)
+    def open_location(location: str | Path | ListedFile | Items) -> PageSource:
+        if isinstance(location, Items):
+            return location
+        if isinstance(location, ListedFile) and is_index(without_query(location.url)):
+            return open_source(location.url, settings, with_resources=with_resources)
+        if isinstance(location, ListedFile):
+            return RemoteFile.open(
+                location.url, settings, with_resources=with_resources, state=location.state
+            )
+        return open_source(location, settings, with_resources=with_resources)
 
-    all_found = [found for location in locations for found in _expanded(location)]
+    expanded = [item for location in locations for item in _expanded(location)]
     with ThreadPoolExecutor(_LOOKED_UP_AT_ONCE) as pool:
-        return list(pool.map(opened, all_found))
+        return list(pool.map(open_location, expanded))
 
 
-def _expanded(location: str | Path) -> Iterator[str | Path | Listed | Items]:
+def _expanded(location: str | Path) -> Iterator[str | Path | ListedFile | Items]:
     if isinstance(location, str) and location.startswith(LIST_MARK):
         for listed in _listed(location.removeprefix(LIST_MARK)):
             yield from _matching(listed)
@@ -137,8 +139,8 @@ def _expanded(location: str | Path) -> Iterator[str | Path | Listed | Items]:
         yield from _matching(location)
 
 
-def _matching(location: str | Path) -> Iterable[str | Path | Listed | Items]:
-    """What a location stands for that is no list."""
+def _matching(location: str | Path) -> Iterable[str | Path | ListedFile | Items]:
+    """Expand a location that is not a list."""
     if isinstance(location, Path):
         return [location]
     path = local_path(location)
@@ -148,13 +150,13 @@ def _matching(location: str | Path) -> Iterable[str | Path | Listed | Items]:
     if not is_folder_of_files and ("*" not in path or os.path.exists(path)):  # noqa: PTH110 - takes any text
         return [Path(path)]
     folder = Path(path if is_folder_of_files else _folder_of(path))
-    if found := _local_files(f"{glob.escape(path)}**" if is_folder_of_files else path):
-        return [Items((failure,)) if (failure := outside(file, folder)) else file for file in found]
+    if files := _local_files(f"{glob.escape(path)}**" if is_folder_of_files else path):
+        return [Items((failure,)) if (failure := outside(file, folder)) else file for file in files]
     raise no_match(location)
 
 
 def _folder_of(pattern: str) -> str:
-    """The folder that a pattern names before its first sign: what is below may come from anyone."""
+    """Return the folder before the first wildcard of a pattern; files below it are untrusted."""
     folder = pattern
     while glob.has_magic(folder):
         folder = os.path.dirname(folder)  # noqa: PTH120 - takes any text
@@ -162,7 +164,7 @@ def _folder_of(pattern: str) -> str:
 
 
 def _local_files(pattern: str) -> list[Path]:
-    """The WARC, WACZ, Parquet and JSON Lines files that match a pattern, in the order of their names."""
+    """List the WARC, WACZ, Parquet and JSON Lines files that match a pattern, in the order of their names."""
     try:
         names = sorted(_names(pattern))
     except (OSError, ValueError):
@@ -171,30 +173,30 @@ def _local_files(pattern: str) -> list[Path]:
 
 
 def _names(pattern: str) -> set[str]:
-    """What matches a pattern, as it is written; ** stands for folders of any depth, but for no links to some.
+    """Return the paths that match a pattern; ** stands for folders of any depth, without following links.
 
-    Two links to the folder that they are in would be more paths than can be walked.
+    Two links to the folder that contains them would make more paths than can be walked.
     """
-    parts = pattern.split("/")
-    if "**" not in parts:
+    segments = pattern.split("/")
+    if "**" not in segments:
         return set(glob.glob(pattern))  # noqa: PTH207 - keeps names as they are written
-    place = parts.index("**")
-    base, below = "/".join(parts[:place]), "/".join(parts[place + 1 :]) or "*"
+    wildcard_index = segments.index("**")
+    base, below = "/".join(segments[:wildcard_index]), "/".join(segments[wildcard_index + 1 :]) or "*"
     starts = glob.glob(base) if base else ["/" if pattern.startswith("/") else ""]  # noqa: PTH207
-    found: set[str] = set()
+    names: set[str] = set()
     for start in starts:
         for folder, folders, _ in os.walk(start or os.curdir):
             folders[:] = [name for name in folders if not name.startswith(".")]
             within = folder if start else folder.removeprefix(os.curdir).removeprefix("/")
-            found |= _names(os.path.join(glob.escape(within), below))  # noqa: PTH118 - as above
-    return found
+            names |= _names(os.path.join(glob.escape(within), below))  # noqa: PTH118 - as above
+    return names
 
 
 def _listed(file: str) -> list[str]:
-    """The locations that a file lists, as they are seen from here."""
+    """Read the locations that a file lists, relative to the current folder."""
     stripped = map(str.strip, io.StringIO(_text(file), newline=None))
-    named = (line for line in stripped if line and not line.startswith(_COMMENT_MARK))
-    lines = list(islice(named, _MOST_LISTED + 1))
+    locations = (line for line in stripped if line and not line.startswith(_COMMENT_MARK))
+    lines = list(islice(locations, _MOST_LISTED + 1))
     if len(lines) > _MOST_LISTED:
         raise SourceError(f"The list {shown(file)} names more than {_MOST_LISTED:,} sources: split it.")
     if not lines:
@@ -207,7 +209,7 @@ def _listed(file: str) -> list[str]:
 
 
 def _text(file: str) -> str:
-    """The content of a list, which may be elsewhere and may be compressed."""
+    """Read the content of a list, which may be remote and may be compressed."""
     with tempfile.TemporaryDirectory(prefix="siteloom-") as folder:
         path = local_path(file)
         if path is None:
@@ -219,22 +221,22 @@ def _text(file: str) -> str:
         except UnicodeDecodeError as error:
             raise SourceError(f"The list {shown(file)} is no text in UTF-8: {error.reason}.") from error
         except (OSError, ValueError, *DECOMPRESSION_ERRORS) as error:
-            told = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            raise SourceError(f"The list {shown(file)} cannot be read: {told}.") from error
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise SourceError(f"The list {shown(file)} cannot be read: {reason}.") from error
 
 
 def _beside(folder: Path, line: str) -> str:
-    """A path that is relative to the folder of its list if it leads anywhere from there."""
+    """Resolve a path against the folder of its list if it exists there."""
     beside = str(folder / line)
     leads_there = os.path.exists(beside) or ("*" in line and _local_files(beside))  # noqa: PTH110
     return beside if leads_there else line
 
 
 def _in_remote_folder(file: str, lines: list[str]) -> list[str]:
-    """Lines of a list that is elsewhere, those without a scheme with the folder they are relative to.
+    """Resolve the lines of a remote list that have no scheme against the folder they are relative to.
 
-    It is the nearest folder above the list in which the first of them is: the lists of Common Crawl
-    are far below the folder that theirs are relative to.
+    This is the nearest folder above the list that contains the first of them: the lists of Common Crawl
+    are far below the folder that their lines are relative to.
     """
     own = [line for line in lines if leads_to_this_machine(line)]
     if own:
@@ -246,7 +248,7 @@ def _in_remote_folder(file: str, lines: list[str]) -> list[str]:
     plain = [line for line in lines if not (has_scheme(line) or "*" in line or line.endswith("/"))]
     folders = folders_above(file)
     if plain:
-        folders = [one for one in folders if not isinstance(look_up(f"{one}/{plain[0]}"), Failure)]
+        folders = [folder for folder in folders if not isinstance(look_up(f"{folder}/{plain[0]}"), Failure)]
     if not folders:
         raise SourceError(
             f"The list {shown(file)} names {plain[0]}, which is in no folder above it: "
@@ -261,9 +263,9 @@ _log = logging.getLogger(__name__)
 def read_pages(*sources: str | Path, on_failure: Callable[[Failure], object] | None = None) -> Iterator[Page]:
     """Stream the pages of folders, WARC, WACZ, Parquet and JSON Lines files, one source after the other.
 
-    What cannot be read goes to `on_failure`, or else to the log as a warning;
-    the rest goes on. A source that does not exist raises `SourceError` at once. A text may also stand
-    for many sources, as on the command line: see `open_sources`.
+    Pages that cannot be read are reported to `on_failure`, by default as a warning in the log, and reading
+    continues. A source that does not exist raises `SourceError` at once. A text may also stand for many
+    sources, as on the command line: see `open_sources`.
     """
     report = on_failure or _log_failure
     return _pages(open_sources(sources), report)

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-# Bytes: the longest name that a host can have; PostgreSQL refuses to index far longer ones.
+# Bytes: the longest name of a host; PostgreSQL refuses to index far longer ones.
 _LONGEST_SITE_NAME = 255
-_LONGEST_TIME = 100  # characters: those that people write have some thirty
+_LONGEST_TIME = 100  # characters; usual times have some thirty
 
 SourceItem: TypeAlias = Page | Resource | Failure | Skipped
 
@@ -26,22 +26,22 @@ class PageSource(Protocol):
     """Anything that pages are read from: a file, a folder, a workspace."""
 
     def read(self) -> Iterator[SourceItem]:
-        """All that is in the source, from the start each time it is called."""
+        """Yield all items of the source, from the start at each call."""
         ...
 
     def shards(self) -> Sequence[PageSource]:
-        """The same items in parts that can be read apart, in order; each part pickles."""
+        """Split the source into parts that can be read separately, in order; each part pickles."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A source of what is at hand already."""
+    """A source of given items."""
 
     items: Sequence[SourceItem]
 
     def read(self) -> Iterator[SourceItem]:
-        """The items."""
+        """Yield the items."""
         return iter(self.items)
 
     def shards(self) -> tuple[Items]:
@@ -82,11 +82,11 @@ def page_from_fields(
 
 
 def time_from_field(value: object) -> datetime | None:
-    """A time from a time, an ISO 8601 text or seconds since 1970; without a zone it is UTC."""
+    """Convert a time, an ISO 8601 text or seconds since 1970 to a time; without a zone it is UTC."""
     if value is None or value == "":
         return None
     if isinstance(value, str):
-        if len(value) > _LONGEST_TIME:  # which would be repeated in what is said of it
+        if len(value) > _LONGEST_TIME:  # the error message would repeat it
             raise ValueError(f"a text of {len(value):,} characters is no time")
         value = datetime.fromisoformat(value.strip())
     elif isinstance(value, int | float) and not isinstance(value, bool):
@@ -98,14 +98,14 @@ def time_from_field(value: object) -> datetime | None:
         raise ValueError(f"{value!r} is no time")  # noqa: TRY004 - data of the wrong kind, not a wrong call
     try:
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-    except OverflowError as error:  # the first and last hours there are, in some zones
+    except OverflowError as error:  # the first and last hours of the calendar, in some zones
         raise ValueError(f"{value} is no time") from error
 
 
-def told_of(
+def renamed_items(
     place: str, items: Iterable[Page | Resource | Failure | Skipped], copy: Path
 ) -> Iterator[Page | Resource | Failure | Skipped]:
-    """The items of a copy, failures and what was skipped with the name of the place in that of the copy."""
+    """Yield the items of a copy, with the original location instead of the copy's path in their messages."""
     for item in items:
         if isinstance(item, Failure):
             url, detail = (text.replace(str(copy), place) for text in (item.url, item.detail))
@@ -117,7 +117,7 @@ def told_of(
 
 
 def refusal(item: Page | Resource, site: str) -> Failure | None:
-    """Why a page or a resource cannot be kept under a site, if so."""
+    """Return why a page or a resource cannot be stored under a site, or None if it can."""
     if failure := oversized_url(item.url):
         return failure
     if item.fetched_at is not None:
@@ -127,9 +127,9 @@ def refusal(item: Page | Resource, site: str) -> Failure | None:
             return Failure(item.url, "bad fetched_at", f"{item.fetched_at} is off the calendar in UTC")
     media_type = item.media_type if isinstance(item, Resource) else ""
     texts = {"URL": item.url, "media type": media_type, "site name": site}
-    for what, text in texts.items():
+    for field_name, text in texts.items():
         if not is_storable(text):
-            return Failure(item.url, f"bad {what}", f"{text!r} holds a character that databases refuse")
+            return Failure(item.url, f"bad {field_name}", f"{text!r} holds a character that databases refuse")
     if len(site.encode()) > _LONGEST_SITE_NAME:
         return Failure(item.url, "bad site name", f"it is longer than {_LONGEST_SITE_NAME} bytes")
     return None

@@ -1,4 +1,4 @@
-"""Pages from Parquet: columns `url`, `html` (text or binary) and, if known, `fetched_at`."""
+"""Read pages from Parquet: columns `url`, `html` (text or binary) and optionally `fetched_at`."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
     from siteloom.core.settings import PagesSettings
 
-# Batches of this many bytes keep memory flat, and Arrow's overhead per batch vanishes in them.
+# Batches of this many bytes keep memory flat, and make Arrow's overhead per batch negligible.
 _BYTES_AT_A_TIME = 8_000_000
 _MOST_ROWS_AT_A_TIME = 1_000
-# What comes of a part is held until all of it is done; Arrow writes up to a million rows into a group.
+# The result of a shard is held until all of it is done; Arrow writes up to a million rows into a group.
 _MOST_ROWS_OF_A_PART = 10_000
 _BUFFER_BYTES = 1 << 20
 
-# Row groups are read together until they have so many rows: Arrow's overhead vanishes in them, and
-# damage costs no more than the rest of them.
+# Row groups are read together up to this number of rows: Arrow's overhead becomes negligible, and damage
+# loses at most the remaining ones.
 _ROWS_PER_SHARD = 256
 
 
-_NO_VALUE = ()  # in the place of a list, which is not looked into: it may be of any size
+_NO_VALUE = ()  # replaces nested values, which are not read: they may be of any size
 
 
-class _Part(NamedTuple):
-    """Row groups that are read together, and how many rows are before them."""
+class _RowGroups(NamedTuple):
+    """Row groups that are read together, and the number of rows before them."""
 
     groups: range
     rows_before: int
@@ -44,11 +44,11 @@ class Parquet:
 
     path: Path
     settings: PagesSettings
-    part: _Part | None = None
+    row_groups: _RowGroups | None = None
 
     @classmethod
     def open(cls, path: Path, settings: PagesSettings) -> Parquet:
-        """Make sure that the columns are there; a damaged file is a failure when it is read."""
+        """Open a file, and check its columns; a damaged file gives a failure when it is read."""
         pyarrow = load_pyarrow()
         try:
             names = pyarrow.parquet.read_schema(path).names
@@ -63,50 +63,50 @@ class Parquet:
         return cls(path, settings)
 
     def read(self) -> Iterator[Page | Failure]:
-        """The pages in the order of the rows."""
+        """Yield the pages in the order of the rows."""
         pyarrow = load_pyarrow()
         try:
             with open_parquet(self.path, pyarrow) as file:
-                for part in [self.part] if self.part else _parts(file.metadata):
-                    yield from self._read_part(file, part, pyarrow)
+                for row_groups in [self.row_groups] if self.row_groups else _shard_groups(file.metadata):
+                    yield from self._read_groups(file, row_groups, pyarrow)
         except (PermissionError, IsADirectoryError) as error:
             yield Failure(str(self.path), "unreadable file", str(error.strerror))
         except (OSError, ValueError, pyarrow.ArrowException) as error:
             yield Failure(f"{self.path}, row 1", "truncated or damaged file", str(error))
 
     def shards(self) -> Sequence[Parquet]:
-        """Row groups, small ones together; the file as it is if there are groups of very many rows."""
-        if self.part:
+        """Split the file into row groups, small ones together; not if a group has very many rows."""
+        if self.row_groups:
             return (self,)
         pyarrow = load_pyarrow()
         try:
             metadata = pyarrow.parquet.read_metadata(self.path)
-        except (OSError, ValueError, pyarrow.ArrowException):  # told when it is read
+        except (OSError, ValueError, pyarrow.ArrowException):  # reported when the file is read
             return (self,)
         groups = range(metadata.num_row_groups)
         if max((metadata.row_group(group).num_rows for group in groups), default=0) > _MOST_ROWS_OF_A_PART:
             return (self,)
-        return [replace(self, part=part) for part in _parts(metadata)]
+        return [replace(self, row_groups=row_groups) for row_groups in _shard_groups(metadata)]
 
-    def _read_part(self, file: Any, part: _Part, pyarrow: Any) -> Iterator[Page | Failure]:
-        row = part.rows_before
+    def _read_groups(self, file: Any, row_groups: _RowGroups, pyarrow: Any) -> Iterator[Page | Failure]:
+        row = row_groups.rows_before
         try:
             columns = [name for name in ("url", "html", "fetched_at") if name in file.schema_arrow.names]
-            groups = [file.metadata.row_group(group) for group in part.groups]
-            # Arrow would hold some of them at once. Those that fit into its buffer are judged one by one: of
-            # so few bytes, many are what the format itself takes.
+            groups = [file.metadata.row_group(group) for group in row_groups.groups]
+            # Arrow would hold several such rows at once. Rows that fit into its buffer are checked one by
+            # one, because much of their size is overhead of the format.
             if (mean := _row_bytes(groups)) > max(self.settings.max_bytes, _BUFFER_BYTES):
-                told = f"rows of {int(mean):,} bytes; at most {self.settings.max_bytes:,} are taken"
-                yield Failure(f"{self.path}, row {row + 1}", "page too large", told)
+                detail = f"rows of {int(mean):,} bytes; at most {self.settings.max_bytes:,} are taken"
+                yield Failure(f"{self.path}, row {row + 1}", "page too large", detail)
                 return
-            batch_rows = rows_at_a_time(file, part.groups, columns, _batch_rows(mean))
-            for batch in file.iter_batches(batch_rows, row_groups=part.groups, columns=columns):
+            batch_rows = rows_at_a_time(file, row_groups.groups, columns, _batch_rows(mean))
+            for batch in file.iter_batches(batch_rows, row_groups=row_groups.groups, columns=columns):
                 cells_by_column = [in_microseconds(column, pyarrow) for column in batch.columns]
                 for cells in zip(*cells_by_column, strict=True):
                     row += 1
                     named = zip(batch.schema.names, cells, strict=True)
                     yield self._page(dict(named), f"{self.path}, row {row}", pyarrow)
-        except (OSError, ValueError, IndexError, pyarrow.ArrowException) as error:  # IndexError if it changed
+        except (OSError, ValueError, IndexError, pyarrow.ArrowException) as error:  # IndexError if changed
             yield Failure(f"{self.path}, row {row + 1}", "truncated or damaged file", str(error))
 
     def _page(self, cells: dict[str, Any], place: str, pyarrow: Any) -> Page | Failure:
@@ -129,27 +129,27 @@ class Parquet:
 
 
 def _size(cell: Any) -> int:
-    """How many bytes a text or binary value has; 0 of any other."""
-    value = getattr(cell, "value", cell) if cell.is_valid else cell  # of one that is kept once for many rows
+    """Return the number of bytes of a text or binary value; 0 for any other."""
+    value = getattr(cell, "value", cell) if cell.is_valid else cell  # unwraps a dictionary-encoded value
     buffer = value.as_buffer() if hasattr(value, "as_buffer") else None
     return 0 if buffer is None else int(buffer.size)
 
 
-def _parts(metadata: Any) -> Iterator[_Part]:
-    """All row groups, small ones together."""
-    first, rows_before, rows = 0, 0, 0
+def _shard_groups(metadata: Any) -> Iterator[_RowGroups]:
+    """Yield all row groups, small ones together."""
+    first_group, rows_before, rows = 0, 0, 0
     for group in range(metadata.num_row_groups):
         rows += metadata.row_group(group).num_rows
         if rows >= _ROWS_PER_SHARD or group + 1 == metadata.num_row_groups:
-            yield _Part(range(first, group + 1), rows_before)
-            first, rows_before, rows = group + 1, rows_before + rows, 0
+            yield _RowGroups(range(first_group, group + 1), rows_before)
+            first_group, rows_before, rows = group + 1, rows_before + rows, 0
 
 
 def _row_bytes(groups: Sequence[Any]) -> float:
-    """The mean size of a row in the group of the largest rows, as the file tells it."""
+    """Return the mean size of a row in the group of the largest rows, by the file's metadata."""
     return float(max(group.total_byte_size / max(1, group.num_rows) for group in groups))
 
 
 def _batch_rows(row_bytes: float) -> int:
-    """How many rows of a size to read at a time."""
+    """Return how many rows of a size to read at a time."""
     return max(1, min(_MOST_ROWS_AT_A_TIME, int(_BYTES_AT_A_TIME / max(1.0, row_bytes))))

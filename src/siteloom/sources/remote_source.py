@@ -1,7 +1,7 @@
-"""Pages from files elsewhere: on S3, HDFS, the web, and all else that fsspec reaches.
+"""Read pages from remote files: on S3, HDFS, the web, and any other filesystem of fsspec.
 
-A file is copied to this machine when it is read, whole, and read from there: by the process that
-needs its pages, which may be on another machine than the one that found the file.
+A file is copied to a local one when it is read, by the process that needs its pages, which may run on another
+machine than the one that found the file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from siteloom.core.remote_files import (
     without_query,
 )
 from siteloom.core.table_files import load_pyarrow
-from siteloom.sources.page_source import told_of
+from siteloom.sources.page_source import renamed_items
 from siteloom.sources.source_formats import archive_suffix, is_found_by, is_index, open_file
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from siteloom.core.settings import PagesSettings
     from siteloom.sources.page_source import SourceItem
 
-# What filesystems call what changes with the content of a file, without signs and in small letters.
-# Not the time of the last access, which some tell, too: it changes when a file is read.
+# The fields of filesystems that change with the content of a file, without signs and in small letters.
+# Not the time of the last access, which changes when a file is read.
 _STATE_FIELDS = frozenset(
     {"size", "etag", "contentmd5", "digest", "md5hash", "generation", "created"}
     | {"mtime", "modified", "modify", "lastmodified", "updated"}
@@ -45,8 +45,8 @@ _STATE_FIELDS = frozenset(
 _UNREADABLE = "unreadable file"
 
 
-class Listed(NamedTuple):
-    """A file that was found in a folder elsewhere; `state` is None where the folder does not tell it."""
+class ListedFile(NamedTuple):
+    """A file listed in a remote folder; `state` is None if the folder does not give it."""
 
     url: str
     state: str | None
@@ -54,11 +54,10 @@ class Listed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A WARC, WACZ, Parquet or JSON Lines file elsewhere.
+    """A remote WARC, WACZ, Parquet or JSON Lines file.
 
-    `state` changes when the content of the file does, as far as its filesystem tells. What is read with
-    insistence is an error if it cannot be had now, unless it is not there at all: whoever reads it can try
-    again later.
+    `state` changes when the content of the file does, as far as its filesystem tells. If `insistent`, a file
+    that cannot be read now raises an error unless it does not exist, so that the caller can try again later.
     """
 
     url: str
@@ -71,7 +70,7 @@ class RemoteFile:
     def open(
         cls, url: str, settings: PagesSettings, *, with_resources: bool = False, state: str | None = None
     ) -> RemoteFile:
-        """Make sure that the file is there, unless its state is known, and that it can be read here."""
+        """Check that the file exists, unless its state is known, and that it can be read here."""
         suffix = archive_suffix(without_query(url))
         if not suffix:
             raise _no_source(url)
@@ -87,7 +86,7 @@ class RemoteFile:
         return cls(url, settings, with_resources, state)
 
     def read(self) -> Iterator[SourceItem]:
-        """All that is in the file; one failure if it cannot be had."""
+        """Yield all items of the file; a single failure if it cannot be read."""
         with tempfile.TemporaryDirectory(prefix="siteloom-") as folder:
             copy = Path(folder, f"pages{archive_suffix(without_query(self.url))}")
             failure = fetch(self.url, copy)
@@ -96,7 +95,7 @@ class RemoteFile:
             if failure is not None:
                 yield failure
                 return
-            yield from told_of(shown(self.url), self._items(copy), copy)
+            yield from renamed_items(shown(self.url), self._items(copy), copy)
 
     def shards(self) -> Sequence[RemoteFile]:
         """The file itself, as it is copied whole."""
@@ -112,12 +111,12 @@ class RemoteFile:
         yield from reader.read()
 
 
-def remote_files(location: str) -> list[Listed]:
-    """The WARC, WACZ, Parquet and JSON Lines files below an address that ends in /, or of a pattern."""
+def remote_files(location: str) -> list[ListedFile]:
+    """List the WARC, WACZ, Parquet and JSON Lines files below an address that ends in /, or of a pattern."""
     is_pattern = "*" in location
     name = without_query(location)
     if location.startswith(WEB) and not (is_pattern and (archive_suffix(name) or is_index(name))):
-        raise _no_source(location)  # the folder of a web server is a page like any other
+        raise _no_source(location)  # a folder on a web server is a page like any other
     try:
         filesystem, path = filesystem_of(location)
         infos = filesystem.glob(path, detail=True) if is_pattern else filesystem.find(path, detail=True)
@@ -127,20 +126,20 @@ def remote_files(location: str) -> list[Listed]:
         raise
     except Exception as error:
         raise source_error(failure_of(location, error)) from error
-    found = [
-        Listed(
+    files = [
+        ListedFile(
             _address(filesystem, location, path, file), _state(info) if info.get("size") is not None else None
         )
         for file, info in sorted(infos.items())
         if info.get("type") != "directory" and is_found_by(name, without_query(file))
     ]
-    if not found:
+    if not files:
         raise no_match(location)
-    return found
+    return files
 
 
 def no_match(location: str) -> SourceError:
-    """The error that a pattern or a folder stands for no file."""
+    """Return the error for a pattern or folder without any file."""
     where = "matches" if "*" in location else "is in"
     return SourceError(
         f"No WARC, WACZ, Parquet or JSON Lines file {where} {shown(location)}: check it, "
@@ -149,7 +148,7 @@ def no_match(location: str) -> SourceError:
 
 
 def _address(filesystem: Any, location: str, path: str, name: str) -> str:
-    """The address of a file that was found under a path, with the host of the location, if it has one."""
+    """Return the address of a file found under a path, with the host of the location, if it has one."""
     start = location.rstrip("/").removesuffix(path.rstrip("/"))
     if start != location.rstrip("/"):
         return start + name
@@ -158,7 +157,7 @@ def _address(filesystem: Any, location: str, path: str, name: str) -> str:
 
 
 def _state(info: Mapping[str, Any]) -> str:
-    """What changes when the content of a file does, as far as its filesystem tells."""
+    """Return a text that changes with the content of a file, as far as its filesystem tells."""
     named = {re.sub("[^a-z0-9]", "", key.lower()): value for key, value in info.items()}
     return " ".join(
         f"{name}={named[name]}" for name in sorted(_STATE_FIELDS & named.keys()) if named[name] is not None

@@ -1,7 +1,7 @@
-"""From rows of tables, and from other mappings, to seeds.
+"""Convert rows of tables and other mappings to seeds.
 
-A column or key is an attribute, but for `_source`, `_url` and `_confidence`; others that begin with `_` are
-no part of a seed. Lists are several values of an attribute, and what is nested has the names of both, such as
+A column or key is an attribute, except `_source`, `_url` and `_confidence`; others that begin with `_` are
+ignored. Lists are several values of an attribute, and nested attributes have joined names, such as
 `address.street`.
 """
 
@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from siteloom.core.errors import UsageError
 from siteloom.core.model import LONGEST_SOURCE, Failure, Seed, Skipped
-from siteloom.sources.seed_tables import BadRow, Rows, opened
-from siteloom.sources.seed_values import normal, shown_text, texts_of, value_text
+from siteloom.core.urls import oversized_url
+from siteloom.sources.seed_tables import BadRow, Rows, open_table
+from siteloom.sources.seed_values import normalize_blanks, shown_text, texts_of, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,22 +38,22 @@ def read_seeds(
     several: Mapping[str, str] = MappingProxyType({}),
     on_problem: Callable[[Failure | Skipped], None] | None = None,
 ) -> Iterator[Seed]:
-    """The seeds of a file or of an SQL table, such as `sqlite:///file.db#table`.
+    """Read the seeds of a file or of an SQL table, such as `sqlite:///file.db#table`.
 
-    `source` names where they are known from; without, it is what a row has as
-    `_source`, else the name of the file or the table. `several` has separators by
-    attribute, for values that stand in one text. Rows that cannot be read and those
-    without values are left out, and `on_problem` is told of each.
+    `source` names their origin; by default it is the row's `_source`, or else the name of the file or table.
+    `several` has separators by attribute, for several values in one text. Rows that cannot be read and those
+    without values are left out and reported to `on_problem`.
     """
-    return _seeds(opened(location), source, several, on_problem or (lambda _: None))
+    return _seeds(open_table(location), source, several, on_problem or (lambda _: None))
 
 
 def seed_of(row: Mapping[Any, object], source: str = "") -> Seed:
-    """A row or another mapping as a seed, even if it has no values; it may be one of `siteloom extract`.
+    """Convert a row or another mapping, such as a record of `siteloom extract`, to a seed.
 
     Values are read as a page might show them: None and NaN are missing, and so are texts such as `n/a`, `-`
-    and `null`; 4.0 is `4`, since gaps in a table make floats of whole numbers, and True is `true`. Raises
-    UsageError if it is no mapping, or says of itself what cannot be.
+    and `null`; 4.0 is `4`, since gaps in a table turn whole numbers into floats, and True is `true`. Raises
+    UsageError if it is not a mapping, or its source, URL or confidence is invalid. The seed may have no
+    values.
     """
     try:
         if not isinstance(row, Mapping):
@@ -77,22 +78,22 @@ def _is_no_attribute(key: object) -> bool:
 
 
 def reshaped(seed: Seed, several: Mapping[str, str], renamed: Mapping[str, str]) -> Seed:
-    """The seed with some values split at separators by attribute, and then with other names for attributes.
+    """Return the seed with values split at separators by attribute, and then attributes renamed.
 
     Attributes that get the same name become one.
     """
     values: dict[str, tuple[str, ...]] = {}
     for name, texts in seed.values.items():
-        new = renamed.get(name, name)
-        parts = texts
+        new_name = renamed.get(name, name)
+        split_texts = texts
         if separator := several.get(name):
-            parts = tuple(
-                filter(None, (value_text(part) for text in texts for part in text.split(separator)))
+            split_texts = tuple(
+                filter(None, (value_text(piece) for text in texts for piece in text.split(separator)))
             )
-        if new in values or separator:
-            parts = tuple(dict.fromkeys((*values.get(new, ()), *parts)))
-        if parts:
-            values[new] = parts
+        if new_name in values or separator:
+            split_texts = tuple(dict.fromkeys((*values.get(new_name, ()), *split_texts)))
+        if split_texts:
+            values[new_name] = split_texts
     return Seed(values, seed.source, seed.url, seed.confidence)
 
 
@@ -104,6 +105,8 @@ def _seeds(
             seed = row if isinstance(row, BadRow) else seed_of(row, source or table.name)
         except UsageError as error:
             seed = BadRow("bad value", str(error).removesuffix("."))
+        if isinstance(seed, Seed) and (failure := oversized_url(seed.url)):
+            seed = BadRow(failure.reason, failure.detail)
         if isinstance(seed, BadRow):
             on_problem(Failure(f"{table.place}{number}", seed.reason, seed.detail))
             continue
@@ -143,12 +146,12 @@ def _confidence(value: object) -> float:
 
 
 def _quoted(value: object) -> str:
-    shown = normal(repr(value))
+    shown = normalize_blanks(repr(value))
     return shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}..."
 
 
 def _lowest(confidence: object) -> float:
-    """The confidence of the least sure value of an extracted record."""
+    """Return the lowest confidence of the values of an extracted record."""
     by_attribute = confidence if isinstance(confidence, Mapping) else {}
     all_values = [value for values in by_attribute.values() if isinstance(values, list) for value in values]
     return min(map(_confidence, all_values), default=1.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,7 +25,7 @@ from siteloom.core.remote_files import (
     without_query,
 )
 from siteloom.core.settings import without_passwords
-from siteloom.core.sqlite_journals import journal_fault
+from siteloom.core.sqlite_files import engine_for
 from siteloom.core.table_files import (
     LARGEST_ROWS,
     in_microseconds,
@@ -34,11 +35,10 @@ from siteloom.core.table_files import (
     small_rows,
 )
 from siteloom.core.wording import some_names
-from siteloom.sources.seed_values import normal
+from siteloom.sources.seed_values import normalize_blanks
 
 if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from sqlalchemy import URL, Engine
 
@@ -47,18 +47,18 @@ ROWS_AT_A_TIME = 1_000
 
 
 class BadRow(NamedTuple):
-    """A row that cannot be read, and why."""
+    """A row that cannot be read, with the reason."""
 
     reason: str
     detail: str = ""
 
 
 NumberedRows: TypeAlias = "Iterator[tuple[int, Mapping[str, object] | BadRow]]"
-"""Rows as they come, each with its number, from 1 on or that of its line."""
+"""Rows in order, each with its number, from 1 on, or its line number."""
 
 
 class Rows(NamedTuple):
-    """The numbered rows of something, how a place in it is named, and what it is called."""
+    """The numbered rows of a table, the prefix of a row's location, and the name of the table."""
 
     rows: NumberedRows
     place: str
@@ -70,21 +70,23 @@ _LONGEST_LINE = 16_000_000  # bytes
 
 
 def csv_rows(path: Path) -> NumberedRows:
-    """The rows of a CSV file, whatever separates its cells, each with the number of its last line."""
+    """Yield the rows of a CSV file, whatever its delimiter, each with the number of its last line."""
     try:
-        # What is no UTF-8 comes as half characters, so that the line where it stands can be told.
+        # Invalid UTF-8 is decoded to surrogates, so that the error can name its line.
         with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
             lines = lines_at_most(file, _LONGEST_LINE)
-            first = next(lines, "")
-            delimiter = max(_DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), ())))
-            rows = _rows_of_cells(chain([first], lines), delimiter, path)
+            first_line = next(lines, "")
+            delimiter = max(
+                _DELIMITERS, key=lambda mark: len(next(csv.reader([first_line], delimiter=mark), ()))
+            )
+            rows = _rows_of_cells(chain([first_line], lines), delimiter, path)
             number, header = next(rows, (1, []))
             if isinstance(header, BadRow):
                 raise SourceError(f"Line {number} of {path} cannot be read: {header.detail}.")
-            names = [normal(name) for name in header]
+            names = [normalize_blanks(name) for name in header]
             if not any(names):
                 raise SourceError(f"{path} has no names of columns in its first line.")
-            if "\0" in first or not _is_utf8(names):
+            if "\0" in first_line or not _is_utf8(names):
                 raise SourceError(f"{path} is not written in UTF-8: save it as CSV in UTF-8.")
             for number, cells in rows:
                 if isinstance(cells, BadRow):
@@ -102,25 +104,25 @@ def csv_rows(path: Path) -> NumberedRows:
 def _rows_of_cells(
     lines: Iterable[str], delimiter: str, path: Path
 ) -> Iterator[tuple[int, list[str] | BadRow]]:
-    """The cells of each row, with the number of its last line.
+    """Yield the cells of each row, with the number of its last line.
 
-    A quote that is not closed makes one value of all that follows. Raises SourceError if it goes on to the
-    end, or too far; if another quote ends it, the row is bad.
+    An unclosed quote makes one value of all following text. Raises SourceError if that extends to the end or
+    too far; if another quote ends it, the row is bad.
     """
-    taken: list[str] = []  # the lines of a row
+    row_lines: list[str] = []  # the lines of a row
     is_at_end = False
 
-    def taking() -> Iterator[str]:
+    def recorded_lines() -> Iterator[str]:
         nonlocal is_at_end
         for line in lines:
-            taken.append(line)
+            row_lines.append(line)
             yield line
         is_at_end = True
 
-    reader = csv.reader(taking(), delimiter=delimiter)
+    reader = csv.reader(recorded_lines(), delimiter=delimiter)
     while True:
-        taken.clear()
-        first = reader.line_num + 1
+        row_lines.clear()
+        first_line_number = reader.line_num + 1
         try:
             cells: list[str] | BadRow | None = next(reader, None)
         except csv.Error as error:
@@ -129,16 +131,18 @@ def _rows_of_cells(
             return
         if is_at_end:
             raise SourceError(
-                f"The row that begins in line {first} of {path} has a quote that is not closed: close it, "
-                "or take it out."
+                f"The row that begins in line {first_line_number} of {path} has a quote that is not closed: "
+                "close it, or take it out."
             )
-        if isinstance(cells, BadRow) and len(taken) > 1:  # the reader has lost its place
+        if isinstance(cells, BadRow) and len(row_lines) > 1:  # the reader cannot continue
             raise SourceError(
-                f"The row that begins in line {first} of {path} has a value of more than "
+                f"The row that begins in line {first_line_number} of {path} has a value of more than "
                 f"{csv.field_size_limit():,} characters over several lines: close its quote, or take it out."
             )
-        if len(taken) > 1 and not _is_well_quoted(taken, delimiter):
-            cells = BadRow("bad value", f"a quote that opens in line {first} is closed amid a value")
+        if len(row_lines) > 1 and not _is_well_quoted(row_lines, delimiter):
+            cells = BadRow(
+                "bad value", f"a quote that opens in line {first_line_number} is closed amid a value"
+            )
         yield reader.line_num, cells
 
 
@@ -173,7 +177,7 @@ def _is_utf8(cells: Iterable[str]) -> bool:
 
 
 def json_rows(path: Path) -> NumberedRows:
-    """The objects of a JSON Lines file, each with the number of its line."""
+    """Yield the objects of a JSON Lines file, each with its line number."""
     number = 0
     try:
         with path.open("rb") as file:
@@ -198,7 +202,7 @@ def _json_row(line: bytes) -> Mapping[str, object] | BadRow:
 
 
 def parquet_rows(path: Path, pyarrow: Any) -> NumberedRows:
-    """The rows of a Parquet file."""
+    """Yield the rows of a Parquet file."""
     number = 0
     try:
         with open_parquet(path, pyarrow) as file:
@@ -230,7 +234,7 @@ def _address_and_table(location: str) -> tuple[str, str]:
 
 
 def sql_table(location: str) -> Rows:
-    """The rows of a table, or of a view, that is named behind the address of its database."""
+    """Read the rows of a table or view, which is named after the # of its database's address."""
     import sqlalchemy  # noqa: PLC0415 - slow to load, and most seeds are files
 
     address, table = _address_and_table(location)
@@ -239,7 +243,7 @@ def sql_table(location: str) -> Rows:
     except (sqlalchemy.exc.ArgumentError, ValueError):
         raise _bad_address() from None
     if not table:
-        raise UsageError(f"Name the table of {_place(url)}: write its name behind a #.")
+        raise UsageError(f"Name the table of {_shown_database(url)}: write its name behind a #.")
     engine = _engine(url)
     schema, _, name = table.rpartition(".")
     with _sql_errors(engine):
@@ -247,23 +251,24 @@ def sql_table(location: str) -> Rows:
         if inspector.has_table(table):
             schema, name = "", table
         elif not schema or not inspector.has_table(name, schema):
-            known = sorted([*inspector.get_table_names(), *inspector.get_view_names()])
+            existing_tables = sorted([*inspector.get_table_names(), *inspector.get_view_names()])
             raise SourceError(
-                f"There is no table {table} in {_place(engine.url)}: there are {some_names(known) or 'none'}."
+                f"There is no table {table} in {_shown_database(engine.url)}: "
+                f"there are {some_names(existing_tables) or 'none'}."
             )
     return Rows(_sql_rows(engine, name, schema), f"{table}, row ", name)
 
 
 def _bad_address() -> UsageError:
-    # It is not shown, because no one can tell where in it a password stands.
+    # The address is not shown, because a password could be anywhere in it.
     return UsageError(
         "The address of the database cannot be read: it must look like sqlite:///file.db#table "
         "or postgresql://user@host/name#table."
     )
 
 
-def _place(url: URL) -> str:
-    """A database as it may be shown."""
+def _shown_database(url: URL) -> str:
+    """Return the address of a database without passwords."""
     return without_passwords(url.set(drivername=url.get_backend_name()).render_as_string())
 
 
@@ -272,42 +277,32 @@ def _engine(url: URL) -> Engine:
 
     if url.drivername in ("postgresql", "postgres"):
         url = url.set(drivername="postgresql+psycopg")
-    is_sqlite = url.get_backend_name() == "sqlite"
-    if is_sqlite and not Path(url.database or "").is_file():
+    if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
         raise SourceError(f"There is no file {url.database}: check the path.")  # SQLite would make one
     try:
-        engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)
+        return engine_for(url, partial(_refused, url), poolclass=sqlalchemy.NullPool)
     except (ImportError, sqlalchemy.exc.NoSuchModuleError) as error:
         if url.get_backend_name() == "postgresql":
             raise MissingExtra("PostgreSQL", "postgres") from error
         raise SourceError(f"{url.drivername} databases need a driver that is not installed.") from error
     except (sqlalchemy.exc.ArgumentError, ValueError):
         raise _bad_address() from None
-    if is_sqlite:
-        sqlalchemy.event.listen(engine, "do_connect", _check_journal)
-        sqlalchemy.event.listen(engine, "connect", _trust_no_view)
-    return engine
 
 
-def _check_journal(_dialect: Any, _record: Any, places: Sequence[str], _options: Any) -> None:
-    if fault := journal_fault(Path(places[0])):
-        raise SourceError(f"The database {places[0]} is not opened: {fault}")
-
-
-def _trust_no_view(connection: sqlite3.Connection, _: Any) -> None:
-    connection.execute("PRAGMA trusted_schema=OFF")  # a view of someone else calls nothing that does harm
+def _refused(url: URL, fault: str) -> SourceError:
+    return SourceError(f"The database {url.database} is not opened: {fault}")
 
 
 def _sql_rows(engine: Engine, name: str, schema: str) -> NumberedRows:
     import sqlalchemy  # noqa: PLC0415
 
-    # Values are taken as the driver gives them: SQLite holds in a column what its type does not allow.
+    # Values are not converted to column types, which SQLite does not enforce.
     table = sqlalchemy.table(name, schema=schema or None)
     query = sqlalchemy.select(sqlalchemy.text("*")).select_from(table)
     with _sql_errors(engine), engine.connect() as connection:
-        found = connection.execution_options(yield_per=ROWS_AT_A_TIME).execute(query)
-        names = list(found.keys())
-        for number, row in enumerate(found, 1):
+        result = connection.execution_options(yield_per=ROWS_AT_A_TIME).execute(query)
+        names = list(result.keys())
+        for number, row in enumerate(result, 1):
             yield number, dict(zip(names, row, strict=True))
 
 
@@ -319,7 +314,7 @@ def _sql_errors(engine: Engine) -> Iterator[None]:
         yield
     except SQLAlchemyError as error:
         reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
-        raise SourceError(f"The database {_place(engine.url)} cannot be read: {reason}.") from error
+        raise SourceError(f"The database {_shown_database(engine.url)} cannot be read: {reason}.") from error
 
 
 _JSON_LINES_SUFFIXES = (".jsonl", ".ndjson", ".jl")
@@ -328,12 +323,12 @@ _PARQUET_SUFFIX = ".parquet"
 
 
 def is_table(name: str) -> bool:
-    """Whether the name of a file ends as those of known records do."""
+    """Return whether a file has a suffix of tables of known records."""
     return name.lower().endswith((*_CSV_SUFFIXES, *_JSON_LINES_SUFFIXES, _PARQUET_SUFFIX))
 
 
-def opened(location: str) -> Rows:
-    """The rows at a location, told by what it is and what its name ends in."""
+def open_table(location: str) -> Rows:
+    """Open the table at a location, by its kind and suffix."""
     path = Path(location)
     try:
         is_file, is_folder = path.is_file(), path.is_dir()
@@ -341,7 +336,7 @@ def opened(location: str) -> Rows:
         raise SourceError(f"{location} cannot be opened: {error}.") from error
     if not is_file and has_scheme(location) and is_table(without_query(location)):
         local = local_path(location)
-        return _elsewhere(location) if local is None else opened(local)
+        return _remote_rows(location) if local is None else open_table(local)
     if not is_file and location.startswith(WEB):
         raise SourceError(f"{shown(location)} is on the web, and no .csv, .tsv, .jsonl or .parquet file.")
     if not is_file and "://" in location:
@@ -361,11 +356,11 @@ def opened(location: str) -> Rows:
     )
 
 
-def _elsewhere(location: str) -> Rows:
-    """The rows of a file elsewhere, of which there is a copy while they are read."""
-    found = look_up(location)
-    if isinstance(found, Failure):
-        raise source_error(found)
+def _remote_rows(location: str) -> Rows:
+    """Open a remote table, which is copied to a local file while it is read."""
+    info = look_up(location)
+    if isinstance(info, Failure):
+        raise source_error(info)
     name = without_query(location).rpartition("/")[2]
 
     def rows() -> NumberedRows:
@@ -373,7 +368,7 @@ def _elsewhere(location: str) -> Rows:
             copy = Path(folder, name)
             fetch_needed(location, copy)
             try:
-                yield from opened(str(copy)).rows
+                yield from open_table(str(copy)).rows
             except SourceError as error:
                 raise SourceError(str(error).replace(str(copy), shown(location))) from error
 

@@ -1,4 +1,4 @@
-"""Values of tables as texts, as a page might show them."""
+"""Convert values of tables to texts as a page might show them."""
 
 from __future__ import annotations
 
@@ -15,67 +15,67 @@ if TYPE_CHECKING:
 
 _WHOLE_BELOW = 1e15  # floats beyond that are no longer exact
 
-# What tables write where nothing is known, in any case. Not "na", which is Namibia, nor 0 and "unknown".
-_NO_VALUES = frozenset(
+# What tables write for missing values, in any case. Not "na", which is Namibia, nor 0 and "unknown".
+_MISSING_VALUES = frozenset(
     ("n/a", "#n/a", "<na>", "nan", "null", "none", "-", "--", "\N{EN DASH}", "\N{EM DASH}")
 )
 
 
 def texts_of(values: Mapping[Any, object]) -> dict[str, tuple[str, ...]]:
-    """The texts of all values by attribute, without repeats; those that are empty are left out."""
+    """Return the distinct texts of all values by attribute, without empty ones."""
     texts: dict[str, tuple[str, ...]] = {}
     for key, value in values.items():
         name = shown_text(key)
         if not name:
             continue
-        if isinstance(value, str | int | float) and name not in texts:  # as most are
+        if isinstance(value, str | int | float) and name not in texts:  # the common case
             if text := value_text(value):
                 texts[name] = (text,)
             continue
-        parts: dict[str, dict[str, None]] = {}  # of each attribute, in order
+        nested_texts: dict[str, dict[str, None]] = {}  # of each attribute, in order
         for inner, text in _within(name, value):
-            parts.setdefault(inner, dict.fromkeys(texts.get(inner, ())))[text] = None
-        texts |= {inner: tuple(found) for inner, found in parts.items()}
+            nested_texts.setdefault(inner, dict.fromkeys(texts.get(inner, ())))[text] = None
+        texts |= {inner: tuple(values_by_text) for inner, values_by_text in nested_texts.items()}
     return texts
 
 
 def _within(name: str, value: object) -> Iterator[tuple[str, str]]:
-    """All texts inside of a value, each with the name of its attribute."""
+    """Yield all texts inside a value, each with the name of its attribute."""
     if isinstance(value, Mapping):
-        for key, part in value.items():
+        for key, item in value.items():
             if inner := shown_text(key):
-                yield from _within(f"{name}.{inner}", part)
+                yield from _within(f"{name}.{inner}", item)
     elif isinstance(value, list | tuple):
-        for part in value:
-            yield from _within(name, part)
+        for item in value:
+            yield from _within(name, item)
     elif isinstance(value, set | frozenset):
-        yield from sorted(found for part in value for found in _within(name, part))
-    elif getattr(value, "ndim", 0):  # an array of NumPy, or what is like one
+        yield from sorted(text for item in value for text in _within(name, item))
+    elif getattr(value, "ndim", 0):  # a NumPy array or similar
         yield from _within(name, list(value))  # type: ignore[call-overload]
     elif text := value_text(value):
         yield name, text
 
 
 def value_text(value: object) -> str:
-    """The text of a value; nothing for one that says there is none."""
+    """Return the text of a value; empty for one that stands for a missing value."""
     text = shown_text(value)
-    return "" if text.casefold() in _NO_VALUES else text
+    return "" if text.casefold() in _MISSING_VALUES else text
 
 
 def shown_text(value: object) -> str:
-    """A value as a page might show it; nothing for what is missing, or cannot be shown."""
+    """Return a value as a page might show it; empty if it is missing or cannot be shown."""
     if isinstance(value, str):
-        return normal(value)
+        return normalize_blanks(value)
     if _is_missing(value):
         return ""
     try:
-        return normal(_text_of_kind(value))
+        return normalize_blanks(_text_of_kind(value))
     except (ValueError, ArithmeticError):  # a number of thousands of digits
         return ""
 
 
 def _is_missing(value: object) -> bool:
-    """Whether a value is None, or one that tables have for gaps: those are not equal to themselves."""
+    """Return whether a value is None, or a missing value of a table, which is not equal to itself."""
     try:
         return value is None or bool(value != value)
     except (TypeError, ValueError, ArithmeticError):  # some refuse to be compared
@@ -113,6 +113,6 @@ def _decoded(content: bytes) -> str:
         return ""
 
 
-def normal(text: str) -> str:
-    """A text with white space as single blanks."""
+def normalize_blanks(text: str) -> str:
+    """Replace runs of white space by single blanks."""
     return " ".join(text.split())

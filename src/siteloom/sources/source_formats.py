@@ -31,24 +31,24 @@ ARCHIVE_SUFFIXES = (
     WACZ_SUFFIX,
     *(name + packed for name in (".warc", *_JSON_LINES_SUFFIXES) for packed in ("", *_COMPRESSION_SUFFIXES)),
 )
-"""What the names of files of many pages end in: WARC, WACZ, Parquet and JSON Lines."""
+"""Suffixes of files with many pages: WARC, WACZ, Parquet and JSON Lines."""
 
 FILE_SUFFIXES = (*HTML_SUFFIXES, *ARCHIVE_SUFFIXES)
-"""What the names of files of pages end in."""
+"""Suffixes of all files with pages."""
 
 _INDEX_NAME = re.compile(r"(?:.*\.cdxj?|.*(?<![^/])cdx-\d+)(?:\.(?:gz|zst|bz2|xz))?", re.DOTALL)
-"""What indexes of WARC files are called: also as Common Crawl calls its own, such as cdx-00017.gz."""
+"""Names of indexes of WARC files, including those of Common Crawl, such as cdx-00017.gz."""
 
 
 def file_format(file_name: str) -> FileFormat | None:
-    """What pages in a file are written in, as its name tells; None of a file that is no source."""
+    """Return the format of a file by its name; None if it is not a source."""
     name = file_name.lower()
-    bare_name = name.removesuffix(_ending(name, _COMPRESSION_SUFFIXES))
-    if bare_name.endswith(".warc"):
+    name_without_compression = name.removesuffix(_ending(name, _COMPRESSION_SUFFIXES))
+    if name_without_compression.endswith(".warc"):
         return "WARC"
     if name.endswith(WACZ_SUFFIX):
         return "WACZ"
-    if bare_name.endswith(_JSON_LINES_SUFFIXES):
+    if name_without_compression.endswith(_JSON_LINES_SUFFIXES):
         return "JSON Lines"
     if name.endswith(".parquet"):
         return "Parquet"
@@ -56,19 +56,19 @@ def file_format(file_name: str) -> FileFormat | None:
 
 
 def archive_suffix(file_name: str) -> str:
-    """What the name of a file of many pages ends in, in small letters; empty of any other file."""
+    """Return the suffix of a file with many pages, in small letters; empty for any other file."""
     return _ending(file_name.lower(), ARCHIVE_SUFFIXES)
 
 
 def is_index(file_name: str) -> bool:
-    """Whether a file is an index, which has no pages but says where they are."""
+    """Return whether a file is an index, which contains no pages but their locations."""
     return _INDEX_NAME.fullmatch(file_name.lower()) is not None
 
 
 def is_found_by(pattern: str, file_name: str) -> bool:
-    """Whether a pattern, or a folder, stands for a file among others.
+    """Return whether a pattern, or a folder, includes a file.
 
-    For an index only if the pattern is one of indexes: the pages it names are often those of files beside it.
+    An index is included only if the pattern names indexes: its pages are often those of files next to it.
     """
     return bool(archive_suffix(file_name)) or (is_index(pattern) and is_index(file_name))
 
@@ -76,7 +76,7 @@ def is_found_by(pattern: str, file_name: str) -> bool:
 def open_file(
     path: Path, settings: PagesSettings, *, with_resources: bool
 ) -> Warc | Wacz | JsonLines | Parquet | HtmlFile | Cdx | None:
-    """The reader of a file that is there; None of a file that is no source."""
+    """Open an existing file; None if it is not a source."""
     if is_index(path.name):
         return Cdx(str(path), settings, with_resources)
     match file_format(path.name):
@@ -99,21 +99,21 @@ def _ending(name: str, suffixes: tuple[str, ...]) -> str:
 
 
 class ContentType(NamedTuple):
-    """A media type, empty if none was said, and a character encoding, if one was said that is known."""
+    """A media type, empty if missing, and a character encoding, None if missing or unknown."""
 
     media_type: str
     charset: str | None
 
 
 def content_type(value: bytes | None) -> ContentType:
-    """What the value of a header says, if there is one."""
+    """Parse the value of a Content-Type header, if there is one."""
     if not value:
         return ContentType("", None)
     message = Message()
     message["Content-Type"] = value.decode("latin-1")
     charset = message.get_content_charset()
     try:
-        known = charset if charset and codecs.lookup(charset) else None
+        supported = charset if charset and codecs.lookup(charset) else None
     except (LookupError, ValueError):
-        known = None
-    return ContentType(message.get_content_type(), known)
+        supported = None
+    return ContentType(message.get_content_type(), supported)

@@ -1,7 +1,7 @@
-"""Pages from WACZ files: web archives in a zip file, as browser-based crawlers write them.
+"""Read pages from WACZ files: web archives in a zip file, as browser-based crawlers write them.
 
-Read are the WARC files in it, wherever they stand, and those of WACZ files in it. What the zip file says
-besides, its index and its list of pages, is not needed for that.
+All WARC files in the zip file are read, and those of WACZ files in it. The index and the list of pages in it
+are not needed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO
 
 from siteloom.core.model import Failure, Page, Resource, Skipped
-from siteloom.sources.page_source import told_of
+from siteloom.sources.page_source import renamed_items
 from siteloom.sources.warc import Warc
 
 if TYPE_CHECKING:
@@ -28,19 +28,18 @@ _WARC_SUFFIXES = (".warc", ".warc.gz", ".warc.zst")
 _UNREADABLE = "unreadable file"
 _DAMAGED = "damaged archive"
 
-_BYTES_AT_A_TIME = 65_536  # that a member is damaged is known with the last of them, which is not given then
+_BYTES_AT_A_TIME = 65_536  # zipfile detects damage with the last piece, which it then does not return
 
-# Deflate makes at most a thousandth of bytes that are all alike, and a tenth of HTML; WARC files that are
-# compressed by themselves get no smaller at all.
+# Deflate compresses equal bytes to a thousandth and HTML to a tenth; compressed WARC files get no smaller.
 _MOST_TIMES_SMALLER = 100
 
-# What the format allows. Of others, zipfile decompresses any number of bytes at once, however few are wanted.
+# The methods of the format. For others, zipfile decompresses without limit, however few bytes are requested.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
-# A collection has WACZ files in it, and those have WARC files.
+# A collection contains WACZ files, and those contain WARC files.
 _DEEPEST = 1
 
-# What zipfile raises for members that are damaged, encrypted, or compressed in a way that it does not know.
+# The errors of zipfile for members that are damaged, encrypted, or compressed by an unknown method.
 _ZIP_ERRORS = (zipfile.BadZipFile, RuntimeError, OSError, EOFError, ValueError, zlib.error)
 
 
@@ -48,7 +47,7 @@ _ZIP_ERRORS = (zipfile.BadZipFile, RuntimeError, OSError, EOFError, ValueError, 
 class Wacz:
     """A WACZ file, or one member of it.
 
-    `depth` is how many others it is within, and `most_bytes` how many a member of it may have then.
+    `depth` is its nesting in other WACZ files, and `most_bytes` the limit of a member of a nested one.
     """
 
     path: Path
@@ -59,36 +58,36 @@ class Wacz:
     most_bytes: int | None = None
 
     def read(self) -> Iterator[Page | Resource | Failure | Skipped]:
-        """The pages of its WARC files, in the order in which these stand in it."""
+        """Yield the pages of its WARC files, in their order in the file."""
         try:
             with zipfile.ZipFile(self.path) as archive:
                 members = self._members(archive)
                 if not members:
                     yield Failure(str(self.path), "no archive", "there is no WARC file in it")
-                # A zip file may hold the same bytes under many names, to be far more than it is.
-                if sum(one.compress_size for one in archive.infolist()) > self.path.stat().st_size:
+                # A zip bomb may list the same bytes under many names.
+                if sum(entry.compress_size for entry in archive.infolist()) > self.path.stat().st_size:
                     yield Failure(str(self.path), _DAMAGED, "its parts have more bytes than itself")
                     return
                 for member in members:
                     if self.member in (None, member.filename):
                         yield from self._read(archive, member)
         except _ZIP_ERRORS as error:
-            yield Failure(str(self.path), _UNREADABLE, _told(error))
+            yield Failure(str(self.path), _UNREADABLE, _reason(error))
 
     def shards(self) -> Sequence[Wacz]:
-        """One for each WARC file in it, as each is copied whole when it is read."""
+        """Return a shard for each WARC file in it, because each is copied as a whole when it is read."""
         if self.member is not None:
             return (self,)
         try:
             with zipfile.ZipFile(self.path) as archive:
-                names = list(dict.fromkeys(one.filename for one in self._members(archive)))
-        except _ZIP_ERRORS:  # told when it is read
+                names = list(dict.fromkeys(entry.filename for entry in self._members(archive)))
+        except _ZIP_ERRORS:  # reported when the file is read
             return (self,)
         return [replace(self, member=name) for name in names] or (self,)
 
     def _members(self, archive: zipfile.ZipFile) -> list[ZipInfo]:
         suffixes = (*_WARC_SUFFIXES, SUFFIX) if self.depth < _DEEPEST else _WARC_SUFFIXES
-        return [one for one in archive.infolist() if one.filename.lower().endswith(suffixes)]
+        return [entry for entry in archive.infolist() if entry.filename.lower().endswith(suffixes)]
 
     def _read(
         self, archive: zipfile.ZipFile, member: ZipInfo
@@ -111,12 +110,12 @@ class Wacz:
             )
             return
         with tempfile.TemporaryDirectory(prefix="siteloom-") as folder:
-            # Only the ending of the name, which may lead anywhere.
+            # Only the suffix of the name, which could otherwise lead anywhere.
             copy = Path(folder, "archive" + "".join(PurePosixPath(member.filename.lower()).suffixes[-2:]))
             with copy.open("wb") as file:
                 damage = _copied(archive, member, file)
             if copy.stat().st_size or damage is None:
-                yield from told_of(place, self._reader(copy, most_bytes).read(), copy)
+                yield from renamed_items(place, self._reader(copy, most_bytes).read(), copy)
             if damage is not None:
                 yield Failure(place, _DAMAGED, damage)
 
@@ -128,15 +127,15 @@ class Wacz:
 
 
 def _copied(archive: zipfile.ZipFile, member: ZipInfo, file: BinaryIO) -> str | None:
-    """Copy a member as far as it can be read; what is wrong with the rest, if anything is."""
+    """Copy a member as far as it can be read, and return the error that stopped it, if any."""
     try:
         with archive.open(member) as content:
             while piece := content.read(_BYTES_AT_A_TIME):
                 file.write(piece)
     except _ZIP_ERRORS as error:
-        return _told(error)
+        return _reason(error)
     return None
 
 
-def _told(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__

@@ -1,7 +1,7 @@
-"""Pages from WARC archives: plain, gzip or zstd (also with a dictionary).
+"""Read pages from WARC archives: plain, gzip or zstd (also with a dictionary).
 
-Taken are HTML responses with status 200. A damaged record is a failure, and
-reading goes on at the next one that can be found.
+HTML responses with status 200 become pages. A damaged record is a failure, and reading continues at the next
+record that can be found.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _INFLATED_AT_A_TIME = 65_536
 # Some seconds of work for a worker, even where the archive is compressed well.
 _SHARD_BYTES = 32_000_000
 
-# Of a dictionary of zstd, which the reader decompresses whole; those that crawlers train have one at most.
+# Bytes of a zstd dictionary, which the reader decompresses as a whole; crawlers use at most one million.
 _LARGEST_DICTIONARY = 10_000_000
 
-# The most bytes that deflate keeps as they are in one piece. So far and no further, the members of an
-# archive that is itself the content of a record may look like those of the archive around it.
+# The most bytes that deflate stores uncompressed in one block. Up to this length, the members of an archive
+# that is itself the content of a record may look like those of the archive around it.
 _MOST_STORED_BYTES = 65_535
 
-# They hold documents in other forms than a server's response, so a reader may miss them.
+# Records with documents in other forms than a response, which are reported because a reader may miss them.
 _RECORDS_WITH_CONTENT = (WarcRecordType.resource, WarcRecordType.revisit, WarcRecordType.conversion)
 
 # The digests that crawlers write, with how many bytes each has.
@@ -61,14 +61,14 @@ _CONTENT_LENGTH = re.compile(rb"\ncontent-length:[ \t]*+(\d{1,18})", re.IGNORECA
 _RECORD_GAP = re.compile(rb"(?: \r?\n )++ (?=WARC/)", re.VERBOSE)
 
 
-class _Part(NamedTuple):
-    """The records that begin in a range of bytes; where `end` is None, it goes to the end of the archive."""
+class _RecordRange(NamedTuple):
+    """The records that begin in a range of bytes; without `end`, it extends to the end of the archive."""
 
     start: int
     end: int | None
 
 
-_WHOLE = _Part(0, None)
+_WHOLE_ARCHIVE = _RecordRange(0, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +78,10 @@ class Warc:
     path: Path
     settings: PagesSettings
     with_resources: bool = False
-    part: _Part = _WHOLE
+    range_: _RecordRange = _WHOLE_ARCHIVE
 
     def read(self) -> Iterator[Page | Resource | Failure | Skipped]:
-        """The pages in the order of the archive."""
+        """Yield the pages in the order of the archive."""
         try:
             if self.path.stat().st_size == 0:
                 yield Failure(str(self.path), "empty file")
@@ -91,12 +91,12 @@ class Warc:
                 mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as archive,
             ):
                 yield from self._read(archive)
-        except (OSError, ValueError) as error:  # ValueError if it is shorter now than when it was split
+        except (OSError, ValueError) as error:  # ValueError if the file was truncated after it was split
             yield Failure(str(self.path), "unreadable file", str(error))
 
     def shards(self) -> Sequence[Warc]:
-        """Ranges of records; zstd, and one gzip member for all, can only be read from the start."""
-        if self.part != _WHOLE:
+        """Split the archive into ranges; zstd and a single gzip member can only be read from the start."""
+        if self.range_ != _WHOLE_ARCHIVE:
             return (self,)
         try:
             if self.path.stat().st_size <= _SHARD_BYTES:
@@ -106,19 +106,19 @@ class Warc:
                 mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as archive,
             ):
                 starts = [0, *_shard_starts(archive)]
-        except OSError:  # told when it is read
+        except OSError:  # reported when the file is read
             return (self,)
-        parts = map(_Part, starts, [*starts[1:], None])
-        return [replace(self, part=part) for part in parts]
+        ranges = map(_RecordRange, starts, [*starts[1:], None])
+        return [replace(self, range_=range_) for range_ in ranges]
 
     def _read(self, archive: mmap.mmap) -> Iterator[Page | Resource | Failure | Skipped]:
-        start, end = self.part
+        start, end = self.range_
         is_plain = _is_plain(archive)
-        # A member of gzip has a checksum, which the reader compares: digests would say nothing new, and take
-        # half as much time again.
+        # The reader verifies the checksum of each gzip member: digests would add nothing, and take half as
+        # much time again.
         checks_digests = not _is_gzip(archive)
         place = str(self.path)
-        in_damage = False  # one failure stands for a whole damaged stretch
+        in_damage = False  # a damaged stretch is reported as one failure
         has_records = False
         while start >= 0 and (end is None or start < end):
             last_record = start
@@ -143,7 +143,7 @@ class Warc:
                 in_damage = True
                 start = _next_record(archive, last_record + 1)
             else:
-                start, ends_whole = _rest(archive, start, last_record)
+                start, ends_whole = _position_after_reader(archive, start, last_record)
                 if start >= 0 or end is not None or in_damage:
                     continue
                 if not has_records:
@@ -154,7 +154,7 @@ class Warc:
     def item_of(
         self, record: WarcRecord, place: str, *, checks_digest: bool
     ) -> Page | Resource | Failure | Skipped | None:
-        """What comes of a record; None if it is none of a response."""
+        """Convert a record; None if it is not a response."""
         if record.record_type in _RECORDS_WITH_CONTENT:
             return Skipped(place, f"{record.headers.get('WARC-Type')} record")
         if record.record_type != WarcRecordType.response:
@@ -169,10 +169,10 @@ class Warc:
             return Skipped(url, f"status {status}")
         media_type = (record.http_content_type or "").lower()
         is_html = media_type in HTML_TYPES
-        is_wanted_resource = self.with_resources and (
+        is_collected_resource = self.with_resources and (
             media_type == "text/css" or media_type.startswith("image/")
         )
-        if not is_html and not is_wanted_resource:
+        if not is_html and not is_collected_resource:
             return Skipped(url, f"not HTML but {media_type or 'of unknown type'}")
         if failure := oversized_url(url):
             return failure
@@ -197,10 +197,10 @@ class Warc:
 
 
 def _decoded(raw: bytes, record: WarcRecord, limit: int) -> bytes | None:
-    """The body without its transfer and content encodings, or None if it is over the limit.
+    """Return the body without its transfer and content encodings, or None if it is over the limit.
 
-    Crawlers often write the decoded body under the original headers, so an
-    encoding that the bytes don't show is taken as already undone.
+    Crawlers often write the decoded body under the original headers, so an encoding that the bytes do not
+    show is assumed to be decoded already.
     """
     body = raw
     if _header(record, "Transfer-Encoding") == "chunked" and _CHUNK_HEADER.match(body):
@@ -210,7 +210,7 @@ def _decoded(raw: bytes, record: WarcRecord, limit: int) -> bytes | None:
             case "gzip" | "x-gzip" if body.startswith(_GZIP_MAGIC):
                 body = _inflated(body, limit + 1, zlib.MAX_WBITS | 16)
             case "deflate" if not body.lstrip().startswith(b"<"):
-                # Servers mean two things by deflate: with zlib's header, as the standard says, and without.
+                # Servers send deflate with zlib's header, as the standard requires, or without it.
                 has_header = len(body) > 1 and body[0] & 15 == 8 and int.from_bytes(body[:2]) % 31 == 0
                 body = _inflated(body, limit + 1, zlib.MAX_WBITS if has_header else -zlib.MAX_WBITS)
             case "br" if not body.lstrip().startswith(b"<"):
@@ -221,10 +221,10 @@ def _decoded(raw: bytes, record: WarcRecord, limit: int) -> bytes | None:
 
 
 def _is_as_digested(record: WarcRecord, raw: bytes, body: bytes) -> bool:
-    """Whether a body is the one that its record has a digest of, if it has one that is known here.
+    """Return whether a body matches the digest of its record, if that has a supported one.
 
-    Crawlers digest it as it was sent, without chunks, as the standard says, or decoded; all of these count.
-    What was cut off by the crawler may have the digest of the whole.
+    Crawlers compute the digest of the body as sent, without chunks (as the standard says), or decoded; all of
+    these count. A body truncated by the crawler may have the digest of the complete one.
     """
     algorithm, _, text = (record.headers.get("WARC-Payload-Digest") or "").strip().partition(":")
     size = _DIGESTS.get(algorithm.lower().replace("-", ""))
@@ -247,11 +247,11 @@ def _is_as_digested(record: WarcRecord, raw: bytes, body: bytes) -> bool:
 
 
 def _digest(text: str, size: int) -> bytes | None:
-    """The bytes of a digest that is written in base 32, as most do it, or in base 16; None if in neither."""
+    """Return the bytes of a digest written in base 32, as most are, or in base 16; None for any other."""
     for decode in (bytes.fromhex, _from_base32):
         with suppress(ValueError):
-            if len(found := decode(text)) == size:
-                return found
+            if len(digest := decode(text)) == size:
+                return digest
     return None
 
 
@@ -284,7 +284,7 @@ def _joined_chunks(body: bytes) -> bytes:
 
 
 def _inflated(body: bytes, limit: int, window: int) -> bytes:
-    """The first `limit` bytes of a compressed body; one that is cut off is an error."""
+    """Decompress the first `limit` bytes of a body; raises ValueError if it is truncated."""
     decompressor = zlib.decompressobj(window)
     content = decompressor.decompress(body, limit)
     if not decompressor.eof and len(content) < limit:
@@ -294,12 +294,12 @@ def _inflated(body: bytes, limit: int, window: int) -> bytes:
 
 def _records(archive: mmap.mmap, start: int) -> Iterator[WarcRecord]:
     archive.seek(start)
-    # mmap's seek returns nothing before Python 3.13, which the reader does not mind.
+    # mmap's seek returns nothing before Python 3.13, which the reader ignores.
     return records_from(cast("BinaryIO", archive))
 
 
 def records_from(archive: IO[bytes]) -> Iterator[WarcRecord]:
-    """The records of an archive from where it stands; OSError if one is damaged, or a dictionary is large."""
+    """Yield the records from the current position; OSError if one is damaged or a dictionary too large."""
     start = archive.tell()
     head = archive.read(8)
     if head.startswith(_DICTIONARY_MAGIC):
@@ -322,7 +322,7 @@ def _is_gzip(archive: mmap.mmap) -> bool:
 
 
 def _next_record(archive: mmap.mmap, start: int) -> int:
-    """Where the next record may begin at or after `start`; -1 where none does."""
+    """Return where the next record may begin at or after `start`, or -1."""
     if _is_gzip(archive):
         return archive.find(_GZIP_MAGIC, start)
     if _is_plain(archive):
@@ -331,58 +331,58 @@ def _next_record(archive: mmap.mmap, start: int) -> int:
     return archive.find(_ZSTD_MAGIC, start)
 
 
-def _rest(archive: mmap.mmap, start: int, last_record: int) -> tuple[int, bool]:
-    """Where an archive goes on behind what the reader takes for its end, or -1; and whether it ends whole.
+def _position_after_reader(archive: mmap.mmap, start: int, last_record: int) -> tuple[int, bool]:
+    """Return where an archive continues after the position at which the reader stopped, or -1; and whether it
+    ends with a complete record.
 
-    `start` is where the reader began, and `last_record` the record that it gave
-    last. It passes silently over a gzip member that is cut off, and over a plain
-    record that is; it stops at an empty gzip member, and a record that says it
-    is longer than its member can take it to the end. It is loud about zstd.
+    `start` is where the reader began, and `last_record` the last record it returned. It silently ignores a
+    truncated gzip member or plain record; it stops at an empty gzip member; and a record that claims to be
+    longer than its member can make it skip to the end. It reports errors of zstd.
     """
     if _is_plain(archive):
         return -1, _plain_record_whole(archive, last_record)
     if not _is_gzip(archive):
         return -1, True
-    # Records that share a member do not begin where it does.
+    # Records that share a member do not begin at its start.
     is_member = archive[last_record : last_record + len(_GZIP_MAGIC)] == _GZIP_MAGIC
     end: int | None = last_record if is_member else start
     while end is not None and end <= last_record and end < len(archive):
         try:
             end = _member_end(archive, end)
         except zlib.error:
-            return -1, True  # padding behind the last member, not a member cut off
+            return -1, True  # padding after the last member, not a truncated member
     if end is None:
         return -1, False
     return (end if end < len(archive) else -1), True
 
 
 def _plain_record_whole(archive: mmap.mmap, start: int) -> bool:
-    """Whether a record's content is all there, and nothing but padding behind it."""
+    """Return whether a record's content is complete, with nothing but padding after it."""
     end = _plain_record_end(archive, start)
     return end is not None and end <= len(archive) and not archive[end:].strip(b"\r\n \0")
 
 
 def _is_as_long_as_it_says(archive: mmap.mmap, start: int) -> bool:
-    """Whether a line ends, or another record begins, where a plain record says that its content ends.
+    """Return whether a line ends or another record begins where a plain record should end.
 
-    Bytes that were lost or added would otherwise make the next record part of this one.
+    Otherwise lost or added bytes would make the next record part of this one.
     """
     end = _plain_record_end(archive, start)
     if end is None or end >= len(archive):
-        return True  # cut off, which is told elsewhere
+        return True  # truncated, which is reported elsewhere
     is_line_end = b"\r\n".startswith(archive[end : end + 2]) or archive[end : end + 1] == b"\n"
     return is_line_end or archive[end : end + len(_WARC_MAGIC)] == _WARC_MAGIC
 
 
 def _plain_record_end(archive: mmap.mmap | bytes, start: int) -> int | None:
-    """Where the content of a record should end, by its own header."""
+    """Return where the content of a record should end by its header."""
     header = _RECORD_HEADER.match(archive, start)
     length = _CONTENT_LENGTH.search(header[0]) if header else None
     return header.end() + int(length[1]) if header and length else None
 
 
 def _member_end(archive: mmap.mmap, start: int) -> int | None:
-    """Where a gzip member ends; None if it is cut off."""
+    """Return where a gzip member ends; None if it is truncated."""
     end = None
     for _, end in _inflated_member(archive, start):  # noqa: B007 - the last one counts
         pass
@@ -390,7 +390,7 @@ def _member_end(archive: mmap.mmap, start: int) -> int | None:
 
 
 def _inflated_member(archive: mmap.mmap, start: int) -> Iterator[tuple[bytes, int | None]]:
-    """The content of a gzip member in pieces, the last one with where the member ends."""
+    """Yield the content of a gzip member in pieces, the last one with the end of the member."""
     decompressor = zlib.decompressobj(zlib.MAX_WBITS | 16)
     for position in range(start, len(archive), _INFLATED_AT_A_TIME):
         chunk = archive[position : position + _INFLATED_AT_A_TIME]
@@ -402,10 +402,10 @@ def _inflated_member(archive: mmap.mmap, start: int) -> Iterator[tuple[bytes, in
 
 
 def _shard_starts(archive: mmap.mmap) -> Iterator[int]:
-    """Where shards behind the first begin.
+    """Yield where shards after the first begin.
 
-    The reader comes to each of these places whatever is before, and finds a
-    whole record there, so reading is the same if it begins there.
+    The reader reaches each of these positions whatever precedes it, and finds a complete record there, so
+    starting there gives the same records.
     """
     if _is_gzip(archive):
         return _gzip_shard_starts(archive)
@@ -415,7 +415,7 @@ def _shard_starts(archive: mmap.mmap) -> Iterator[int]:
 
 
 def _plain_shard_starts(archive: mmap.mmap) -> Iterator[int]:
-    """From record to record, as far as each says where the next one is."""
+    """Follow the records from one to the next, as long as each declares its length."""
     shard = record = 0
     while (following := _following_record(archive, record)) is not None:
         if record - shard >= _SHARD_BYTES and _is_read_at(archive, record):
@@ -425,18 +425,18 @@ def _plain_shard_starts(archive: mmap.mmap) -> Iterator[int]:
 
 
 def _following_record(archive: mmap.mmap, start: int) -> int | None:
-    """Where a record begins right behind the one at `start`."""
+    """Return where the record directly after the one at `start` begins."""
     end = _plain_record_end(archive, start)
     gap = _RECORD_GAP.match(archive, end) if end is not None else None
     return gap.end() if gap else None
 
 
 def _gzip_shard_starts(archive: mmap.mmap) -> Iterator[int]:
-    """Behind a row of members that is too long to be anything but members of this archive."""
+    """Yield positions after a run of members too long to be inside the content of a record."""
     position = _SHARD_BYTES
-    while (first := archive.find(_GZIP_MAGIC, position)) >= 0:
-        member = first
-        while (end := _one_record_end(archive, member)) and member - first <= _MOST_STORED_BYTES:
+    while (first_member := archive.find(_GZIP_MAGIC, position)) >= 0:
+        member = first_member
+        while (end := _one_record_end(archive, member)) and member - first_member <= _MOST_STORED_BYTES:
             member = end
         if end and _is_read_at(archive, member):
             yield member
@@ -446,14 +446,14 @@ def _gzip_shard_starts(archive: mmap.mmap) -> Iterator[int]:
 
 
 def _one_record_end(archive: mmap.mmap, start: int) -> int | None:
-    """Where the gzip member at `start` ends, if it is whole and holds one whole record and nothing else."""
+    """Return where the gzip member at `start` ends, if it contains exactly one complete record."""
     size = record_end = 0
     try:
         for content, end in _inflated_member(archive, start):
             if not size:
                 record_end = (content.startswith(_WARC_MAGIC) and _plain_record_end(content, 0)) or 0
             if content[max(0, record_end - size) :].strip(b"\r\n"):
-                return None  # no record, or something behind it
+                return None  # no record, or something after it
             size += len(content)
             if end is not None:
                 return end if 0 < record_end <= size else None
@@ -463,7 +463,7 @@ def _one_record_end(archive: mmap.mmap, start: int) -> int | None:
 
 
 def _is_read_at(archive: mmap.mmap, start: int) -> bool:
-    """Whether the reader finds a record there."""
+    """Return whether the reader finds a record at a position."""
     try:
         record = next(_records(archive, start), None)
     except OSError:

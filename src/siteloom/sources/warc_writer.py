@@ -1,6 +1,6 @@
-"""Responses to WARC archives, record by record, so that a crawl that is killed leaves all but its last one.
+"""Write responses to WARC archives record by record, so that a killed crawl loses at most its last one.
 
-What `siteloom.sources.warc` reads of an archive is what was written to it.
+`siteloom.sources.warc` reads back what was written.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
 _Headers = list[tuple[str, str]]
 
-# What the Internet Archive puts before the names of headers that were true of what came over the wire and are
-# not of what is kept.
+# The Internet Archive's prefix for headers that described the transfer and do not apply to the stored body.
 _ORIGINAL = "X-Archive-Orig-"
 
 _GZIP_LEVEL = 6  # zlib's own; Python's is 9, which takes far longer for a percent or two
@@ -44,7 +43,7 @@ _WARCINFO = (
 
 
 class WarcWriter:
-    """Takes responses one by one; each is on its way to the disk, whole, when its call returns."""
+    """Writes responses one by one; each is passed to the system completely before its call returns."""
 
     def __init__(self, file: FileIO, name: str, compress: Callable[[bytes], bytes]) -> None:
         self._file = file
@@ -53,18 +52,18 @@ class WarcWriter:
         self._write_info()
 
     def write_page(self, page: Page) -> None:
-        """Write a page as the response that it came in, as far as a page knows it."""
+        """Write a page as a response with the headers known from the page."""
         etag, last_modified = page.validators or Validators()
-        said = {
+        values_by_name = {
             "Content-Type": f"text/html; charset={page.charset}" if page.charset else "text/html",
             "ETag": etag,
             "Last-Modified": last_modified,
         }
-        headers = [(name, value) for name, value in said.items() if value]
+        headers = [(name, value) for name, value in values_by_name.items() if value]
         self.write_response(page.url, 200, headers, page.html, page.fetched_at)
 
     def write_resource(self, resource: Resource) -> None:
-        """Write a stylesheet or an image as the response that it came in."""
+        """Write a stylesheet or an image as a response."""
         headers = [("Content-Type", resource.media_type)]
         self.write_response(resource.url, 200, headers, resource.body, resource.fetched_at)
 
@@ -76,10 +75,10 @@ class WarcWriter:
         body: bytes,
         fetched_at: datetime | None = None,
     ) -> None:
-        """Write what a server answered, and when; without a time, the record is of now.
+        """Write a server's response with its time, by default the current time.
 
-        The body is encoded as its `Content-Encoding` header says, but never in chunks. Headers that are not
-        true of it are kept under another name, as archives do.
+        The body is encoded as its `Content-Encoding` header says, but never in chunks. Headers that do not
+        apply to it are kept under another name, as archives do.
         """
         record = WarcRecord()
         record.init_headers(WarcRecordType.response)
@@ -100,18 +99,18 @@ class WarcWriter:
         content = io.BytesIO()
         record.write(content, checksum_data=True, payload_digest=payload_digest)
         try:
-            rest = memoryview(self._compress(content.getvalue()))
-            while rest:
-                rest = rest[self._file.write(rest) :]
+            unwritten = memoryview(self._compress(content.getvalue()))
+            while unwritten:
+                unwritten = unwritten[self._file.write(unwritten) :]
         except OSError as error:
             raise _cannot_write(self._name, error) from error
 
 
 @contextmanager
 def open_warc(path: Path) -> Iterator[WarcWriter]:
-    """A writer to an archive: `.warc`, or with each record compressed, `.warc.gz` or `.warc.zst`.
+    """Open an archive for writing: `.warc`, or with each record compressed, `.warc.gz` or `.warc.zst`.
 
-    What the archive already holds stays, and the new records come behind it.
+    New records are appended to those that the archive already contains.
     """
     compress = _compression(path)
     try:
@@ -123,7 +122,7 @@ def open_warc(path: Path) -> Iterator[WarcWriter]:
 
 
 def _compression(path: Path) -> Callable[[bytes], bytes]:
-    """How a record becomes bytes of the file; every record can be read without those before it."""
+    """Return the compression of records; every record can be read without those before it."""
     name = path.name.lower()
     if name.endswith(".warc"):
         return bytes
@@ -145,19 +144,19 @@ def _warc_date(time: datetime | None) -> str:
 
 
 def _truthful(headers: Iterable[tuple[str, str]], body: bytes) -> _Headers:
-    """The headers, those that are not true of the body under another name."""
+    """Rename the headers that do not apply to the body."""
     length = str(len(body))
-    kept: _Headers = []
+    kept_headers: _Headers = []
     for name, value in headers:
         if name.lower() == "content-length" and value.strip() == length:
             continue  # it is written last
         is_untrue = name.lower() in ("content-length", "transfer-encoding")
-        kept.append((_ORIGINAL + name if is_untrue else name, value))
-    return [*kept, ("Content-Length", length)]
+        kept_headers.append((_ORIGINAL + name if is_untrue else name, value))
+    return [*kept_headers, ("Content-Length", length)]
 
 
 def _http_head(status: int, headers: _Headers) -> bytes:
-    """The status line and the headers as HTTP has them; no line break in a value can make another header."""
+    """Format the status line and the headers; line breaks in values cannot inject headers."""
     lines = HeaderMap()
     lines.status_line = f"HTTP/1.1 {status} {_PHRASES.get(status, '')}"
     for name, value in headers:

@@ -1,4 +1,4 @@
-"""What a wrapper does, in plain words for people who do not read HTML."""
+"""Describe a wrapper in plain words for people who do not read HTML."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
     from siteloom.wrappers.rule_features import (
         AttributeRules,
-        Evidence,
         Feature,
-        Part,
         RecordRule,
         Rule,
+        RuleSupport,
         Scorer,
         Shape,
+        ValuePart,
     )
     from siteloom.wrappers.value_contract import Contract
     from siteloom.wrappers.wrapper import Wrapper
 
 _WIDTH = 100
-_LABELS_TOLD = 10
+_LISTED_LABELS = 10
 
 _TARGETS = {"text": "text", "element": "whole text", "@href": "link address"}
 _TAGS = {
@@ -57,25 +57,26 @@ _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight"
 
 
 def explain(wrapper: Wrapper) -> str:
-    """How each attribute is found and why so, for a person to read."""
+    """Describe how each attribute is found, and why, for a person to read."""
     return "\n".join(_lines(wrapper)) + "\n"
 
 
 def rule_words(rule: Rule, *, multi: bool = False) -> str:
-    """What a rule takes, as a phrase: "the text right after 'Phone:' inside the element with id `x`".
+    """Describe a rule as a phrase: "the text right after 'Phone:' inside the element with id `x`".
 
-    "Inside" means directly inside; two levels inside is inside of something
-    that is inside, and so on.
+    "Inside" means directly inside; "two levels inside" means inside a child, and so on.
     """
     features = [feature for feature in rule.features if feature.kind not in ELEMENT_KINDS]
     prefixes = {feature.value.strip() for feature in features if feature.kind == "prefix"}
     is_label_dropped = rule.part.left.strip() in prefixes and not rule.part.right and not rule.part.pattern
     words = f"{'each' if multi else 'the'} {_target_words(rule.target)}"
     if rule.target == "text":
-        said = [_text_feature_words(feature, is_label_dropped) for feature in sorted(features)]
+        phrases = [_text_feature_words(feature, is_label_dropped) for feature in sorted(features)]
         levels = _levels_words(rule.features, -1, multi)
-        words += "".join(f" {each}" for each in said[:1]) + "".join(f", {each}" for each in said[1:])
-        words += f",{levels}" if len(said) > 1 and levels else levels
+        words += "".join(f" {phrase}" for phrase in phrases[:1]) + "".join(
+            f", {phrase}" for phrase in phrases[1:]
+        )
+        words += f",{levels}" if len(phrases) > 1 and levels else levels
         if not rule.features:
             words += " anywhere"
     else:
@@ -94,15 +95,15 @@ def rule_words(rule: Rule, *, multi: bool = False) -> str:
 
 
 def named_rule_words(wrapper: Wrapper, name: str) -> str:
-    """A rule by its name as provenance has it; those of earlier layouts end in the number of the layout."""
-    attribute, _, rest = name.rpartition("#")
-    number, _, layout = rest.partition("@")
+    """Describe the rule with a name from provenance; those of earlier layouts end in the layout's number."""
+    attribute, _, rule_and_layout = name.rpartition("#")
+    number, _, layout = rule_and_layout.partition("@")
     rules = wrapper.layouts[int(layout or 1) - 1].attributes[attribute]
     return rule_words((*rules.rules, *rules.voters)[int(number) - 1], multi=bool(rules.attribute.multi))
 
 
 def record_words(rule: RecordRule) -> str:
-    """Where the records of a list page begin and end, in sentences."""
+    """Describe where the records of a list page begin and end, in sentences."""
     extent = "goes on up to the next one" if rule.runs_on else "is all that is inside it"
     fallback = f" If a page has no such element, each begins at {_start_words(rule.fallback)}."
     least = "no value" if rule.least <= 1 else f"values of fewer than {_number(rule.least)} attributes"
@@ -113,30 +114,30 @@ def record_words(rule: RecordRule) -> str:
     )
 
 
-def evidence_words(evidence: Evidence) -> str:
-    """What a rule did on the pages it was learned from, as a sentence."""
+def evidence_words(evidence: RuleSupport) -> str:
+    """Describe how a rule performed on the pages it was learned from, as a sentence."""
     examples = "1 example value" if evidence.examples == 1 else f"{evidence.examples} example values"
     besides = "nothing else on those pages"
     if evidence.wrong:
         besides = f"{evidence.wrong} other {'thing' if evidence.wrong == 1 else 'things'} on those pages"
     # With no other pages at all, the share is 0 as well.
-    others = f"a value on {_share_words(evidence.filled)}" if evidence.filled else "no value on other pages"
+    coverage = f"a value on {_share_words(evidence.filled)}" if evidence.filled else "no value on other pages"
     repeated = f", on {percent(evidence.repeated)} more than one" if evidence.repeated else ""
-    return f"Why: it found {examples} and {besides}, and has {others}{repeated}."
+    return f"Why: it found {examples} and {besides}, and has {coverage}{repeated}."
 
 
 def shapes_words(shapes: Sequence[Shape]) -> str:
-    """What does not count as a value for what it is made of, if anything."""
-    others = [_SHAPES[shape] for shape in SHAPES if shape not in shapes]
-    if len(others) == len(SHAPES):
+    """Describe which texts do not count as values because of their shape; empty if all count."""
+    excluded = [_SHAPES[shape] for shape in SHAPES if shape not in shapes]
+    if len(excluded) == len(SHAPES):
         return "No text counts as a value."
-    if len(others) < 2:
-        return f"Texts {others[0]} do not count." if others else ""
+    if len(excluded) < 2:
+        return f"Texts {excluded[0]} do not count." if excluded else ""
     return f"Only texts {' or '.join(_SHAPES[shape] for shape in SHAPES if shape in shapes)} count."
 
 
 def contract_words(contract: Contract) -> list[str]:
-    """What right values are like, each claim a phrase."""
+    """Describe each claim of a contract about valid values as a phrase."""
     lengths = f"{contract.shortest} to {contract.longest}"
     if contract.shortest == contract.longest:
         lengths = str(contract.longest)
@@ -180,23 +181,23 @@ def _lines(wrapper: Wrapper) -> Iterator[str]:
 
 
 def _start_words(features: Sequence[Feature]) -> str:
-    words = _element_words([feature for feature in features if not feature.distance], is_any=True)
-    return words + _levels_words([feature for feature in features if feature.distance], 0, is_any=True)
+    words = _element_words([feature for feature in features if not feature.distance], is_indefinite=True)
+    return words + _levels_words([feature for feature in features if feature.distance], 0, is_indefinite=True)
 
 
 def _attribute_lines(name: str, rules: AttributeRules) -> Iterator[str]:
     multi = bool(rules.attribute.multi)
     yield _wrapped(f"{_shown(name)} ({', '.join(_attribute_words(rules))})")
     if not rules.rules:
-        found = "No rule" if rules.do_voters_step_in else "Not found: no rule"
-        yield _wrapped(f"{found} could be learned.", 1)
+        subject = "No rule" if rules.do_voters_step_in else "Not found: no rule"
+        yield _wrapped(f"{subject} could be learned.", 1)
     elif len(rules.rules) == 1:
         (rule,) = rules.rules
         yield _wrapped(_sentence(rule_words(rule, multi=multi)), 1)
         yield _wrapped(evidence_words(rule.evidence), 1)
     else:
-        every = "The values of all these rules are taken:"
-        yield _wrapped(every if multi else "The first of these rules that finds a value counts:", 1)
+        introduction = "The values of all these rules are taken:"
+        yield _wrapped(introduction if multi else "The first of these rules that finds a value counts:", 1)
         for number, rule in enumerate(rules.rules, 1):
             yield _wrapped(f"{number}. {_sentence(rule_words(rule, multi=multi))}", 2)
             yield _wrapped(evidence_words(rule.evidence), 3)
@@ -205,26 +206,26 @@ def _attribute_lines(name: str, rules: AttributeRules) -> Iterator[str]:
         yield _wrapped(words, 1)
     if rules.voters:
         count = len(rules.voters)
-        asked = "1 independent rule is" if count == 1 else f"{count} independent rules are"
+        voter_count = "1 independent rule is" if count == 1 else f"{count} independent rules are"
         agree = "it agrees" if count == 1 else "they agree"
         instead = "; where no rule finds a value, the one on which they all agree is taken"
-        yield _wrapped(f"{asked} asked whether {agree}{instead if rules.do_voters_step_in else ''}:", 1)
+        yield _wrapped(f"{voter_count} asked whether {agree}{instead if rules.do_voters_step_in else ''}:", 1)
         for voter in rules.voters:
             yield _wrapped(f"- {_sentence(rule_words(voter, multi=multi))}", 2)
     if rules.day_first is not None:
-        first = "day" if rules.day_first else "month"
-        yield _wrapped(f"Dates such as 03/04/2011 are read with the {first} first.", 1)
+        first_number = "day" if rules.day_first else "month"
+        yield _wrapped(f"Dates such as 03/04/2011 are read with the {first_number} first.", 1)
 
 
 def _attribute_words(rules: AttributeRules) -> Iterator[str]:
-    about = rules.attribute
-    if about.type is not None:
-        yield about.type
-    yield "several values" if about.multi else "one value"
-    if about.mandatory is not None:
-        yield "mandatory" if about.mandatory else "optional"
-    if about.constant is not None:
-        yield "stays as it is" if about.constant else "may change"
+    attribute = rules.attribute
+    if attribute.type is not None:
+        yield attribute.type
+    yield "several values" if attribute.multi else "one value"
+    if attribute.mandatory is not None:
+        yield "mandatory" if attribute.mandatory else "optional"
+    if attribute.constant is not None:
+        yield "stays as it is" if attribute.constant else "may change"
 
 
 def _share_words(share: float) -> str:
@@ -232,9 +233,9 @@ def _share_words(share: float) -> str:
 
 
 def _labels_words(labels: Sequence[str]) -> str:
-    told = ", ".join(_quoted(label) for label in labels[:_LABELS_TOLD])
-    more = f" and {len(labels) - _LABELS_TOLD} more" if len(labels) > _LABELS_TOLD else ""
-    return f"Never values, for they only name some: {told}{more}."
+    listed_labels = ", ".join(_quoted(label) for label in labels[:_LISTED_LABELS])
+    remaining = f" and {len(labels) - _LISTED_LABELS} more" if len(labels) > _LISTED_LABELS else ""
+    return f"Never values, for they only name some: {listed_labels}{remaining}."
 
 
 # Phrases
@@ -256,36 +257,36 @@ def _text_feature_words(feature: Feature, is_label_dropped: bool) -> str:
     return _SHAPES.get(feature.value, _shown(feature.value))
 
 
-def _levels_words(features: Iterable[Feature], level: int, is_any: bool) -> str:
-    """What the node that stands at a level is inside of, from the innermost outwards."""
+def _levels_words(features: Iterable[Feature], level: int, is_indefinite: bool) -> str:
+    """Describe the elements around a node at a level, from the innermost outwards."""
     levels: dict[int, list[Feature]] = {}
     for feature in sorted(features, key=lambda feature: feature.distance):
         if feature.kind in ELEMENT_KINDS:
             levels.setdefault(feature.distance, []).append(feature)
     words = ""
-    for distance, found in levels.items():
+    for distance, level_features in levels.items():
         steps = distance - level
         inside = "inside" if steps == 1 else f"{_number(steps)} levels inside"
-        words += f"{', which is' if words else ''} {inside} {_element_words(found, is_any)}"
+        words += f"{', which is' if words else ''} {inside} {_element_words(level_features, is_indefinite)}"
         level = distance
     return words
 
 
-def _element_words(features: Iterable[Feature], is_any: bool) -> str:
-    """An element by its features: "the table cell `td` with class `x` that comes right after 'y'"."""
+def _element_words(features: Iterable[Feature], is_indefinite: bool) -> str:
+    """Describe an element by its features: "the cell `td` with class `x` that comes right after 'y'"."""
     kinds: dict[str, list[str]] = {}
     for feature in features:
         kinds.setdefault(feature.kind, []).append(feature.value)
     tags = kinds.get("tag", [])
     noun = _TAGS.get(tags[0], "element") if tags else "element"
-    article = "the" if not is_any or "id" in kinds else "an" if noun[0] in "aeiou" else "a"
+    article = "the" if not is_indefinite or "id" in kinds else "an" if noun[0] in "aeiou" else "a"
     having = [
         *(f"id {_code(value)}" for value in kinds.get("id", [])),
         *(f"class {_code(value)}" for value in kinds.get("class", [])),
         *(f"{_code(value)} among its classes" for value in kinds.get("class-word", [])),
         *(f"the mark {_code(value)}" for value in kinds.get("attribute", [])),
     ]
-    standing = [
+    positions = [
         *(
             f"that is the {_ordinal(value)} of its kind among its neighbours"
             for value in kinds.get("position", [])
@@ -300,12 +301,12 @@ def _element_words(features: Iterable[Feature], is_any: bool) -> str:
     words = [article, noun, *map(_code, tags)]
     if having:
         words.append(f"with {_listed(having)}")
-    if standing:
-        words.append(_listed(standing))
+    if positions:
+        words.append(_listed(positions))
     return " ".join(words)
 
 
-def _part_words(part: Part) -> str:
+def _part_words(part: ValuePart) -> str:
     if part.pattern:
         return f"the first part that matches {_code(part.pattern)} in "
     if part.left and part.right:
@@ -354,7 +355,7 @@ def _code(text: str) -> str:
 
 
 def _shown(text: str) -> str:
-    """A text with all that is not seen escaped: it may come from others, and is read on terminals."""
+    """Escape unprintable characters: the text is untrusted and may be shown on a terminal."""
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode()
         for character in text

@@ -1,8 +1,9 @@
-"""The wrappers to use: those of files and folders, or those of a workspace."""
+"""Wrappers with their names, read from files and folders."""
 
 from __future__ import annotations
 
 import json
+import warnings
 from collections import Counter
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,47 +12,77 @@ from siteloom.core.errors import WrapperError
 from siteloom.core.foreign_files import OutsideError, TooLargeError, leads_out
 from siteloom.core.remote_files import LARGEST_OF_RECORDS, has_scheme, local_path, read_file, shown
 from siteloom.core.table_files import decoded_bytes, load_pyarrow
+from siteloom.core.values import lacks_extra
 from siteloom.wrappers.matching import NamedWrapper
 from siteloom.wrappers.wrapper import Wrapper
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 
-class WrapperText(NamedTuple):
-    """A wrapper as it is kept, which any process can read; in a store it is kept for a site."""
+def read_wrapper(
+    name: str,
+    version: int | None,
+    text: str,
+    site: str | None = None,
+    *,
+    tell: Callable[[str], object] | None = None,
+) -> NamedWrapper:
+    """A wrapper from its JSON; a WrapperError names it.
 
-    name: str
-    version: int | None
-    text: str
-    site: str | None = None
+    What its user should know, such as that another parser was used to learn it, goes to `tell` if that is
+    given, and is a Python warning otherwise.
+    """
+    try:
+        if tell is None:
+            return NamedWrapper(name, version, Wrapper.from_json(text), site)
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            named = NamedWrapper(name, version, Wrapper.from_json(text), site)
+    except WrapperError as error:
+        raise WrapperError(f"{name}: {error}") from error
+    for warning in caught:
+        tell(f"{named}: {warning.message}")
+    return named
 
-    def loaded(self) -> NamedWrapper:
-        """The wrapper, ready for use."""
-        try:
-            return NamedWrapper(self.name, self.version, Wrapper.from_json(self.text))
-        except WrapperError as error:
-            raise WrapperError(f"{self.name}: {error}") from error
+
+def untyped_note(wrappers: Iterable[NamedWrapper]) -> str | None:
+    """A sentence on the types of values that cannot be read without an extra; None if all can."""
+    types = {rules.attribute.type for named in wrappers for rules in named.wrapper.attributes.values()}
+    untyped = sorted(kind for kind in types if kind is not None and lacks_extra(kind))
+    if not untyped:
+        return None
+    return (
+        f"Values of type {' and '.join(untyped)} are given as texts alone: to have them typed, "
+        "install the extra with pip install 'siteloom[values]'."
+    )
 
 
 _WRAPPER_SUFFIX = ".json"
-_LARGEST_MARK = 1_000_000  # bytes: a mark has some counts
+_LARGEST_MARK = 1_000_000  # bytes: a mark only holds a few counts
 
 
-def wrapper_texts_of_files(files: Sequence[str]) -> list[WrapperText]:
+def wrappers_of_files(
+    files: Sequence[str], *, tell: Callable[[str], object] | None = None
+) -> list[NamedWrapper]:
     """The wrappers of files, each named as its file; those whose files have the same name, by their paths.
 
-    A folder that `siteloom bootstrap` has made, here or elsewhere, has a wrapper for each of some sites.
+    A folder that `siteloom bootstrap` has made, here or elsewhere, has a wrapper for each of some sites. For
+    `tell` see `read_wrapper`.
     """
-    found = [
-        one for file in files for one in (_wrappers_of_folder(file) if _is_folder(file) else [_of_file(file)])
+    texts = [
+        text
+        for file in files
+        for text in (_texts_of_folder(file) if _is_folder(file) else [_text_of_file(file)])
     ]
-    names = Counter(one.name for one in found)
-    return [WrapperText(one.name if names[one.name] == 1 else one.path, None, one.text) for one in found]
+    names = Counter(text.name for text in texts)
+    return [
+        read_wrapper(text.name if names[text.name] == 1 else text.path, None, text.text, tell=tell)
+        for text in texts
+    ]
 
 
-class _FoundWrapper(NamedTuple):
-    """A wrapper, what it is called, and the name that no other has."""
+class _FileText(NamedTuple):
+    """The JSON of a wrapper, its name, and the path that no other has."""
 
     name: str
     path: str
@@ -59,12 +90,12 @@ class _FoundWrapper(NamedTuple):
 
 
 def _is_folder(location: str) -> bool:
-    if has_scheme(location):  # to ask would take as long as to read it
+    if has_scheme(location):  # asking the server would take as long as reading it
         return not location.lower().endswith(_WRAPPER_SUFFIX)
     return Path(location).is_dir()
 
 
-def _of_file(file: str) -> _FoundWrapper:
+def _text_of_file(file: str) -> _FileText:
     try:
         text = read_file(file).decode("utf-8")
     except FileNotFoundError as error:
@@ -72,10 +103,10 @@ def _of_file(file: str) -> _FoundWrapper:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no text"
         raise WrapperError(f"The wrapper {shown(file)} cannot be read: {why}.") from error
-    return _FoundWrapper(PurePosixPath(file).stem, shown(file), text)
+    return _FileText(PurePosixPath(file).stem, shown(file), text)
 
 
-def _wrappers_of_folder(location: str) -> list[_FoundWrapper]:
+def _texts_of_folder(location: str) -> list[_FileText]:
     """The wrappers of sites that are in a folder of Parquet files by site: see
     `siteloom.engines.whole_crawls`.
     """
@@ -83,14 +114,14 @@ def _wrappers_of_folder(location: str) -> list[_FoundWrapper]:
     from fsspec.core import url_to_fs  # noqa: PLC0415 - an extra, with PyArrow
     from pyarrow.dataset import ParquetFileFormat, dataset, partitioning  # noqa: PLC0415
 
-    kept_once = ParquetFileFormat(dictionary_columns={"wrapper"})
+    format_with_dictionary = ParquetFileFormat(dictionary_columns={"wrapper"})
     by_site = partitioning(pyarrow.schema([("site", pyarrow.string())]), flavor="hive")
     try:
         files, path = url_to_fs(location)
         mark = files.cat_file(f"{path.rstrip('/')}/_SUCCESS", start=0, end=_LARGEST_MARK)
         outcomes = json.loads(mark).get("outcomes")
         if outcomes and outcomes["wrapped"]:
-            of_sites = dataset(path, filesystem=files, format=kept_once, partitioning=by_site)
+            of_sites = dataset(path, filesystem=files, format=format_with_dictionary, partitioning=by_site)
             _check_links(location, of_sites.files)
             _check_texts(of_sites.schema, pyarrow)
             table = of_sites.to_table(["site", "wrapper"])
@@ -109,28 +140,28 @@ def _wrappers_of_folder(location: str) -> list[_FoundWrapper]:
     if not outcomes["wrapped"]:
         raise WrapperError(f"There is no wrapper in {shown(location)}: no site could be wrapped.")
     return sorted(
-        _FoundWrapper(row["site"], f"{shown(location)}/{row['site']}", row["wrapper"])
+        _FileText(row["site"], f"{shown(location)}/{row['site']}", row["wrapper"])
         for row in rows
         if row["wrapper"] is not None
     )
 
 
 def _check_texts(schema: Any, pyarrow: Any) -> None:
-    """Raise ValueError if wrappers are of a type that is not kept once."""
+    """Raise ValueError if the wrapper column is not dictionary-encoded."""
     kind = dict(zip(schema.names, schema.types, strict=True)).get("wrapper")
     if kind is not None and not pyarrow.types.is_dictionary(kind):
         raise ValueError("its column wrapper holds no texts")
 
 
 def _check_size(table: Any, pyarrow: Any) -> None:
-    """Raise TooLargeError if wrappers are too much together: one may be kept once for many sites."""
+    """Raise TooLargeError if the decoded wrappers are too large: one stored text may serve many sites."""
     size = sum(decoded_bytes(batch.columns, pyarrow) for batch in table.to_batches())
     if size > LARGEST_OF_RECORDS:
         raise TooLargeError("what they say", LARGEST_OF_RECORDS, "bytes")
 
 
 def _check_links(location: str, files: Sequence[str]) -> None:
-    """Raise OutsideError if a link leads out of a folder of this machine, which may come from anyone."""
+    """Raise OutsideError if a link leads out of a local folder, which may come from an untrusted source."""
     folder = local_path(location)
     for file in map(Path, files if folder is not None else ()):
         if leads_out(file, Path(folder or "/")):

@@ -1,4 +1,4 @@
-"""Which of several layouts a page has, told by what the rules of each find on it."""
+"""Choose the layout of a page among several, by what the rules of each layout extract from it."""
 
 from __future__ import annotations
 
@@ -16,50 +16,49 @@ if TYPE_CHECKING:
     Attributes = Mapping[str, AttributeRules]
 
 MOST_EARLIER = 2
-"""So many earlier layouts are kept. A site that is being rebuilt serves two, seldom three, at a time."""
+"""How many earlier layouts are kept. A site that is being rebuilt serves two, seldom three, at a time."""
 
 
-# So many more bytes of a signature must agree for a page to be of one layout rather than of another. Pages of
-# one template differ by two (the wildcards of its mask).
+# How many more bytes of a signature must agree to prefer an earlier layout. Pages of one template differ by
+# two (the wildcards of its mask).
 _MORE_BYTES = 3
 
 
-def most_alike(signatures: Sequence[Signatures | None], found: bytes) -> int:
-    """Which of some layouts has pages with a signature most like that of a page; the first if in doubt.
+def most_alike(signatures: Sequence[Signatures | None], page_signature: bytes) -> int:
+    """Return the number of the layout whose pages have the most similar signature; the first if in doubt.
 
-    None stands for a layout of whose pages nothing is known.
+    None stands for a layout without known pages.
     """
-    known = [pages for pages in signatures if pages is not None]
-    if len(known) < len(signatures):
+    layout_pages = [pages for pages in signatures if pages is not None]
+    if len(layout_pages) < len(signatures):
         return 0
-    agreements = [pages.agreement(found) for pages in known]
+    agreements = [pages.agreement(page_signature) for pages in layout_pages]
     best = agreements.index(max(agreements))
     return best if agreements[best] - agreements[0] >= _MORE_BYTES else 0
 
 
 def likely_layouts(
-    layouts: Sequence[Attributes], found: Sequence[Sequence[Record]], *, are_lists: bool
+    layouts: Sequence[Attributes], records_by_layout: Sequence[Sequence[Record]], *, are_lists: bool
 ) -> list[int]:
-    """The numbers of the layouts that a page may have: those whose rules find most, the newest first.
+    """Return the numbers of the layouts that a page may have: those whose rules find most, newest first.
 
-    `found` are the records by each of the layouts. Of lists, those count that give most values.
+    For list pages, these are the layouts that give most values.
     """
     gains: list[float]
     if are_lists:
-        gains = [sum(len(record.values) for record in records) for records in found]
+        gains = [sum(len(record.values) for record in records) for records in records_by_layout]
     else:
         gains = [
-            _gain(newest=(layouts[0], found[0][0]), earlier=(attributes, record))
-            for attributes, (record,) in zip(layouts, found, strict=True)
+            _gain(newest=(layouts[0], records_by_layout[0][0]), earlier=(attributes, record))
+            for attributes, (record,) in zip(layouts, records_by_layout, strict=True)
         ]
     return [number for number, gain in enumerate(gains) if gain == max(gains)]
 
 
 def _gain(newest: tuple[Attributes, Record], earlier: tuple[Attributes, Record]) -> float:
-    """How many more attributes are probably right by the rules of an earlier layout.
+    """Estimate how many more attributes an earlier layout gets right than the newest one.
 
-    Where both find values that may be right, the newest is preferred: how sure they are differs for
-    other reasons.
+    Where both find valid values, the newest is preferred: their confidences differ for other reasons.
     """
     gain = 0.0
     for name in newest[0].keys() & earlier[0].keys():
@@ -71,10 +70,9 @@ def _gain(newest: tuple[Attributes, Record], earlier: tuple[Attributes, Record])
 
 
 def _value(name: str, attributes: Attributes, record: Record) -> tuple[bool, float]:
-    """Whether there is a value that may be right, and how probable it is that what is found is right.
+    """Return whether there is a valid value, and the probability that the result is right.
 
-    That a page has no value is as probable as that others have none. A value that breaks its contract
-    is worth nothing.
+    A missing value is as probable as it is on other pages. A value that breaks its contract counts as wrong.
     """
     if name not in record.values:
         return False, 1 - attributes[name].filled
@@ -84,7 +82,7 @@ def _value(name: str, attributes: Attributes, record: Record) -> tuple[bool, flo
 
 
 def is_breaching(attributes: Attributes, record: Record, name: str) -> bool:
-    """Whether a value of an attribute breaks the attribute's contract."""
+    """Return whether a value of an attribute breaks the attribute's contract."""
     rules = attributes.get(name)  # an earlier layout may have other attributes
     contract = rules.contract if rules is not None else None
     if contract is None:

@@ -1,4 +1,4 @@
-"""The nodes that a rule means, on a page or in a record of it: those that have all its features."""
+"""Select the nodes of a page, or of a record on it, that have all features of a rule."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from siteloom.core.errors import TooMuchFound
 from siteloom.html.guards import RECORDS_TOO_LARGE
 from siteloom.html.node_paths import (
-    Spot,
+    TextPosition,
     elements_with_tag,
-    is_seen,
-    next_spot,
-    previous_spot,
+    is_visible_element,
+    next_text_position,
+    previous_text_position,
     siblings_with_tag,
-    spot_before,
     text_before,
+    text_position_before,
     texts_from,
 )
 from siteloom.html.visible_text import (
@@ -40,24 +40,24 @@ if TYPE_CHECKING:
 
 _ABOUT_TEXT = frozenset({"shape", "first-text"})
 
-# What the nodes that a rule means may say together. Texts and attributes say no more than their page, but of
-# elements that stand in each other, up to some 2,000 deep, each says all that those in it do.
-_MOST_SAID = 50_000_000  # characters, some times what the largest page has that is parsed
+# The total text of the nodes that a rule selects. Texts and attributes are no longer than their page, but
+# nested elements, up to some 2,000 deep, each repeat the text of all elements in them.
+_MAX_CHARACTERS = 50_000_000  # several times the size of the largest page that is parsed
 
 
 class Node(NamedTuple):
     """A text, or an element that stands for itself or for one of its HTML attributes."""
 
     element: Element
-    spot: Spot | None
+    spot: TextPosition | None
     text: str
 
 
-class Standing(NamedTuple):
-    """Where a node stands among others.
+class NodePosition(NamedTuple):
+    """The position of a node among others.
 
-    The position of its element among those of the same tag and how many elements it
-    is deep, both 0 outside of a record's elements; the number of a text in its parent, else 0.
+    The position of its element among siblings of the same tag and its depth in elements, both 0 outside
+    a record's elements; the number of a text in its parent, else 0.
     """
 
     position: int
@@ -66,14 +66,14 @@ class Standing(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """The part of a page that is looked at: one record, from its first element up to a spot behind it."""
+    """The part of a page that is searched: one record, from its first element up to the position after it."""
 
     start: Element
-    end: Spot | None
+    end: TextPosition | None
 
     @property
     def tops(self) -> list[Element]:
-        """The topmost elements of the record: one, or as many as it runs on through."""
+        """The topmost elements of the record: one, or all siblings that it continues through."""
         tops = [self.start]
         for sibling in self.start.itersiblings():
             if self.end == _behind(self.start) or (self.end is not None and sibling is self.end.parent):
@@ -83,38 +83,38 @@ class Scope(NamedTuple):
         return tops
 
     @property
-    def begin(self) -> Spot | None:
-        """The last spot before the record."""
-        return spot_before(self.start)
+    def begin(self) -> TextPosition | None:
+        """The last text position before the record."""
+        return text_position_before(self.start)
 
 
-def select(search: Search, found: Occurrences) -> list[Node]:
-    """The nodes of a page that a rule means, in document order."""
+def select(search: Search, page_occurrences: Occurrences) -> list[Node]:
+    """Return the nodes of a page that a rule selects, in document order."""
     target, trigger, steps, features = search
     if trigger is None or trigger.kind in TEXT_KINDS:
-        candidates = _candidates_by_text(search, found)
+        candidates = _candidates_by_text(search, page_occurrences)
         is_in_order = trigger is None
     else:
-        elements = _elements_with(trigger, found)
+        elements = _elements_with(trigger, page_occurrences)
         candidates = _below(elements, steps, target)
         is_in_order = len(elements) <= 1
-    # Of what is in the head, elements count although nothing is shown there: meta, title.
+    # Elements in the head count although they are not shown: meta, title.
     hidden = HIDDEN if target == "text" else NOT_CONTENT
-    meant = (
+    matching_nodes = (
         node
         for candidate in candidates
         if (node := _node(candidate, target, features, None)) is not None
         and _is_outside(node.element, hidden)
     )
-    nodes = _bounded(meant) if target == "element" else list(meant)
+    nodes = _bounded(matching_nodes) if target == "element" else list(matching_nodes)
     return nodes if is_in_order or len(nodes) <= 1 else _once_in_document_order(nodes)
 
 
 def select_in(rule: Rule, record: Scope) -> list[Node]:
-    """The nodes of a record that a rule means, in document order."""
-    begin = Spot(record.start, None)
+    """Return the nodes of a record that a rule selects, in document order."""
+    begin = TextPosition(record.start, None)
     if rule.target == "text":
-        candidates: Iterable[Spot | Element] = texts_from(begin, record.end)
+        candidates: Iterable[TextPosition | Element] = texts_from(begin, record.end)
     else:
         candidates = _elements_from(begin, record.end)
     nodes = (
@@ -126,35 +126,39 @@ def select_in(rule: Rule, record: Scope) -> list[Node]:
 
 
 def _bounded(nodes: Iterable[Node]) -> list[Node]:
-    """The nodes, if they do not say more together than any page."""
-    found: list[Node] = []
-    left = _MOST_SAID
+    """Return the nodes, or raise TooMuchFound if their total text exceeds the limit."""
+    bounded_nodes: list[Node] = []
+    characters_left = _MAX_CHARACTERS
     for node in nodes:
-        left -= len(node.text)
-        if left < 0:
-            detail = f"the elements that a rule finds have more than {_MOST_SAID:,} characters"
+        characters_left -= len(node.text)
+        if characters_left < 0:
+            detail = f"the elements that a rule finds have more than {_MAX_CHARACTERS:,} characters"
             raise TooMuchFound(RECORDS_TOO_LARGE, detail)
-        found.append(node)
-    return found
+        bounded_nodes.append(node)
+    return bounded_nodes
 
 
 def records(rule: RecordRule, root: Element) -> list[Scope]:
-    """The records of a list page, in document order."""
+    """Return the records of a list page, in document order."""
     starts = _starts(rule.features, root)
     if not starts and rule.fallback:
         starts = _starts(rule.fallback, root)
     if not rule.runs_on:
         return [Scope(start, _behind(start)) for start in starts]
-    return [Scope(start, _end_of_run(start, after)) for start, after in zip_longest(starts, starts[1:])]
+    return [
+        Scope(start, _end_of_run(start, following)) for start, following in zip_longest(starts, starts[1:])
+    ]
 
 
 def _starts(features: tuple[Feature, ...], root: Element) -> list[Element]:
-    """The outermost elements that have all features: a record inside a record is part of it."""
+    """Return the outermost elements that have all features: a record inside a record is part of it."""
     starts: list[Element] = []
-    tag = next((one.value for one in features if one.kind == "tag" and one.distance == 0), "*")
+    tag = next(
+        (feature.value for feature in features if feature.kind == "tag" and feature.distance == 0), "*"
+    )
     for element in elements_with_tag(root, tag):
         if (
-            is_seen(element)
+            is_visible_element(element)
             and has_features(Node(element, None, ""), features, None)
             and _is_outside(element, HIDDEN)
             and (not starts or starts[-1] not in element.iterancestors())
@@ -163,20 +167,20 @@ def _starts(features: tuple[Feature, ...], root: Element) -> list[Element]:
     return starts
 
 
-def _behind(element: Element) -> Spot | None:
+def _behind(element: Element) -> TextPosition | None:
     above = element.getparent()
-    return None if above is None else Spot(above, element)
+    return None if above is None else TextPosition(above, element)
 
 
-def _end_of_run(start: Element, following: Element | None) -> Spot | None:
+def _end_of_run(start: Element, following: Element | None) -> TextPosition | None:
     parent = start.getparent()
     if following is not None and following.getparent() is parent:
-        return Spot(following, None)
+        return TextPosition(following, None)
     return None if parent is None else _behind(parent)
 
 
 def has_features(node: Node, features: Iterable[Feature], record: Scope | None) -> bool:
-    """Whether a node has all features, in its record if it is looked at as part of one."""
+    """Return whether a node has all features, relative to its record if one is given."""
     for feature in features:  # noqa: SIM110 - `all` takes twice the time here
         if not _has(node, feature, record):
             return False
@@ -190,7 +194,7 @@ def _has(node: Node, feature: Feature, record: Scope | None) -> bool:
     begin = record.begin if record else None
     if node.spot is not None:
         if kind == "text-before":
-            return _says(text_before(previous_spot(node.spot), begin), value)
+            return _has_text(text_before(previous_text_position(node.spot), begin), value)
         if kind == "prefix":
             return node.text.startswith(value)
         if kind == "text-number":
@@ -199,17 +203,17 @@ def _has(node: Node, feature: Feature, record: Scope | None) -> bool:
     return element is not None and _element_has(element, feature, node, record)
 
 
-def standing(node: Node, record: Scope | None) -> Standing:
-    """Where a node stands on its page, or in its record."""
+def node_position(node: Node, record: Scope | None) -> NodePosition:
+    """Return the position of a node on its page, or in its record."""
     position = depth = 0
     if _ancestor(node.element, 0, record) is not None:
         position = _position(node.element, record)
         top = None if record is None else record.start.getparent()
-        above: Element | None = node.element
-        while above is not None and above is not top:
+        ancestor: Element | None = node.element
+        while ancestor is not None and ancestor is not top:
             depth += 1
-            above = above.getparent()
-    return Standing(position, _text_number(node.spot, record) if node.spot else 0, depth)
+            ancestor = ancestor.getparent()
+    return NodePosition(position, _text_number(node.spot, record) if node.spot else 0, depth)
 
 
 def _element_has(element: Element, feature: Feature, node: Node, record: Scope | None) -> bool:
@@ -232,160 +236,184 @@ def _element_has(element: Element, feature: Feature, node: Node, record: Scope |
             return _last_position(element, record, int(value)) == int(value)
         case "before":
             outside = next(element.iterancestors("head"), element)
-            return _says(text_before(spot_before(outside), record.begin if record else None), value)
+            return _has_text(
+                text_before(text_position_before(outside), record.begin if record else None), value
+            )
         case "first-text":
-            inside = next(texts_from(Spot(element, None), _behind(element)), None)
-            return _is_outside(element, HIDDEN) and _says(inside, value) and _says_else(node, value)
+            inside = next(texts_from(TextPosition(element, None), _behind(element)), None)
+            return _is_outside(element, HIDDEN) and _has_text(inside, value) and _has_other_text(node, value)
     return False
 
 
-def _says_else(node: Node, text: str) -> bool:
-    """Whether a node says something else; an element does so as well if more than one text says it."""
+def _has_other_text(node: Node, text: str) -> bool:
+    """Return whether a node's text differs, which it also does if several texts of an element make it up."""
     if node.spot is None and node.text == text == visible_text(node.element):
         return [normalize(inside.text) for inside in text_nodes(node.element)] != [text]
     return node.text != text
 
 
-def _says(spot: Spot | None, text: str) -> bool:
+def _has_text(spot: TextPosition | None, text: str) -> bool:
     return spot is not None and normalize(spot.text) == text
 
 
 def _ancestor(element: Element, distance: int, record: Scope | None) -> Element | None:
     top = None if record is None else record.start.getparent()
-    found: Element | None = element
+    ancestor: Element | None = element
     for _ in range(distance):
-        if found is None or found is top:
+        if ancestor is None or ancestor is top:
             return None
-        found = found.getparent()
-    return None if found is top else found
+        ancestor = ancestor.getparent()
+    return None if ancestor is top else ancestor
 
 
-def _position(element: Element, record: Scope | None, most: int = sys.maxsize) -> int:
-    """The number among siblings of the same tag; where it is larger than `most`, something larger."""
+def _position(element: Element, record: Scope | None, limit: int = sys.maxsize) -> int:
+    """Return the number among siblings of the same tag, or any number above `limit` if larger."""
     position = 1
     if record is not None and element is record.start:
         return position
-    # Among the topmost elements of a record that runs on, its first one is to be met, whatever its tag.
+    # Among the topmost elements of a record that runs on, stop at its first one, whatever its tag.
     is_top = record is not None and element.getparent() is record.start.getparent()
-    before = element.itersiblings(preceding=True) if is_top else siblings_with_tag(element, preceding=True)
-    for sibling in before:
+    preceding_siblings = (
+        element.itersiblings(preceding=True) if is_top else siblings_with_tag(element, preceding=True)
+    )
+    for sibling in preceding_siblings:
         position += sibling.tag == element.tag
-        if position > most or (record is not None and sibling is record.start):
+        if position > limit or (record is not None and sibling is record.start):
             break
     return position
 
 
-def _last_position(element: Element, record: Scope | None, most: int) -> int:
-    """The number from the last sibling of the same tag; where it is larger than `most`, something larger."""
+def _last_position(element: Element, record: Scope | None, limit: int) -> int:
+    """Return the number from the last sibling of the same tag, or any number above `limit` if larger."""
     position = 1
     end = None
     if record is not None and element.getparent() is record.start.getparent():
         if record.end == _behind(record.start):  # the record is one element
             return position
         end = None if record.end is None else record.end.parent
-    # Among the topmost elements of a record that runs on, the next record is to be met, whatever its tag.
+    # Among the topmost elements of a record that runs on, stop at the next record, whatever its tag.
     for sibling in siblings_with_tag(element) if end is None else element.itersiblings():
         if sibling is end:
             break
         position += sibling.tag == element.tag
-        if position > most:
+        if position > limit:
             break
     return position
 
 
-def _text_number(spot: Spot, record: Scope | None, most: int = sys.maxsize) -> int:
-    """The number among the visible texts of the parent; where it is larger than `most`, something larger."""
+def _text_number(spot: TextPosition, record: Scope | None, limit: int = sys.maxsize) -> int:
+    """Return the number among the visible texts of the parent, or any number above `limit` if larger."""
     number = 0
-    first = record.start if record is not None and record.start.getparent() is spot.parent else None
-    after = spot.after
-    while number <= most:
-        text = spot.parent.text if after is None else after.tail
+    first_element = record.start if record is not None and record.start.getparent() is spot.parent else None
+    preceding_element = spot.preceding
+    while number <= limit:
+        text = spot.parent.text if preceding_element is None else preceding_element.tail
         number += bool(text and not text.isspace())
-        if after is None or after is first:
+        if preceding_element is None or preceding_element is first_element:
             break
-        after = after.getprevious()
+        preceding_element = preceding_element.getprevious()
     return number
 
 
 def _is_outside(element: Element, tags: frozenset[str]) -> bool:
-    """Whether an element is none of these and stands in none."""
+    """Return whether an element neither is nor is inside an element with one of these tags."""
     return element.tag not in tags and next(element.iterancestors(*tags), None) is None
 
 
 def _node(
-    candidate: Spot | Element, target: str, features: Iterable[Feature], record: Scope | None
+    candidate: TextPosition | Element, target: str, features: Iterable[Feature], record: Scope | None
 ) -> Node | None:
-    """The node of a candidate, if it has all features."""
-    if isinstance(candidate, Spot):
+    """Return the node of a candidate, or None if it lacks a feature."""
+    if isinstance(candidate, TextPosition):
         node = Node(candidate.parent, candidate, normalize(candidate.text))
         return node if has_features(node, features, record) else None
     if target == "element":
-        # To read all the text inside takes long, and few features are about it.
+        # Collecting all the text inside is slow, and few features need it.
         bare = Node(candidate, None, "")
-        if not has_features(bare, (one for one in features if one.kind not in _ABOUT_TEXT), record):
+        if not has_features(
+            bare, (feature for feature in features if feature.kind not in _ABOUT_TEXT), record
+        ):
             return None
         node = bare._replace(text=visible_text(candidate))
-        return node if has_features(node, (f for f in features if f.kind in _ABOUT_TEXT), record) else None
-    found = candidate.get(target[1:])
-    if found is None:
+        return (
+            node
+            if has_features(node, (feature for feature in features if feature.kind in _ABOUT_TEXT), record)
+            else None
+        )
+    attribute_value = candidate.get(target[1:])
+    if attribute_value is None:
         return None
-    node = Node(candidate, None, normalize(found))
+    node = Node(candidate, None, normalize(attribute_value))
     return node if has_features(node, features, record) else None
 
 
-def _candidates_by_text(search: Search, found: Occurrences) -> Iterable[Spot | Element]:
-    """The nodes that have a trigger of texts, in the order of the walk; or all, in document order."""
+def _candidates_by_text(search: Search, page_occurrences: Occurrences) -> Iterable[TextPosition | Element]:
+    """Return the nodes that match a text trigger, in walk order; without a trigger all, in document order."""
     target, trigger = search.target, search.trigger
     if trigger is None:
-        return texts_from(Spot(found.root, None)) if target == "text" else found.root.iter("*")
+        return (
+            texts_from(TextPosition(page_occurrences.root, None))
+            if target == "text"
+            else page_occurrences.root.iter("*")
+        )
     if trigger.kind != "text-before":
-        return found.texts.get((trigger.kind, trigger.value), ())
-    following = (next(texts_from(next_spot(spot)), None) for spot in _shown(trigger.value, found))
+        return page_occurrences.texts.get((trigger.kind, trigger.value), ())
+    following = (
+        next(texts_from(next_text_position(spot)), None) for spot in _shown(trigger.value, page_occurrences)
+    )
     return [spot for spot in following if spot is not None]
 
 
-def _shown(text: str, found: Occurrences) -> list[Spot]:
-    """Where a text is shown."""
-    return [spot for spot in found.texts.get(("text", text), ()) if _is_outside(spot.parent, HIDDEN)]
+def _shown(text: str, page_occurrences: Occurrences) -> list[TextPosition]:
+    """Return the positions where a text is visible."""
+    return [
+        spot for spot in page_occurrences.texts.get(("text", text), ()) if _is_outside(spot.parent, HIDDEN)
+    ]
 
 
-def _elements_with(trigger: Feature, found: Occurrences) -> list[Element]:
-    """The elements that have a trigger."""
+def _elements_with(trigger: Feature, page_occurrences: Occurrences) -> list[Element]:
+    """Return the elements that match a trigger."""
     if trigger.kind not in BY_TEXT:
-        return found.elements.get((trigger.kind, trigger.value), [])
-    begun = _begun_by if trigger.kind == "first-text" else _begun_after
-    return [element for spot in _shown(trigger.value, found) for element in begun(spot)]
+        return page_occurrences.elements.get((trigger.kind, trigger.value), [])
+    starting_elements = _elements_starting_with if trigger.kind == "first-text" else _elements_starting_after
+    return [
+        element for spot in _shown(trigger.value, page_occurrences) for element in starting_elements(spot)
+    ]
 
 
-def _begun_after(spot: Spot) -> Iterator[Element]:
-    """The elements that begin between a text and the next one."""
-    following = next_spot(spot)
+def _elements_starting_after(spot: TextPosition) -> Iterator[Element]:
+    """Yield the elements that begin between a text and the next one."""
+    following = next_text_position(spot)
     while following is not None:
-        yield from _begun_at(following)
+        yield from _element_starting_at(following)
         if not following.is_blank:
             return
-        following = next_spot(following)
+        following = next_text_position(following)
 
 
-def _begun_at(spot: Spot) -> tuple[Element, ...]:
-    """The element that begins at a spot, if one does; a frame, whose content is passed over, ends there."""
-    if spot.after is None:
+def _element_starting_at(spot: TextPosition) -> tuple[Element, ...]:
+    """Return the element that begins at a position, if any, including a frame, whose content is skipped."""
+    if spot.preceding is None:
         return (spot.parent,)
-    return (spot.after,) if spot.after.tag in FRAMES else ()
+    return (spot.preceding,) if spot.preceding.tag in FRAMES else ()
 
 
-def _begun_by(spot: Spot) -> Iterator[Element]:
-    """The elements whose first visible text this is."""
-    above: Element | None = spot.parent
-    before = text_before(previous_spot(spot))
-    holds_text_before = set() if before is None else {before.parent, *before.parent.iterancestors()}
-    while above is not None and above not in holds_text_before:
-        yield above
-        above = above.getparent()
+def _elements_starting_with(spot: TextPosition) -> Iterator[Element]:
+    """Yield the elements whose first visible text this is."""
+    ancestor: Element | None = spot.parent
+    preceding_text = text_before(previous_text_position(spot))
+    holds_text_before = (
+        set() if preceding_text is None else {preceding_text.parent, *preceding_text.parent.iterancestors()}
+    )
+    while ancestor is not None and ancestor not in holds_text_before:
+        yield ancestor
+        ancestor = ancestor.getparent()
 
 
-def _below(elements: Sequence[Element], steps: Iterable[Step], target: str) -> Sequence[Spot | Element]:
-    """The nodes to which the steps lead from these elements; of texts those that are not blank."""
+def _below(
+    elements: Sequence[Element], steps: Iterable[Step], target: str
+) -> Sequence[TextPosition | Element]:
+    """Return the nodes that the steps lead to from these elements, without blank texts."""
     for tag, number in steps:
         if number is None:
             elements = [child for parent in elements for child in parent.iterchildren(tag)]
@@ -395,35 +423,43 @@ def _below(elements: Sequence[Element], steps: Iterable[Step], target: str) -> S
             ]
     if target != "text":
         return elements
-    spots: list[Spot | Element] = []
+    spots: list[TextPosition | Element] = []
     for parent in elements:
         if (text := parent.text) and not text.isspace():
-            spots.append(Spot(parent, None))
-        spots += [Spot(parent, child) for child in parent if (text := child.tail) and not text.isspace()]
+            spots.append(TextPosition(parent, None))
+        spots += [
+            TextPosition(parent, child) for child in parent if (text := child.tail) and not text.isspace()
+        ]
     return spots
 
 
-def _elements_from(spot: Spot, end: Spot | None) -> Iterator[Element]:
-    """The elements that begin from a spot on up to an end."""
-    found: Spot | None = spot
-    while found is not None and found != end:
-        yield from _begun_at(found)
-        found = next_spot(found)
+def _elements_from(spot: TextPosition, end: TextPosition | None) -> Iterator[Element]:
+    """Yield the elements that begin between a position and an end."""
+    current: TextPosition | None = spot
+    while current is not None and current != end:
+        yield from _element_starting_at(current)
+        current = next_text_position(current)
 
 
 def _once_in_document_order(nodes: Iterable[Node]) -> list[Node]:
-    once = {(node.element, node.spot.after if node.spot else None): node for node in nodes}
-    return list(once.values()) if len(once) == 1 else sorted(once.values(), key=_place)
+    unique_nodes = {(node.element, node.spot.preceding if node.spot else None): node for node in nodes}
+    return (
+        list(unique_nodes.values())
+        if len(unique_nodes) == 1
+        else sorted(unique_nodes.values(), key=_document_position)
+    )
 
 
-def _place(node: Node) -> tuple[int, ...]:
-    """The numbers of the children on the way to a node, texts and elements counted alike."""
-    place: list[int] = []
+def _document_position(node: Node) -> tuple[int, ...]:
+    """Return the child numbers on the path to a node, counting texts and elements alike."""
+    child_numbers: list[int] = []
     if node.spot is not None:
-        after = node.spot.after
-        place.append(0 if after is None else 2 * node.element.index(after) + 2)
+        preceding_element = node.spot.preceding
+        child_numbers.append(
+            0 if preceding_element is None else 2 * node.element.index(preceding_element) + 2
+        )
     element = node.element
     while (parent := element.getparent()) is not None:
-        place.append(2 * parent.index(element) + 1)
+        child_numbers.append(2 * parent.index(element) + 1)
         element = parent
-    return tuple(reversed(place))
+    return tuple(reversed(child_numbers))

@@ -1,18 +1,17 @@
-"""The language of rules: which nodes hold a value, said by features that a person can read.
+"""The language of rules: features, readable by a person, that identify the nodes that hold a value.
 
 A rule selects the nodes that have all of its features. Such a node is a visible
 text, an element with all the text inside it, or an HTML attribute of an element.
-From the text of a node its part takes the value.
+The value is cut out of the node's text by the rule's part.
 
-*Visible texts* are the text nodes that a person can see and that are not blank,
-in document order; `siteloom.html.visible_text.HIDDEN` elements (head, script, iframe...)
-are not seen, and among the children of an element they do not count. Texts are
-compared in normal form (`siteloom.html.visible_text.normalize`). Features of elements have a distance: 0
-is the
-element that the text stands in or that is selected itself, 1 its parent, and so on.
+*Visible texts* are the text nodes that a person can see and that are not blank, in document order;
+`siteloom.html.visible_text.HIDDEN` elements (head, script, iframe...) are not visible and do not count among
+the children of an element. Texts are compared in normal form (`siteloom.html.visible_text.normalize`).
+Features of elements have a distance: 0 is the element that contains the text or is itself selected, 1 its
+parent, and so on.
 
-Inside a record of a list page nothing outside the record exists: no text before
-its first one, no ancestor above its topmost elements.
+Inside a record of a list page, nothing outside the record exists: no text before its first one, no ancestor
+above its topmost elements.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ TEXT_KINDS: tuple[TextKind, ...] = get_args(TextKind)
 """Features of a visible text; selected elements and HTML attributes have none of them."""
 ELEMENT_KINDS: tuple[ElementKind, ...] = get_args(ElementKind)
 RECORD_KINDS: tuple[ElementKind, ...] = tuple(kind for kind in ELEMENT_KINDS if kind != "first-text")
-"""Features of the elements that records begin with; what a record says is not looked at."""
+"""Features of the elements that records begin with; the content of a record is not considered."""
 
 TEXTUAL = frozenset({"text-before", "before", "first-text", "prefix"})
 """Kinds of features that find a value by a text that names it."""
@@ -58,7 +57,7 @@ NUMBERED = frozenset({"text-number", "position", "last-position"})
 """Kinds of features whose value is a number from 1 on."""
 
 TELLING_ATTRIBUTES = ("itemprop", "property", "rel", "name", "for", "headers", "role", "itemtype")
-"""HTML attributes that say what an element is about, besides id and class."""
+"""HTML attributes that describe what an element is about, besides id and class."""
 
 Shape = Literal["price", "digits", "mixed", "words"]
 DIGITS = "0123456789"
@@ -68,9 +67,9 @@ _ANY_DIGIT, _ANY_LETTER, _ANY_CURRENCY = (re.compile(f"[{any_}]") for any_ in (D
 
 
 def shape(text: str) -> Shape:
-    """What a text is made of: digits beside a currency sign, digits without letters, both, or no digits.
+    """Classify a text: digits with a currency sign, digits without letters, digits and letters, or no digits.
 
-    Only these very characters count, so that XPath can tell shapes, too.
+    Only these exact characters count, so that XPath can distinguish shapes as well.
     """
     if not _ANY_DIGIT.search(text):
         return "words"
@@ -89,10 +88,10 @@ _ALSO_POSSIBLE: dict[Shape, frozenset[Shape]] = {
 
 
 def possible_shapes(texts: Iterable[str]) -> tuple[Shape, ...]:
-    """The shapes that values may have if these are some of them: a price is never a name."""
-    seen = {shape(text) for text in texts}
-    possible = frozenset[Shape]().union(*(_ALSO_POSSIBLE[one] for one in seen))
-    return tuple(one for one in SHAPES if one in possible)
+    """Return the shapes that further values may have, given some values: a price is never a name."""
+    known_shapes = {shape(text) for text in texts}
+    possible = frozenset[Shape]().union(*(_ALSO_POSSIBLE[known] for known in known_shapes))
+    return tuple(candidate for candidate in SHAPES if candidate in possible)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -110,15 +109,13 @@ class Feature:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """From the text of a node to the values in it.
+class ValuePart:
+    """How values are cut out of the text of a node.
 
-    The value begins behind the first occurrence of `left` and ends before the
-    first occurrence of `right` behind that; an anchor that is empty does not
-    count, and where one is missing there is no value. Instead of anchors,
-    `pattern` is a regular expression whose first match is the value; it must be in
-    the first 5,000 characters. What was found is split at `separator` if there is
-    one. Blank values are left out.
+    The value begins after the first occurrence of `left` and ends before the next occurrence of `right`; an
+    empty anchor is ignored, and if the text lacks an anchor, there is no value. Instead of anchors, `pattern`
+    is a regular expression whose first match within the first 5,000 characters is the value. The result is
+    split at `separator` if there is one. Blank values are left out.
     """
 
     left: str = ""
@@ -128,12 +125,11 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """What a rule did on the pages it was learned from.
+class RuleSupport:
+    """How a rule performed on the pages it was learned from.
 
-    `examples` example values were found by it, and `wrong` nodes besides them.
-    On `filled` of the unlabelled pages it found something, on `repeated` more
-    than one value.
+    It found `examples` example values, and `wrong` other nodes. `filled` is the share of unlabelled pages on
+    which it found a value, `repeated` the share on which it found several.
     """
 
     examples: int
@@ -144,12 +140,12 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Scorer:
-    """A classifier that chooses among nodes which features do not tell apart
+    """A classifier that chooses among nodes that features do not distinguish
     (`siteloom.wrappers.value_from_node`).
 
-    A node's probability is the logistic function of the intercept and the sum of
-    its weak features times their weights. Of the nodes with at least 0.5 the most
-    probable one counts, or each of them if it `takes_all`.
+    A node's probability is the logistic function of the intercept plus the sum of its weak features times
+    their weights. Of the nodes with at least 0.5 the most probable one counts, or all of them if it
+    `takes_all`.
     """
 
     weights: tuple[tuple[str, float], ...]
@@ -161,33 +157,31 @@ class Scorer:
 class Rule:
     """How a value is found: all nodes of the target that have all features, and the part of their text.
 
-    `target` is `text`, `element`, or an HTML attribute such as `@href`. With a
-    `scorer` the nodes are only candidates, of which it chooses.
+    `target` is `text`, `element`, or an HTML attribute such as `@href`. With a `scorer`, the nodes are only
+    candidates for it to choose from.
     """
 
     target: str
     features: tuple[Feature, ...]
-    part: Part
-    evidence: Evidence
+    part: ValuePart
+    evidence: RuleSupport
     scorer: Scorer | None = None
 
 
 LEAST_VOTERS = 2
-"""One voter alone might take another value for the one that no rule finds, but hardly all the same."""
+"""A single voter may find a wrong value where no rule finds one; several rarely find the same one."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeRules:
     """How an attribute is found.
 
-    A single-valued attribute takes the first value of the first rule that finds
-    one; a multi-valued one takes the values of all rules. `voters` find it
-    independently; they are asked whether they agree. Where no rule finds the
-    value of a single-valued attribute, they may step in: if there are at least `LEAST_VOTERS`, whose
-    first values are all the same, that is the value. A text of none of the
-    `shapes` is no value. `filled` is the share of unlabelled pages on which the
-    rules find a value. `day_first` says how to read dates like 03/04/2011, where it is known.
-    The `contract` says what right values are like; one that breaks it is a value all the same.
+    A single-valued attribute takes the first value of the first rule that finds one; a multi-valued one takes
+    the values of all rules. `voters` are independent rules that confirm values. If no rule finds the value of
+    a single-valued attribute, they may supply it: at least `LEAST_VOTERS` must agree on their first value. A
+    text with none of the `shapes` is not a value. `filled` is the share of unlabelled pages on which the
+    rules find a value. `day_first` says how to read dates like 03/04/2011, where it is known. The `contract`
+    describes valid values; a value that breaks it is still kept.
     """
 
     attribute: Attribute
@@ -200,10 +194,10 @@ class AttributeRules:
 
     @property
     def do_voters_step_in(self) -> bool:
-        """Whether voters may give the value where no rule finds one.
+        """Whether voters may supply the value if no rule finds one.
 
-        They may not where the first rule goes by a text: that its label is missing
-        says that the value is, while a class that is missing may have been renamed.
+        They may not if the first rule uses a text: a missing label means that the value is missing, while a
+        missing class may have been renamed.
         """
         goes_by_text = bool(self.rules) and any(feature.kind in TEXTUAL for feature in self.rules[0].features)
         return not self.attribute.multi and len(self.voters) >= LEAST_VOTERS and not goes_by_text
@@ -213,10 +207,10 @@ class AttributeRules:
 class RecordRule:
     """Where the records of a list page begin: at each element that has all features.
 
-    A record is all that is inside its element; if `runs_on`, it goes on through
-    the element's siblings up to the next record. On a page where nothing has all
-    features, `fallback` takes their place: the same without names, which a site may change.
-    What has values of fewer than `least` attributes is no record, but an advertisement or the like.
+    A record is everything inside its element; if `runs_on`, it continues through the element's siblings up to
+    the next record. If no element has all features, `fallback` is used instead: the features without names,
+    which a site may change. An element with values of fewer than `least` attributes is not a record, but for
+    example an advertisement.
     """
 
     features: tuple[Feature, ...]

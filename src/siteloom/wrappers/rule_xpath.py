@@ -1,13 +1,12 @@
-"""Rules as XPath 1.0: one expression selects exactly the nodes that a rule means.
+"""Translate rules to XPath 1.0: one expression selects exactly the nodes that a rule selects.
 
-An expression begins at what is rarest on a page, such as a label or an id, and
-goes on from there. What looks backwards is asked only of the few nodes that are
-left: `preceding::` costs as much as the page is long. Several conditions stand in
-one predicate, joined by `and`, because libxml2 stops at the first hit of `[a and b][1]`
-but tries all nodes for `[a][b][1]`.
+An expression begins at the feature that is rarest on a page, such as a label or an id, and continues from
+there. Axes that look backwards are applied only to the few remaining nodes: `preceding::` costs as much as
+the page is long. Several conditions are joined by `and` in one predicate, because libxml2 stops at the first
+hit of `[a and b][1]` but tries all nodes for `[a][b][1]`.
 
-XPath knows four blanks, Python many more; `translate` makes up for those that XML
-allows. The others cannot be written in XPath, and `siteloom.html.parser.parse` leaves none.
+XPath knows four blanks, Python many more; `translate` handles those that XML allows. The others cannot be
+written in XPath, and `siteloom.html.parser.parse` removes them.
 """
 
 from __future__ import annotations
@@ -28,24 +27,24 @@ ODD_BLANKS = (
     "\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
 )
-"""What Python takes for white space and XPath does not, as far as XML can hold it."""
+"""White space of Python that XPath does not recognize, as far as XML can hold it."""
 
 _FORBIDDEN_BLANKS = re.compile("[\x0b\x0c\x1c-\x1f]")
 _FORBIDDEN = re.compile("[\x00-\x08\x0e-\x1b\ud800-\udfff\ufffe\uffff]")
 _NAME = re.compile(r"[A-Za-z_][\w.-]*\Z", re.ASCII)
 
-# A text and an HTML attribute are one level below the element they belong to.
+# Texts and HTML attributes are one level below their element.
 _LEAF = -1
 
-# What an expression begins at, the rarest first.
+# The features that an expression may begin at, the rarest first.
 _ANCHORS = ("text-before", "before", "prefix", "id", "first-text", "attribute", "class", "class-word", "tag")
-# An element without text can stand behind a label, too, which is dearer to find.
+# An element without text can also follow a label, which is more expensive to find.
 _ANCHORS_OF_ELEMENTS = ("id", "attribute", "class", "class-word", "first-text", "before", "tag")
 
-# In the order of these, a node is asked for its features: what is cheap comes first.
+# Features are tested in this order, cheap ones first.
 _CHEAP = ("id", "class", "class-word", "attribute", "tag", "position", "last-position")
-_DEAR = ("shape", "prefix", "text-number", "first-text", "before", "text-before")
-_CHEAP_FIRST = (*_CHEAP, *_DEAR)
+_EXPENSIVE = ("shape", "prefix", "text-number", "first-text", "before", "text-before")
+_CHEAP_FIRST = (*_CHEAP, *_EXPENSIVE)
 
 
 class Blanks(NamedTuple):
@@ -56,7 +55,7 @@ class Blanks(NamedTuple):
 
 
 def quote(text: str) -> str:
-    """A text as XPath writes it."""
+    """Quote a text as an XPath literal."""
     text = xml_characters(text)
     if "'" not in text:
         return f"'{text}'"
@@ -67,7 +66,7 @@ def quote(text: str) -> str:
 
 
 def xml_characters(text: str) -> str:
-    """A text without the characters that XML forbids: blanks for those that are white space, else U+FFFD."""
+    """Replace the characters that XML forbids: white space by blanks, all others by U+FFFD."""
     return _FORBIDDEN.sub("\ufffd", _FORBIDDEN_BLANKS.sub(" ", text))
 
 
@@ -75,31 +74,30 @@ WRITTEN_OUT = Blanks(quote(ODD_BLANKS), quote(" " * len(ODD_BLANKS)))
 
 
 BY_NAME = Blanks("$odd", "$plain")
-"""The same as variables, which keep expressions short."""
+"""The blanks as names of variables, which keep expressions short."""
 
 
 def rule_xpath(rule: Rule, within_record: bool = False, blanks: Blanks = WRITTEN_OUT) -> str:
-    """The XPath of a rule; within a record it is relative to the record's element."""
+    """Return the XPath of a rule; within a record it is relative to the record's element."""
     expression = _rule_expression(rule, blanks, within_record)
     return expression.in_record() if within_record else expression.on_page()
 
 
 def rule_xpath_in_run(rule: Rule, blanks: Blanks = WRITTEN_OUT) -> str:
-    """The XPath of a rule within a record that runs on through siblings.
+    """Return the XPath of a rule within a record that continues through siblings.
 
-    It is relative to an element that holds copies of these siblings and nothing else, and that is no part
-    of the record itself.
+    It is relative to an element that contains only copies of these siblings and is not part of the record.
     """
     return _rule_expression(rule, blanks, within_record=True).in_run()
 
 
 def _rule_expression(rule: Rule, blanks: Blanks, within_record: bool) -> _Expression:
-    unread = NOT_CONTENT | {"head"} if within_record else NOT_CONTENT
-    return _Expression(rule.target, rule.features, blanks, unread, within_record)
+    ignored_tags = NOT_CONTENT | {"head"} if within_record else NOT_CONTENT
+    return _Expression(rule.target, rule.features, blanks, ignored_tags, within_record)
 
 
 def record_xpath(features: Iterable[Feature], blanks: Blanks = WRITTEN_OUT) -> str:
-    """The XPath of the elements that records begin with; a record inside a record is part of it."""
+    """Return the XPath of the elements that records begin with; a record inside a record is part of it."""
     expression = _Expression("element", features, blanks, HIDDEN, within_record=False)
     expression.demand(0, f"not(ancestor::{expression.as_condition()})")
     return expression.on_page()
@@ -116,31 +114,31 @@ class _Texts:
         self.holds_visible = f"descendant-or-self::text()[{self.visible}]"
 
     def normal(self, node: str) -> str:
-        """The normal form of a node's text."""
+        """Return the expression for the normal form of a node's text."""
         return f"normalize-space(translate({node}, {self._blanks.odd}, {self._blanks.plain}))"
 
-    def says(self, text: str) -> str:
-        """The node's text is this one. `contains` spares nearly all nodes the slow `translate`."""
+    def equals(self, text: str) -> str:
+        """Test whether the node's text is this one. `contains` avoids the slow `translate` for most nodes."""
         return f"{_holds_word_of(text)} and {self.normal('.')} = {quote(text)}"
 
-    def begins(self, text: str) -> str:
-        """The node's text begins with this one."""
+    def starts_with(self, text: str) -> str:
+        """Test whether the node's text begins with this one."""
         return f"{_holds_word_of(text)} and starts-with({self.normal('.')}, {quote(text)})"
 
     def label(self, text: str) -> str:
-        """All visible texts of the page that say this."""
-        return f"//text()[{self.says(text)} and {self.shown}]"
+        """Select all visible texts of the page that equal this one."""
+        return f"//text()[{self.equals(text)} and {self.shown}]"
 
 
 class _Expression:
-    """A rule taken apart by levels: 0 is the element, 1 its parent, and so on; the leaf is below 0."""
+    """A rule split by levels: 0 is the element, 1 its parent, and so on; the leaf is below 0."""
 
     def __init__(
         self,
         target: str,
         features: Iterable[Feature],
         blanks: Blanks,
-        unread: frozenset[str],
+        ignored_tags: frozenset[str],
         within_record: bool,
     ) -> None:
         self._target = target
@@ -152,7 +150,7 @@ class _Expression:
         self._tests: dict[int, list[str]] = {}
         self._positions: dict[int, list[str]] = {}
         self._text_number = 0
-        self._axis_in_run = ""  # what leads to the highest level, if it is no record's own element
+        self._axis_in_run = ""  # the axis to the highest level, unless that is a record's own element
         for feature in self._features:
             if feature.kind == "tag":
                 self._tags.setdefault(feature.distance, feature.value)
@@ -160,9 +158,9 @@ class _Expression:
             if feature.kind in _CHEAP:
                 self._add(feature)
         if target != "text":
-            self.demand(0, _outside(unread))
+            self.demand(0, _outside(ignored_tags))
         for feature in self._features:
-            if feature.kind in _DEAR:
+            if feature.kind in _EXPENSIVE:
                 self._add(feature)
 
     def demand(self, level: int, test: str) -> None:
@@ -183,9 +181,9 @@ class _Expression:
             self._positions.setdefault(feature.distance, []).append(test)
             self.demand(feature.distance, test)
         elif feature.kind == "first-text":
-            first = self._texts.normal(f"descendant::text()[{self._texts.visible}][1]")
-            self.demand(feature.distance, f"{first} = {quote(feature.value)}")
-            self.demand(self._leaf, self._says_something_else(feature.value))
+            first_text = self._texts.normal(f"descendant::text()[{self._texts.visible}][1]")
+            self.demand(feature.distance, f"{first_text} = {quote(feature.value)}")
+            self.demand(self._leaf, self._has_other_text(feature.value))
         elif test := self._test(feature):
             self.demand(self._level(feature), test)
 
@@ -212,16 +210,15 @@ class _Expression:
             case "shape":
                 return self._shape(feature.value)
             case "prefix":
-                return self._texts.begins(feature.value)
+                return self._texts.starts_with(feature.value)
         return f"{self._texts.normal(self._text_before)} = {value}"
 
     @property
     def _text_before(self) -> str:
-        """The visible text before a node.
+        """Select the visible text before a node.
 
-        In a record, `preceding::` would go back to the beginning of the page for each
-        record; so this goes to the nearest sibling that holds text. That there is one
-        inside of the record must be known.
+        In a record, `preceding::` would go back to the beginning of the page for each record, so this goes to
+        the nearest sibling that contains text. The caller must ensure that the record has one.
         """
         visible, holds_visible = self._texts.visible, self._texts.holds_visible
         if not self._within_record:
@@ -232,7 +229,7 @@ class _Expression:
         )
 
     def _position(self, feature: Feature) -> str:
-        """So many siblings of the same tag are beside it, and not one more; libxml2 looks no further."""
+        """Test for exactly this many siblings of the same tag; libxml2 stops after one more."""
         tag = self._tags.get(feature.distance)
         if tag is None:
             raise UsageError(
@@ -240,11 +237,11 @@ class _Expression:
                 "unless the rule says which tag it has: learn the wrapper again."
             )
         axis = "preceding-sibling" if feature.kind == "position" else "following-sibling"
-        same = f"{axis}::{tag}" if _NAME.match(tag) else f"{axis}::*[name() = {quote(tag)}]"
+        siblings = f"{axis}::{tag}" if _NAME.match(tag) else f"{axis}::*[name() = {quote(tag)}]"
         number = int(feature.value)
         if number == 1:
-            return f"not({same})"
-        return f"{same}[{number - 1}] and not({same}[{number}])"
+            return f"not({siblings})"
+        return f"{siblings}[{number - 1}] and not({siblings}[{number}])"
 
     def _shape(self, shape: str) -> str:
         digits = self._has(DIGITS)
@@ -252,25 +249,25 @@ class _Expression:
             return f"not({digits})"
         if shape == "price":
             return f"{digits} and {self._has(CURRENCIES)}"
-        others = CURRENCIES if shape == "mixed" else CURRENCIES + LETTERS
+        excluded = CURRENCIES if shape == "mixed" else CURRENCIES + LETTERS
         letters = f" and {self._has(LETTERS)}" if shape == "mixed" else ""
-        return f"{digits} and not({self._has(others)}){letters}"
+        return f"{digits} and not({self._has(excluded)}){letters}"
 
     def _has(self, characters: str) -> str:
-        """Whether any of these characters is in the text of the selected node."""
+        """Test whether any of these characters is in the text of the selected node."""
         test = f"translate(., '{characters}', '') != ."
         return f"{_count_inside(test)} > 0" if self._target == "element" else test
 
-    def _says_something_else(self, text: str) -> str:
-        says = self._texts.says(text)
+    def _has_other_text(self, text: str) -> str:
+        equals = self._texts.equals(text)
         if self._target != "element":
-            return f"not({says})"
-        return f"not({_count_inside(self._texts.not_blank)} = 1 and {_count_inside(says)} = 1)"
+            return f"not({equals})"
+        return f"not({_count_inside(self._texts.not_blank)} = 1 and {_count_inside(equals)} = 1)"
 
     # On a page
 
     def on_page(self) -> str:
-        """The expression for a whole page."""
+        """Return the expression for a whole page."""
         anchor = self._anchor()
         if anchor is None:
             level = 0 if self._needs_parent() else self._leaf
@@ -280,14 +277,14 @@ class _Expression:
 
     def _anchor(self) -> Feature | None:
         anchors = _ANCHORS if self._target == "text" else _ANCHORS_OF_ELEMENTS
-        known = (feature for feature in self._features if feature.kind in anchors)
-        return min(known, key=lambda feature: anchors.index(feature.kind), default=None)
+        anchor_features = (feature for feature in self._features if feature.kind in anchors)
+        return min(anchor_features, key=lambda feature: anchors.index(feature.kind), default=None)
 
     def _needs_parent(self) -> bool:
         return self._text_number > 0 or self._target not in ("text", "element")
 
     def _starts(self, anchor: Feature, level: int) -> list[str]:
-        """Where the nodes of a level are found that have the anchor."""
+        """Return the expressions that select the nodes of a level that have the anchor."""
         if anchor.kind not in ("text-before", "before", "first-text"):
             return [f"//{self._step(level)}"]
         label = self._texts.label(anchor.value)
@@ -313,39 +310,41 @@ class _Expression:
         return start + (f"[{above}]" if above else "") + self._below(level)
 
     def _above(self, level: int) -> str:
-        """What the ancestors of a node of this level must be."""
+        """Return the conditions on the ancestors of a node of this level."""
         return "/".join(f"parent::{self._step(higher)}" for higher in range(level + 1, self._top + 1))
 
     def _below(self, level: int) -> str:
-        """The steps from a node of this level down to the selected ones."""
+        """Return the steps from a node of this level down to the selected ones."""
         steps = [self._step(lower) for lower in range(level - 1, -1, -1)]
         if level > self._leaf == _LEAF:
             steps.append(self._leaf_below())
         return "".join(f"/{step}" for step in steps)
 
     def as_condition(self) -> str:
-        """The step to an element that the rule means, whatever axis leads there."""
+        """Return the step to an element that the rule selects, for use after any axis."""
         above = self._above(0)
         return self._step(0) + (f"[{above}]" if above else "")
 
     # In a record
 
     def in_record(self) -> str:
-        """The expression relative to a record's element."""
+        """Return the expression relative to a record's element."""
         top = max(self._top, 0) if self._needs_parent() else self._top
-        before = [feature for feature in self._features if feature.kind in ("text-before", "before")]
-        if not before:
+        preceding_features = [
+            feature for feature in self._features if feature.kind in ("text-before", "before")
+        ]
+        if not preceding_features:
             return self._from_top(top)
-        return self._behind_text(top, max(before, key=self._level))
+        return self._after_text(top, max(preceding_features, key=self._level))
 
     def in_run(self) -> str:
-        """The expression relative to what holds the topmost elements of a record."""
-        # Texts between them have no element in the record, but they can be counted.
+        """Return the expression relative to the element that contains the topmost elements of a record."""
+        # Texts between these have no element in the record, but they can be counted.
         self._axis_in_run = "descendant" if self._top > _LEAF else "descendant-or-self"
         return self.in_record()
 
     def _from_top(self, top: int) -> str:
-        """All steps down from the highest level that a feature speaks of."""
+        """Return all steps down from the highest level that a feature refers to."""
         if top == _LEAF:
             return f"descendant::{self._step(top)}"
         if self._axis_in_run:
@@ -353,24 +352,24 @@ class _Expression:
         positions = self._positions.get(top)
         if positions is None:
             return f"descendant-or-self::{self._step(top)}{self._below(top)}"
-        # Nothing is beside the record's own element: it is the first of its kind, and the last.
+        # The record's own element has no siblings: it is the first of its kind, and the last.
         paths = [f"descendant::{self._step(top)}{self._below(top)}"]
         if all(test.startswith("not(") for test in positions):
             paths.append(f"self::{self._step(top, without=positions)}{self._below(top)}")
         return " | ".join(paths)
 
-    def _behind_text(self, top: int, feature: Feature) -> str:
-        """The same where a text must stand before the node of a level, inside of the record.
+    def _after_text(self, top: int, feature: Feature) -> str:
+        """Return all steps if a text in the record must precede the node of a level.
 
-        Either it stands before the highest element, too, and then at the end of a sibling
-        of that element or of one around it; or it is inside of the highest element.
+        Either the text also precedes the highest element, at the end of a sibling of that element or of one
+        of its ancestors; or it is inside the highest element.
         """
         level = self._level(feature)
         holds_word, text = _holds_word_of(feature.value), quote(feature.value)
         sibling = f"preceding-sibling::node()[{self._texts.holds_visible}]"
-        last = f"descendant-or-self::text()[{self._texts.visible}][last()]"
-        label = f"descendant::node()[{holds_word} and {self._texts.normal(last)} = {text}]"
-        behind = f"following-sibling::node()[{self._texts.normal(f'{sibling}[1]/{last}')} = {text}]"
+        last_text = f"descendant-or-self::text()[{self._texts.visible}][last()]"
+        label = f"descendant::node()[{holds_word} and {self._texts.normal(last_text)} = {text}]"
+        behind = f"following-sibling::node()[{self._texts.normal(f'{sibling}[1]/{last_text}')} = {text}]"
         path = f"{label}/{behind}/descendant-or-self::{self._step(top)}{self._below(top)}"
         if top == level:
             return path
@@ -385,7 +384,7 @@ class _Expression:
         return max([*self._tags, *self._tests], default=self._leaf)
 
     def _step(self, level: int, without: Collection[str] = ()) -> str:
-        """A node test with all conditions on the nodes of a level."""
+        """Return a node test with all conditions on the nodes of a level."""
         if level == _LEAF:
             return "text()" + _predicate(self._own_tests(is_known_visible=False))
         tag = self._tags.get(level, "*")
@@ -393,18 +392,18 @@ class _Expression:
         return (tag if _NAME.match(tag) else "*") + _predicate(tests)
 
     def _own_tests(self, is_known_visible: bool) -> list[str]:
-        """The conditions on a text that was not reached through its parent."""
+        """Return the conditions on a text that was not reached through its parent."""
         tests = list(self._tests.get(_LEAF, []))
         if not is_known_visible:
             has_prefix = any(feature.kind == "prefix" for feature in self._features)
             tests.append(self._texts.shown if has_prefix else self._texts.visible)
         if self._text_number:
-            others = f"preceding-sibling::text()[{self._texts.not_blank}]"
-            tests.append(f"count({others}) = {self._text_number - 1}")
+            earlier_texts = f"preceding-sibling::text()[{self._texts.not_blank}]"
+            tests.append(f"count({earlier_texts}) = {self._text_number - 1}")
         return tests
 
     def _leaf_below(self) -> str:
-        """The step from an element to the text or the HTML attribute that is selected."""
+        """Return the step from an element to its selected text or HTML attribute."""
         tests = _predicate(self._tests.get(_LEAF, []))
         if self._target != "text":
             return _attribute(self._target.removeprefix("@")) + tests
@@ -433,7 +432,7 @@ def _holds_word_of(text: str) -> str:
 
 
 def _count_inside(test: str) -> str:
-    """How many texts inside an element pass a test; those do not count that are hidden inside it."""
+    """Count the texts inside an element that pass a test, without those hidden inside it."""
     hidden = " or ".join(f"self::{tag}" for tag in sorted(HIDDEN))
     return f"(count(descendant::text()[{test}]) - count(descendant::*[{hidden}]/descendant::text()[{test}]))"
 
@@ -447,4 +446,4 @@ SHARED_BY_NAME = {
     "OUTSIDE_CODE_AND_HEAD": _outside(NOT_CONTENT | {"head"}),
     "OUTSIDE_HIDDEN": _outside(HIDDEN),
 }
-"""What most expressions have, so long that it helps readers to see a name instead; some hold earlier ones."""
+"""Long subexpressions shared by most expressions; exports use their names. Some contain earlier ones."""

@@ -1,16 +1,13 @@
 r"""Which regular expressions a wrapper file may contain.
 
-Patterns run on pages of others, so matching must not take long. A group that
-repeats, an alternation, or quantifiers whose characters overlap can be matched
-in so many ways that trying them all never ends: `(\d+)+x`, and `\d*\d*\d*...x`
-too. Hence there are no groups, alternations, back-references and look-arounds,
-and a quantifier is either possessive, which never gives back what it took
-(`\d++`), or what follows can be none of its characters (`\d+,`). Then from any
-place of a text there is only one way to match.
+Patterns run on untrusted pages, so matching must be fast. A repeated group, an alternation, or quantifiers
+whose characters overlap can match in exponentially many ways: `(\d+)+x`, and `\d*\d*\d*...x` too. Hence
+groups, alternations, back-references and look-arounds are not allowed, and a quantifier must either be
+possessive, which never backtracks (`\d++`), or be followed by something that matches none of its characters
+(`\d+,`). Then there is only one way to match from any position of a text.
 
-Patterns are anchored at both ends. A wildcard excludes a separator, and up to
-that there may only be literals behind it, not too many; so it ends where it
-must, and what failed once is not tried again with another end.
+URL patterns are anchored at both ends. A wildcard excludes a separator, and only a limited number of literals
+may follow it before that separator, so it can end in one place only and no alternative end is tried.
 """
 
 from __future__ import annotations
@@ -25,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _LONGEST_PATTERN = 500
-# A class of characters beyond the first 65,536 is a list, which is gone through for each character of a text.
+# A class of characters beyond the first 65,536 is a list, which is scanned for each character of a text.
 _LONGEST_CLASS = 40
 _ATOM = re.compile(
     r"""
@@ -44,7 +41,7 @@ _DISJOINT = frozenset({r"\d", r"\s", r"[^\W\d_]"})  # digits, blanks and letters
 
 
 def pattern_fault(pattern: str) -> str:
-    """Why a pattern cannot be part of a wrapper file, or nothing if it can."""
+    """Return why a pattern is not allowed in a wrapper file, or an empty text if it is."""
     if len(pattern) > _LONGEST_PATTERN:
         return f"has a pattern of more than {_LONGEST_PATTERN} characters"
     fault = f"has the pattern {quoted(pattern)}"
@@ -70,20 +67,20 @@ def pattern_fault(pattern: str) -> str:
 
 
 def _may_go_on_alike(atom: re.Match[str], following: Iterable[re.Match[str]]) -> bool:
-    """Whether what follows may begin with a character of the atom; so it may where that is hard to tell."""
-    for after in following:
-        if not _is_disjoint(atom["atom"], after["atom"]):
+    """Return whether the following atoms may begin with a character of this one, or if that is unclear."""
+    for next_atom in following:
+        if not _is_disjoint(atom["atom"], next_atom["atom"]):
             return True
-        if not _can_be_empty(after):
+        if not _can_be_empty(next_atom):
             return False
     return False
 
 
-def _is_disjoint(first: str, second: str) -> bool:
-    for one, other in ((first, second), (second, first)):
-        if _LITERAL.fullmatch(one):
-            return re.fullmatch(other, one[-1]) is None
-    return first != second and {first, second} <= _DISJOINT
+def _is_disjoint(atom: str, other_atom: str) -> bool:
+    for candidate, character_class in ((atom, other_atom), (other_atom, atom)):
+        if _LITERAL.fullmatch(candidate):
+            return re.fullmatch(character_class, candidate[-1]) is None
+    return atom != other_atom and {atom, other_atom} <= _DISJOINT
 
 
 def _can_be_empty(atom: re.Match[str]) -> bool:
@@ -91,28 +88,29 @@ def _can_be_empty(atom: re.Match[str]) -> bool:
     return quantifier in ("*", "?") or re.match(r"\{0*[,}]", quantifier) is not None
 
 
-# As much as clustering keeps of addresses: so many hosts, 16 segments and 16 values, cut to these lengths.
+# The limits that clustering uses for addresses: this many hosts, 16 segments and 16 values, cut to these
+# lengths.
 _LONGEST = 20_000
 _MOST_HOSTS = 8
 _LONGEST_HOST = 300
 _LONGEST_FIELD = 128
-_LONGEST_REST = 16 * (_LONGEST_FIELD + 1)
+_LONGEST_OPEN_FIELD = 16 * (_LONGEST_FIELD + 1)
 
 
 def _literal(excluded: str, longest: int) -> str:
-    """Up to so many characters that stand for themselves; these are excluded, and `#` always is."""
+    """Match up to `longest` literal characters; `excluded` and `#` are not allowed."""
     escapes = r"\\[\\.^$*+{}\[\]|()]" if "?" in excluded else r"\\[\\.^$*+?{}\[\]|()]"
     return rf"(?: {escapes} | [^\\.^$*+?{{}}\[\]|()\#{excluded}] ){{0,{longest}}}+"
 
 
 def _class(excluded: str) -> str:
-    """A wildcard for all but these, as it stands in a pattern."""
+    """Match a wildcard for all characters but these, as it is written in a pattern."""
     return re.escape(f"[^{excluded}]")
 
 
-def _field(literal: str, wildcard: str, rest: str, open_wildcard: str) -> str:
-    """A literal with at most one wildcard in it; what follows an open one is not separated any more."""
-    return rf"{literal} (?: {wildcard}[*+] {literal} (?!\[) | {open_wildcard}[*+] {rest} (?!\[) )?+"
+def _field(literal: str, wildcard: str, open_literal: str, open_wildcard: str) -> str:
+    """Match a literal with at most one wildcard in it; no separators follow an open wildcard."""
+    return rf"{literal} (?: {wildcard}[*+] {literal} (?!\[) | {open_wildcard}[*+] {open_literal} (?!\[) )?+"
 
 
 def _one_of(choice: str) -> str:
@@ -127,8 +125,10 @@ _ORIGIN = rf"""(?:
   | {_OPENING} (?: {_ANY_HOST} | \(\?: {_ANY_HOST} \\\. \)\? {_HOST} | {_one_of(_HOST)} )
   | {_one_of(_OPENING + _HOST)}
 )"""
-_SEGMENT = _field(_literal("/?", _LONGEST_FIELD), _class("/?#"), _literal("?", _LONGEST_REST), _class("?#"))
-_VALUE = _field(_literal("&", _LONGEST_FIELD), _class("&#"), _literal("", _LONGEST_REST), _class("#"))
+_SEGMENT = _field(
+    _literal("/?", _LONGEST_FIELD), _class("/?#"), _literal("?", _LONGEST_OPEN_FIELD), _class("?#")
+)
+_VALUE = _field(_literal("&", _LONGEST_FIELD), _class("&#"), _literal("", _LONGEST_OPEN_FIELD), _class("#"))
 _PATH = rf"(?: / {_SEGMENT} )++"
 _QUERY = rf"\\\? {_VALUE} (?: & {_VALUE} )*+"
 _PATTERN = re.compile(
@@ -141,7 +141,7 @@ _NO_LITERALS = re.compile(r"(?: \[\^[/?&\#]++\][*+] | [/&] | \\\? )*+", re.VERBO
 
 
 def url_pattern_fault(pattern: str) -> str:
-    """Why a URL pattern cannot be part of a wrapper file, or nothing if it can."""
+    """Return why a URL pattern is not allowed in a wrapper file, or an empty text if it is."""
     if len(pattern) > _LONGEST:
         return f"has more than {_LONGEST:,} characters"
     if not _PATTERN.fullmatch(pattern):
@@ -150,8 +150,8 @@ def url_pattern_fault(pattern: str) -> str:
 
 
 def tells_pages_apart(pattern: str) -> bool:
-    """Whether a URL pattern asks for any literal besides the host: else it may match all pages of it."""
-    found = _PATTERN.fullmatch(pattern)
-    if found is None:
+    """Return whether a URL pattern has a literal besides the host; without one it may match all its pages."""
+    match = _PATTERN.fullmatch(pattern)
+    if match is None:
         return False
-    return not _NO_LITERALS.fullmatch((found["path"] or "") + (found["query"] or ""))
+    return not _NO_LITERALS.fullmatch((match["path"] or "") + (match["query"] or ""))

@@ -1,13 +1,11 @@
-"""What values of an attribute look like, which values are withheld, and the confidence of the others.
+"""Contracts, which describe valid values of an attribute, and the confidence of a value.
 
-A contract cannot say that a value is right, but that it is unlike all values
-before. A single such value may be right all the same, so nothing is withheld
-for it; that many values break their contract is a sign that a rule finds
+A contract cannot tell that a value is right, only that it is unlike all previous values. A single such value
+may still be right, so it is not withheld; but if many values break their contract, a rule probably finds
 something else.
 
-The weights are those of a logistic regression over the values that wrappers
-extracted from the development sites (`python -m evals.calibration`); they are
-shipped as data.
+The weights of the confidence come from a logistic regression over the values that wrappers extracted from the
+development sites (`python -m evals.calibration`); they are shipped as data.
 """
 
 from __future__ import annotations
@@ -32,16 +30,16 @@ if TYPE_CHECKING:
     from siteloom.wrappers.rule_features import Rule
 
 
-# A claim that no value contradicted is wrong about one in n + 2 others (rule of succession): with five
-# values a length says something, but several claims about characters together need more.
+# A claim that none of n values contradicts is wrong for about one in n + 2 further values (rule of
+# succession): five values are enough for a length, but several claims about characters together need more.
 _LEAST_VALUES = 5
 _LEAST_VALUES_FOR_CHARACTERS = 20
-# An odd value or two must not make a claim void.
+# One or two odd values must not invalidate a claim.
 _ALMOST_ALL = 0.98
-# Values that come back so often are chosen from a list, such as parties and cuisines.
+# Values that repeat this often are chosen from a list, such as parties and cuisines.
 _LEAST_REPEATS = 4
 _MOST_CHOICES = 50
-# Prices of one shop differ by some tens, but a phone number is no price.
+# Prices of one shop differ by a factor of some tens, but a phone number is not a price.
 _RANGE_FACTOR = 10
 
 _NUMERIC = frozenset({"number", "price", "rating"})
@@ -63,9 +61,9 @@ CHARACTERS = tuple(_CLASSES)
 class Contract:
     """Claims about the values of an attribute, learned from `values` of them.
 
-    They are between `shortest` and `longest` characters long. `always` are classes of characters that
-    each has at least one of, `never` those that none has. `choices`, if any, are all values that there are;
-    `least` and `most` is the range of numbers. `commonest` is the share of the most frequent value.
+    Values are between `shortest` and `longest` characters long. `always` are the classes of characters that
+    occur in every value, `never` those that occur in none. `choices`, if any, are all possible values;
+    `least` and `most` are the range of numbers. `commonest` is the share of the most frequent value.
     """
 
     values: int
@@ -80,27 +78,27 @@ class Contract:
 
 
 def learned_contract(texts: Sequence[str], kind: ValueType | None = None) -> Contract | None:
-    """What values of an attribute of some type are like; None if they are too few to tell."""
+    """Learn the contract of an attribute from its values; None if there are too few."""
     if len(texts) < _LEAST_VALUES:
         return None
     amounts = [_amount(_read(text, kind)) for text in texts] if kind in _NUMERIC else []
     numbers = [amount for amount in amounts if amount is not None]
     has_range = len(numbers) == len(texts) and any(numbers)  # nothing but 0 has no order of magnitude
-    count = Counter(texts)
+    value_counts = Counter(texts)
     return Contract(
         len(texts),
         min(map(len, texts)),
         max(map(len, texts)),
         *_claims(texts),
-        _choices(count, len(texts)),
+        _choices(value_counts, len(texts)),
         min(numbers) if has_range else None,
         max(numbers) if has_range else None,
-        round(max(count.values()) / len(texts), 4),
+        round(max(value_counts.values()) / len(texts), 4),
     )
 
 
 def breach(contract: Contract, text: str, typed: object | None = None) -> str | None:
-    """How a value is unlike those that a contract was learned from; None if it is like them."""
+    """Return how a value breaks a contract, or None if it does not."""
     shortest, longest = possible_lengths(contract)
     if not shortest <= len(text) <= longest:
         return f"{len(text)} characters instead of {contract.shortest} to {contract.longest}"
@@ -114,15 +112,15 @@ def breach(contract: Contract, text: str, typed: object | None = None) -> str | 
             return f"{name}, which no value had"
     amount = _amount(typed)
     if amount is not None and contract.least is not None and contract.most is not None:
-        least = min(contract.least / _RANGE_FACTOR, contract.least * _RANGE_FACTOR)  # it may be negative
-        most = max(contract.most / _RANGE_FACTOR, contract.most * _RANGE_FACTOR)
-        if not least <= amount <= most:
+        lower = min(contract.least / _RANGE_FACTOR, contract.least * _RANGE_FACTOR)  # it may be negative
+        upper = max(contract.most / _RANGE_FACTOR, contract.most * _RANGE_FACTOR)
+        if not lower <= amount <= upper:
             return f"{amount:g} instead of {contract.least:g} to {contract.most:g}"
     return None
 
 
 def possible_lengths(contract: Contract) -> tuple[int, int]:
-    """How many characters a value may have at least and at most, with some room beyond those known."""
+    """Return the minimum and maximum length of a value, with some tolerance beyond the learned lengths."""
     return contract.shortest // 2, 2 * contract.longest + _LEAST_VALUES
 
 
@@ -130,20 +128,21 @@ def _claims(texts: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if len(texts) < _LEAST_VALUES_FOR_CHARACTERS:
         return (), ()
     shares = {
-        name: sum(any(map(is_one, text)) for text in texts) / len(texts) for name, is_one in _CLASSES.items()
+        name: sum(any(map(has_class, text)) for text in texts) / len(texts)
+        for name, has_class in _CLASSES.items()
     }
     always = tuple(name for name, share in shares.items() if share >= _ALMOST_ALL)
     never = tuple(name for name, share in shares.items() if share <= 1 - _ALMOST_ALL)
     return always, never
 
 
-def _choices(count: Counter[str], total: int) -> tuple[str, ...]:
-    """All values, if they are words from a list; dates of the same day and numbers are none."""
-    if total < _LEAST_REPEATS * max(len(count), _LEAST_VALUES) or len(count) > _MOST_CHOICES:
+def _choices(value_counts: Counter[str], total: int) -> tuple[str, ...]:
+    """Return all values if they are words from a list; repeated dates and numbers do not count."""
+    if total < _LEAST_REPEATS * max(len(value_counts), _LEAST_VALUES) or len(value_counts) > _MOST_CHOICES:
         return ()
-    if any(character.isdigit() for text in count for character in text):
+    if any(character.isdigit() for text in value_counts for character in text):
         return ()
-    return tuple(sorted(count))
+    return tuple(sorted(value_counts))
 
 
 def _read(text: str, kind: ValueType | None) -> object | None:
@@ -164,10 +163,10 @@ def _amount(typed: object | None) -> float | None:
 
 
 class Signs(NamedTuple):
-    """What speaks for and against a value: from 0, not at all, to 1.
+    """Evidence for and against a value, each from 0 to 1.
 
-    Whether many examples show it, whether other rules come first, and whether
-    the rule hangs on names were tried, too; they tell nothing besides these.
+    The number of examples, the order of rules, and whether a rule depends on names were tried, too; they add
+    nothing to these signs.
     """
 
     filled: float  # share of unlabelled pages on which the rule finds something
@@ -178,7 +177,7 @@ class Signs(NamedTuple):
 
 
 def signs(rule: Rule, *, is_one_of_several: bool, agreeing: int, disagreeing: int, voters: int) -> Signs:
-    """The signs of a value that a rule found."""
+    """Return the signs of a value that a rule found."""
     return Signs(
         filled=rule.evidence.filled,
         # Rules get a scorer only where features do not tell values from other nodes.
@@ -190,18 +189,18 @@ def signs(rule: Rule, *, is_one_of_several: bool, agreeing: int, disagreeing: in
 
 
 @lru_cache(maxsize=1_024)
-def confidence(found: Signs) -> float:
-    """The estimated probability that a value with these signs is right."""
-    known = weights()
-    score = known["intercept"] + sum(
-        known[name] * value for name, value in zip(Signs._fields, found, strict=True)
+def confidence(value_signs: Signs) -> float:
+    """Return the estimated probability that a value with these signs is right."""
+    sign_weights = weights()
+    score = sign_weights["intercept"] + sum(
+        sign_weights[name] * value for name, value in zip(Signs._fields, value_signs, strict=True)
     )
     return round(1 / (1 + math.exp(-score)), 4)
 
 
 @cache
 def weights() -> Mapping[str, float]:
-    """The weight of each sign, and the intercept."""
+    """Load the weight of each sign, and the intercept."""
     content = files("siteloom.wrappers").joinpath("confidence.json").read_text(encoding="utf-8")
-    found: dict[str, float] = json.loads(content)["weights"]
-    return found
+    weights_by_sign: dict[str, float] = json.loads(content)["weights"]
+    return weights_by_sign

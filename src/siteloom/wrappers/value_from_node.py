@@ -1,7 +1,7 @@
 """Choose among the nodes that a rule selects, and cut the value out of the text.
 
-Weak features say where a node stands among others and what its text is made of.
-They change easily, so they never decide where others do.
+Weak features describe the position of a node and the characters of its text.
+They change easily, so they are used only where other features do not decide.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from siteloom.wrappers.rule_evaluation import standing
+from siteloom.wrappers.rule_evaluation import node_position
 from siteloom.wrappers.rule_features import shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from siteloom.wrappers.rule_evaluation import Node, Scope, Standing
-    from siteloom.wrappers.rule_features import Part, Scorer
+    from siteloom.wrappers.rule_evaluation import Node, NodePosition, Scope
+    from siteloom.wrappers.rule_features import Scorer, ValuePart
 
 
 LEAST_PROBABILITY = 0.5
@@ -27,20 +27,19 @@ WEAK_NAME = re.compile(
     r"(position|text-number|depth|length) (0|[1-9][0-9]{0,8})|shape (price|digits|mixed|words)"
     r"|digits|letters|capitals"
 )
-"""All names that weak features can have."""
+"""Matches every name of a weak feature."""
 
 
-def weak_features(text: str, place: Standing) -> dict[str, float]:
-    """The weak features of a node: 1 for what it has, and shares of its characters.
+def weak_features(text: str, position: NodePosition) -> dict[str, float]:
+    """Return the weak features of a node: 1 for each that it has, and shares of its characters.
 
-    Numbers are names, not amounts: the third of five is not more than the second.
-    Lengths count as the same up to the next power of two.
+    Positions and lengths are categories, not amounts. Lengths are grouped by powers of two.
     """
     length = len(text) or 1
     return {
-        f"position {place.position}": 1.0,
-        f"text-number {place.text_number}": 1.0,
-        f"depth {place.depth}": 1.0,
+        f"position {position.position}": 1.0,
+        f"text-number {position.text_number}": 1.0,
+        f"depth {position.depth}": 1.0,
         f"length {len(text).bit_length()}": 1.0,
         f"shape {shape(text)}": 1.0,
         "digits": sum(map(str.isdigit, text)) / length,
@@ -50,45 +49,45 @@ def weak_features(text: str, place: Standing) -> dict[str, float]:
 
 
 def probability(scorer: Scorer, weak: Mapping[str, float]) -> float:
-    """How probable it is that a node with these weak features holds a value."""
+    """Return the probability that a node with these weak features holds a value."""
     total = scorer.intercept + sum(weight * weak.get(name, 0.0) for name, weight in scorer.weights)
     return 0.5 + 0.5 * math.tanh(total / 2)  # the logistic function, without its overflow
 
 
 def score(scorer: Scorer, node: Node, record: Scope | None = None) -> float:
-    """How probable it is that a node of a page, or of one record, holds a value."""
-    return probability(scorer, weak_features(node.text, standing(node, record)))
+    """Return the probability that a node of a page, or of one record, holds a value."""
+    return probability(scorer, weak_features(node.text, node_position(node, record)))
 
 
 def winners(scorer: Scorer, probabilities: Sequence[float]) -> list[int]:
-    """The numbers of those that are chosen among candidates; of equal ones the first."""
-    probable = [number for number, found in enumerate(probabilities) if found >= LEAST_PROBABILITY]
+    """Return the numbers of the chosen candidates; of equal ones the first."""
+    probable = [number for number, estimate in enumerate(probabilities) if estimate >= LEAST_PROBABILITY]
     if scorer.takes_all:
         return probable
     return [max(probable, key=probabilities.__getitem__)] if probable else []
 
 
 def chosen(scorer: Scorer, nodes: Iterable[Node], record: Scope | None = None) -> list[Node]:
-    """The nodes that a scorer chooses among candidates, in their order."""
+    """Return the nodes that a scorer chooses among candidates, in their order."""
     candidates = list(nodes)
     return [candidates[number] for number in winners(scorer, [score(scorer, n, record) for n in candidates])]
 
 
-# What a text is searched for a pattern at most. From each place of a text a match may
-# run on to its end, so the time grows with the square of its length.
-SEARCHED = 5_000
+# How many characters of a text are searched for a pattern. A match may start anywhere and run to the end, so
+# the time grows with the square of the length.
+SEARCH_LIMIT = 5_000
 
 
-def part_values(part: Part, text: str) -> list[str]:
-    """The values that a part takes from a text in normal form."""
-    found = _cut(part, text)
-    pieces = found.split(part.separator) if part.separator else [found]
+def part_values(part: ValuePart, text: str) -> list[str]:
+    """Cut the values out of a normalized text."""
+    cut_text = _cut(part, text)
+    pieces = cut_text.split(part.separator) if part.separator else [cut_text]
     return [value for piece in pieces if (value := piece.strip())]
 
 
-def _cut(part: Part, text: str) -> str:
+def _cut(part: ValuePart, text: str) -> str:
     if part.pattern:
-        match = _compiled(part.pattern).search(text, 0, SEARCHED)
+        match = _compiled(part.pattern).search(text, 0, SEARCH_LIMIT)
         return match[0] if match else ""
     if part.left:
         _, left, text = text.partition(part.left)

@@ -1,4 +1,4 @@
-"""A wrapper: all rules of one template, and how they turn a page into records."""
+"""A wrapper: all rules of one template, which extract records from a page."""
 
 from __future__ import annotations
 
@@ -33,37 +33,37 @@ if TYPE_CHECKING:
 KnownNodes: TypeAlias = Callable[[Rule, Element, Scope | None], list[Node] | None]
 
 
-class _Prepared(NamedTuple):
-    """A rule with all that is needed to apply it."""
+class _PreparedRule(NamedTuple):
+    """A rule with everything needed to apply it."""
 
     rule: Rule
     name: str
     xpath: str
     search: Search
-    is_first: bool
+    is_first_rule: bool
     is_voter: bool
 
 
 class _Region(NamedTuple):
-    """What is searched: how the nodes that a rule means are selected, on a page or in a record of it."""
+    """A page or a record on it, with the function that selects the nodes of a rule there."""
 
-    select: Callable[[_Prepared], list[Node]]
+    select: Callable[[_PreparedRule], list[Node]]
     record: Scope | None
     paths: NodePaths
 
 
 class ReadPage(NamedTuple):
-    """A page with what a wrapper finds on it."""
+    """A parsed page and the records that a wrapper extracted from it."""
 
     root: Element
     records: tuple[Record, ...]
 
 
 class _Value(NamedTuple):
-    """A text that was found where a value is looked for, by which rule, and in which node."""
+    """A candidate value, with the rule that selected it and its node."""
 
     text: str
-    origin: _Prepared
+    origin: _PreparedRule
     node: Node
 
 
@@ -72,10 +72,10 @@ class Wrapper:
     """All rules of one template.
 
     `labels` are texts of the template that name values and never are values.
-    With `record_rule` the pages are lists, and each record is searched by itself. The
-    `footprint` tells which pages it is for. `earlier` are wrappers of layouts that the template had
-    before, the newest first: as long as a site still serves some pages in one of them, these come out
-    right as well. A page that cannot be read raises `UnreadablePage`.
+    With `record_rule`, pages are lists, and each record is searched separately. The `footprint` says which
+    pages the wrapper is for. `earlier` are wrappers of previous layouts of the template, newest first, so
+    that pages a site still serves in an old layout are extracted correctly as well. A page that cannot be
+    read raises `UnreadablePage`.
     """
 
     attributes: Mapping[str, AttributeRules]
@@ -86,19 +86,19 @@ class Wrapper:
     earlier: tuple[Wrapper, ...] = ()
 
     def extract(self, page: Page, *, limits: ParseSettings = ParseSettings()) -> Record:
-        """The record of a page; of a list page the first one."""
-        found = self.extract_all(page, limits=limits)
-        return found[0] if found else Record(page.url, {}, {}, {})
+        """Extract the record of a page; of a list page, the first one."""
+        page_records = self.extract_all(page, limits=limits)
+        return page_records[0] if page_records else Record(page.url, {}, {}, {})
 
     def extract_all(self, page: Page, *, limits: ParseSettings = ParseSettings()) -> tuple[Record, ...]:
-        """All records of a page: one, or as many as a list page has."""
-        found = self.read(page, limits=limits)
-        if isinstance(found, Failure):
-            raise UnreadablePage(found.url, found.reason)
-        return found.records
+        """Extract all records of a page: one, or several from a list page."""
+        result = self.read(page, limits=limits)
+        if isinstance(result, Failure):
+            raise UnreadablePage(result.url, result.reason)
+        return result.records
 
     def read(self, page: Page, *, limits: ParseSettings = ParseSettings()) -> ReadPage | Failure:
-        """The same with the tree, or why there is none: the page is past a limit, or gives too much."""
+        """Parse a page and extract its records, or return why that failed."""
 
         def read() -> ReadPage | Failure:
             root = parse(page, limits, collect_ids=self.looks_for_ids)
@@ -114,7 +114,7 @@ class Wrapper:
     def records_of(
         self, page: Page, root: Element, limits: ParseSettings = ParseSettings()
     ) -> tuple[Record, ...]:
-        """All records of a page that is parsed already; TooMuchFound if they are more than it may give."""
+        """Extract all records of a parsed page; raises TooMuchFound if they exceed the limits."""
         return tuple(self.records(root, page.url, signature(page.html) if self.earlier else None, limits))
 
     def records(
@@ -124,7 +124,7 @@ class Wrapper:
         page_signature: bytes | None = None,
         limits: ParseSettings = ParseSettings(),
     ) -> Iterator[Record]:
-        """The same, if no more than the tree is there; the page's signature helps to tell layouts apart."""
+        """Extract all records from a tree; the page's signature helps to choose between layouts."""
         if self.earlier:
             yield from self._records_by_layout(root, url, page_signature, limits)
             return
@@ -132,32 +132,33 @@ class Wrapper:
         yield from bounded(self.records_in(root, url, scopes), limits)
 
     def records_in(
-        self, root: Element, url: str, scopes: Iterable[Scope | None], known: KnownNodes | None = None
+        self, root: Element, url: str, scopes: Iterable[Scope | None], known_nodes: KnownNodes | None = None
     ) -> Iterator[Record]:
-        """The records of a whole page, or of these parts of a list page."""
-        least = 0 if self.record_rule is None else self.record_rule.least
+        """Extract the records of a whole page, or of the given parts of a list page."""
+        minimum = 0 if self.record_rule is None else self.record_rule.least
         paths = NodePaths()
         for scope in scopes:
-            found = self.record_of(root, url, scope, known, paths)
-            if len(found.values) >= least:
-                yield found
+            record = self.record_of(root, url, scope, known_nodes, paths)
+            if len(record.values) >= minimum:
+                yield record
 
     def record_of(
         self,
         root: Element,
         url: str,
         scope: Scope | None,
-        known: KnownNodes | None = None,
+        known_nodes: KnownNodes | None = None,
         paths: NodePaths | None = None,
     ) -> Record:
-        """The record of a whole page, or of one part of a list page, where nodes may be `known` already.
+        """Extract the record of a whole page, or of one part of a list page.
 
-        `paths` are those of the page, for whoever asks for many of its parts.
+        `known_nodes` returns the nodes of rules that are selected already. Callers that extract many parts of
+        a page pass its `paths`.
         """
         occurring = cache(lambda: occurrences(root, self._triggers))
 
-        def search(prepared: _Prepared) -> list[Node]:
-            nodes = None if known is None else known(prepared.rule, root, scope)
+        def search(prepared: _PreparedRule) -> list[Node]:
+            nodes = None if known_nodes is None else known_nodes(prepared.rule, root, scope)
             if nodes is not None:
                 return nodes
             return select(prepared.search, occurring()) if scope is None else select_in(prepared.rule, scope)
@@ -166,34 +167,38 @@ class Wrapper:
 
     @cached_property
     def layouts(self) -> tuple[Wrapper, ...]:
-        """A wrapper for each of the layouts alone, the newest first."""
+        """A wrapper for each layout alone, newest first."""
         return replace(self, earlier=()), *self.earlier
 
     def without(self, names: Collection[str]) -> Wrapper:
-        """The wrapper without some attributes, of which others must be left; earlier layouts as well."""
+        """Return the wrapper and its earlier layouts without some attributes; at least one must remain."""
         attributes = {name: rules for name, rules in self.attributes.items() if name not in names}
         rule = self.record_rule
         if rule is not None:
             rule = replace(rule, least=min(rule.least, len(attributes)))
-        earlier = tuple(one.without(names) for one in self.earlier if one.attributes.keys() - set(names))
+        earlier = tuple(
+            layout.without(names) for layout in self.earlier if layout.attributes.keys() - set(names)
+        )
         return replace(self, attributes=attributes, record_rule=rule, earlier=earlier)
 
     def _records_by_layout(
         self, root: Element, url: str, page_signature: bytes | None, limits: ParseSettings
     ) -> Iterator[Record]:
-        tried = [tuple(layout.records(root, url, limits=limits)) for layout in self.layouts]
+        records_by_layout = [tuple(layout.records(root, url, limits=limits)) for layout in self.layouts]
         attributes = [layout.attributes for layout in self.layouts]
         are_lists = any(layout.record_rule is not None for layout in self.layouts)
-        likely = likely_layouts(attributes, tried, are_lists=are_lists)
-        number = likely[0]
-        if page_signature is not None and len(likely) > 1:
-            number = likely[most_alike([self._layout_signatures[one] for one in likely], page_signature)]
-        for record in tried[number]:
-            yield _with_layout(record, number) if number else record
+        candidates = likely_layouts(attributes, records_by_layout, are_lists=are_lists)
+        layout_number = candidates[0]
+        if page_signature is not None and len(candidates) > 1:
+            layout_number = candidates[
+                most_alike([self._layout_signatures[candidate] for candidate in candidates], page_signature)
+            ]
+        for record in records_by_layout[layout_number]:
+            yield _with_layout(record, layout_number + 1) if layout_number else record
 
     @cached_property
     def _layout_signatures(self) -> list[Signatures | None]:
-        """The signatures of each layout, made ready; None where there are none."""
+        """The prepared signatures of each layout; None for a layout without any."""
         return [
             Signatures([*map(bytes.fromhex, accepted)]) if accepted else None
             for accepted in self.layout_signatures
@@ -201,32 +206,32 @@ class Wrapper:
 
     @property
     def layout_signatures(self) -> list[set[str]]:
-        """The signatures of pages of each layout, the newest first; the whole footprint has all of them."""
-        before = [set(layout.footprint.accepted) for layout in self.earlier]
-        return [set(self.footprint.accepted).difference(*before), *before]
+        """The signatures of the pages of each layout, newest first; the footprint contains all of them."""
+        earlier_signatures = [set(layout.footprint.accepted) for layout in self.earlier]
+        return [set(self.footprint.accepted).difference(*earlier_signatures), *earlier_signatures]
 
     @property
     def looks_for_ids(self) -> bool:
-        """Whether a page must be parsed with its ids collected for the rules to find what they look for."""
+        """Whether a page must be parsed with its ids collected, because a rule searches by id."""
         return bool(self._triggers.ids) or any(layout.looks_for_ids for layout in self.earlier)
 
     def explain(self) -> str:
-        """In plain words, how each attribute is found and why so."""
+        """Describe in plain words how each attribute is found, and why."""
         return explain(self)
 
     def to_json(self) -> str:
-        """The wrapper as text that can be kept and reviewed."""
+        """Return the wrapper as text that can be stored and reviewed."""
         return to_json(self)
 
     @staticmethod
     def from_json(text: str) -> Wrapper:
-        """A wrapper from its text."""
+        """Read a wrapper from its text."""
         newest, *earlier = from_json(text)
         return Wrapper(**newest, earlier=tuple(Wrapper(**layout) for layout in earlier))
 
     def to_xslt(self) -> str:
-        """An XSLT 1.0 stylesheet that gives the same values from the tree that
-        `siteloom.html.parser.parse` makes.
+        """Return an XSLT 1.0 stylesheet that extracts the same values from a tree of
+        `siteloom.html.parser.parse`.
 
         Raises `UsageError` if a value needs a classifier, if records of a list run on, or if there are
         several layouts.
@@ -235,24 +240,28 @@ class Wrapper:
 
     @cached_property
     def _triggers(self) -> Triggers:
-        return triggers(rule for found in self.attributes.values() for rule in (*found.rules, *found.voters))
+        return triggers(
+            rule
+            for attribute_rules in self.attributes.values()
+            for rule in (*attribute_rules.rules, *attribute_rules.voters)
+        )
 
     @cached_property
-    def _prepared(self) -> dict[str, list[_Prepared]]:
-        """The rules of each attribute, and behind them its voters."""
+    def _prepared(self) -> dict[str, list[_PreparedRule]]:
+        """The prepared rules of each attribute, followed by its voters."""
         return {
             name: [
-                _Prepared(
+                _PreparedRule(
                     rule,
                     f"{name}#{number}",
                     rule_xpath(rule, within_record=self.record_rule is not None),
                     self._triggers.searches[rule],
-                    is_first=number == 1,
-                    is_voter=number > len(found.rules),
+                    is_first_rule=number == 1,
+                    is_voter=number > len(attribute_rules.rules),
                 )
-                for number, rule in enumerate((*found.rules, *found.voters), 1)
+                for number, rule in enumerate((*attribute_rules.rules, *attribute_rules.voters), 1)
             ]
-            for name, found in self.attributes.items()
+            for name, attribute_rules in self.attributes.items()
         }
 
     def _record(self, url: str, region: _Region) -> Record:
@@ -263,78 +272,89 @@ class Wrapper:
         for name, attribute in self.attributes.items():
             prepared = self._prepared[name]
             refused: list[_Value] = []
-            votes = [self._found(attribute, one, region, []) for one in prepared if one.is_voter]
-            found = self._values(attribute, prepared, votes, region, refused)
-            types = _typed(found, attribute, url)
+            votes = [
+                self._rule_values(attribute, prepared_rule, region, [])
+                for prepared_rule in prepared
+                if prepared_rule.is_voter
+            ]
+            accepted = self._values(attribute, prepared, votes, region, refused)
+            types = _typed(accepted, attribute, url)
             if types is not None and None in types:
-                refused += [value for value, kind in zip(found, types, strict=True) if kind is None]
-                found = [value for value, kind in zip(found, types, strict=True) if kind is not None]
+                refused += [value for value, kind in zip(accepted, types, strict=True) if kind is None]
+                accepted = [value for value, kind in zip(accepted, types, strict=True) if kind is not None]
                 types = tuple(kind for kind in types if kind is not None)
-            if found:
-                values[name] = tuple(value.text for value in found)
+            if accepted:
+                values[name] = tuple(value.text for value in accepted)
                 provenance[name] = tuple(
-                    _provenance(attribute, value, votes, region.paths, is_one_of_several=len(found) > 1)
-                    for value in found
+                    _provenance(attribute, value, votes, region.paths, is_one_of_several=len(accepted) > 1)
+                    for value in accepted
                 )
                 if types is not None:
                     typed[name] = types
-            # Where there is one value to be had and it was found, nothing was lost.
-            if refused and (not found or attribute.attribute.multi):
+            # If the attribute has a single value and it was found, no value was lost.
+            if refused and (not accepted or attribute.attribute.multi):
                 withheld[name] = tuple(_withheld(value, attribute, region.paths) for value in refused)
         return Record(url, values, typed, provenance, withheld)
 
     def _values(
         self,
         attribute: AttributeRules,
-        prepared: Sequence[_Prepared],
+        prepared: Sequence[_PreparedRule],
         votes: Sequence[list[_Value]],
         region: _Region,
         refused: list[_Value],
     ) -> list[_Value]:
-        """The values of an attribute: of all rules, each once; or one, of the first rule that finds any."""
-        rules = (self._found(attribute, one, region, refused) for one in prepared if not one.is_voter)
+        """Return the distinct values of all rules, or for a single-valued attribute the first value found."""
+        results = (
+            self._rule_values(attribute, prepared_rule, region, refused)
+            for prepared_rule in prepared
+            if not prepared_rule.is_voter
+        )
         if attribute.attribute.multi:
             by_text: dict[str, _Value] = {}
-            for found in rules:
-                for value in found:
+            for rule_values in results:
+                for value in rule_values:
                     by_text.setdefault(value.text, value)
             return list(by_text.values())
-        for found in rules:
-            if found:
-                return found[:1]
+        for rule_values in results:
+            if rule_values:
+                return rule_values[:1]
         if attribute.do_voters_step_in and all(votes) and len({vote[0].text for vote in votes}) == 1:
             return votes[0][:1]
         return []
 
-    def _found(
-        self, attribute: AttributeRules, prepared: _Prepared, region: _Region, refused: list[_Value]
+    def _rule_values(
+        self, attribute: AttributeRules, prepared: _PreparedRule, region: _Region, refused: list[_Value]
     ) -> list[_Value]:
-        """What one rule finds; a scorer chooses only among nodes that hold values. The rest is refused."""
+        """Return the values that one rule finds, and add texts that are not values to `refused`.
+
+        A scorer chooses only among nodes that hold values.
+        """
         rule = prepared.rule
         nodes = region.select(prepared)
         if rule.scorer is not None:
             candidates = [node for node in nodes if self._texts(attribute, rule, node)]
-            # If none holds a value, the one that should is refused.
+            # If no node holds a value, the chosen one is reported as refused.
             nodes = chosen(rule.scorer, candidates or nodes, region.record)
-        found: list[_Value] = []
+        rule_values: list[_Value] = []
         for node in nodes:
             texts = self._texts(attribute, rule, node)
-            found += [_Value(text, prepared, node) for text in texts]
+            rule_values += [_Value(text, prepared, node) for text in texts]
             if not texts and node.text not in self.labels:
                 refused += [_Value(text, prepared, node) for text in part_values(rule.part, node.text)]
-        return found
+        return rule_values
 
     def _texts(self, attribute: AttributeRules, rule: Rule, node: Node) -> list[str]:
-        """The values that a node holds."""
+        """Return the values that a node holds."""
         if node.text in self.labels:
             return []
         return [text for text in part_values(rule.part, node.text) if shape(text) in attribute.shapes]
 
 
-def _with_layout(record: Record, number: int) -> Record:
-    """A record whose provenance tells that its rules are those of an earlier layout."""
+def _with_layout(record: Record, layout: int) -> Record:
+    """A record whose provenance has the number of an earlier layout."""
     provenance = {
-        name: tuple(replace(origin, rule=f"{origin.rule}@{number + 1}") for origin in origins)
+        name: tuple(replace(origin, rule=f"{origin.rule}@{layout}", layout=layout) for origin in origins)
         for name, origins in record.provenance.items()
     }
     return replace(record, provenance=provenance)
@@ -349,10 +369,10 @@ def _provenance(
     is_one_of_several: bool,
 ) -> Provenance:
     origin = value.origin
-    agreeing = sum(any(other.text == value.text for other in vote) for vote in votes)
-    agreeing -= origin.is_voter  # a voter is no witness for itself
-    # Voters look for what the first rule finds: that others find further values is no wonder.
-    is_expected = origin.is_first or not attribute.attribute.multi
+    agreeing = sum(any(vote_value.text == value.text for vote_value in vote) for vote in votes)
+    agreeing -= origin.is_voter  # a voter does not confirm itself
+    # Voters look for the values of the first rule, so disagreement on values of later rules is expected.
+    is_expected = origin.is_first_rule or not attribute.attribute.multi
     return Provenance(
         rule=origin.name,
         xpath=origin.xpath,
@@ -385,10 +405,10 @@ def _path(value: _Value, paths: NodePaths) -> str:
     return path if target == "element" else f"{path}/{target}"
 
 
-def _typed(found: Sequence[_Value], rules: AttributeRules, url: str) -> tuple[object, ...] | None:
-    """The values as their type, None for one that cannot be read so; or None if there is no type."""
+def _typed(values: Sequence[_Value], rules: AttributeRules, url: str) -> tuple[object, ...] | None:
+    """Return the typed values, with None for each that does not parse; None if the attribute has no type."""
     kind = rules.attribute.type
-    if not found or kind is None or kind == "text":
+    if not values or kind is None or kind == "text":
         return None
     try:
         return tuple(
@@ -399,7 +419,7 @@ def _typed(found: Sequence[_Value], rules: AttributeRules, url: str) -> tuple[ob
                 html_attributes={str(name): str(text) for name, text in value.node.element.attrib.items()},
                 day_first=rules.day_first,
             )
-            for value in found
+            for value in values
         )
     except MissingExtra:
-        return None  # the texts are there all the same; `siteloom doctor` names the extra
+        return None  # the texts are kept; `siteloom doctor` names the missing extra

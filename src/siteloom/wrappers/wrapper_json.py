@@ -1,10 +1,10 @@
 """Write and strictly read wrapper files.
 
-`where` is the place of a value in the file, as a person would name it.
+A parameter `where` describes the position of a value in the file, for error messages.
 
-A wrapper file is data from others. Nothing in it is run, except that patterns
-are searched for in texts of pages and held against URLs; so only patterns that
-need little time are read. Keys that are unknown are refused, for what they mean would be lost.
+A wrapper file is untrusted data. Nothing in it is executed, but its patterns are matched against texts of
+pages and URLs, so only patterns that match in little time are accepted. Unknown keys are rejected, because
+ignoring them would lose their meaning.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from siteloom.wrappers.rule_features import (
     SHAPES,
     TEXT_KINDS,
     AttributeRules,
-    Evidence,
     Feature,
     Kind,
-    Part,
     RecordRule,
     Rule,
+    RuleSupport,
     Scorer,
     Shape,
+    ValuePart,
 )
 from siteloom.wrappers.safe_patterns import pattern_fault, url_pattern_fault
 from siteloom.wrappers.value_contract import CHARACTERS, Contract
@@ -52,79 +52,79 @@ if TYPE_CHECKING:
 
 
 def without_repeats(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
-    """The keys and values of an object, to be given to `json.loads`: a key that stands twice is refused."""
-    found: dict[str, object] = {}
+    """Build an object for `json.loads`, and reject a key that occurs twice."""
+    members: dict[str, object] = {}
     for key, value in pairs:
-        if key in found:
+        if key in members:
             raise unreadable(f"the key {quoted(key)}", "stands twice in the same object")
-        found[key] = value
-    return found
+        members[key] = value
+    return members
 
 
 def an_object(value: object, where: str, required: str = "", optional: str = "") -> dict[str, Any]:
-    """An object with the keys that it must and may have; without any named, it may have all."""
+    """Return an object after checking its required and optional keys; if none are named, all are allowed."""
     if not isinstance(value, dict):
         raise unreadable(where, "must be an object")
-    must = required.split()
-    may = [*must, *optional.split()]
-    for key in must:
+    required_keys = required.split()
+    allowed_keys = [*required_keys, *optional.split()]
+    for key in required_keys:
         if key not in value:
             raise unreadable(where, f"lacks {key!r}")
     for key in value:
-        if may and key not in may:
+        if allowed_keys and key not in allowed_keys:
             raise unreadable(where, f"has the unknown key {quoted(key)}")
     return value
 
 
 def a_list(value: object, where: str, read: Callable[[object, str], Read]) -> tuple[Read, ...]:
-    """The items of a list, each read with its number from 1 on as its place."""
+    """Read the items of a list; the position of each is its number from 1 on."""
     if not isinstance(value, list):
         raise unreadable(f"{where}s", "must be a list")
     return tuple(read(item, f"{where} {number}") for number, item in enumerate(value, 1))
 
 
 def a_text(value: object, where: str) -> str:
-    """A value that must be a text."""
+    """Return a value that must be a text."""
     if not isinstance(value, str):
         raise unreadable(where, "must be a text")
     return value
 
 
-def a_choice(known: dict[str, Any], key: str, choices: Sequence[str], where: str) -> str:
-    """The text of a key, which must be one of some."""
-    value: object = known[key]
+def a_choice(content: dict[str, Any], key: str, choices: Sequence[str], where: str) -> str:
+    """Return the text of a key, which must be one of the choices."""
+    value: object = content[key]
     if not isinstance(value, str) or value not in choices:
         raise unreadable(where, f"has the unknown {key} {quoted(value)}, for there are {', '.join(choices)}")
     return value
 
 
-def a_flag(known: dict[str, Any], key: str, where: str) -> bool | None:
-    """True or false, or None where the key is left out."""
-    value: object = known.get(key)
-    if key in known and not isinstance(value, bool):
+def a_flag(content: dict[str, Any], key: str, where: str) -> bool | None:
+    """Return the truth value of a key, or None if the key is missing."""
+    value: object = content.get(key)
+    if key in content and not isinstance(value, bool):
         raise unreadable(where, f"must have true or false as {key!r}")
     return cast("bool | None", value)
 
 
-def a_count(known: dict[str, Any], key: str, where: str, least: int = 0) -> int:
-    """The whole number of a key, from the least on."""
-    value: Any = known[key]
-    if not is_integer(value) or value < least:
-        raise unreadable(where, f"must have a whole number from {least} on as {key!r}")
+def a_count(content: dict[str, Any], key: str, where: str, minimum: int = 0) -> int:
+    """Return the whole number of a key, which must be at least the minimum."""
+    value: Any = content[key]
+    if not is_integer(value) or value < minimum:
+        raise unreadable(where, f"must have a whole number from {minimum} on as {key!r}")
     return int(value)
 
 
-def a_share(known: dict[str, Any], key: str, where: str) -> float:
-    """The number of a key, from 0 to 1."""
-    value: Any = known[key]
+def a_share(content: dict[str, Any], key: str, where: str) -> float:
+    """Return the number of a key, which must be from 0 to 1."""
+    value: Any = content[key]
     if not (is_integer(value) or isinstance(value, float)) or not 0 <= value <= 1:
         raise unreadable(where, f"must have a number from 0 to 1 as {key!r}")
     return float(value)
 
 
-def a_number(known: dict[str, Any], key: str, where: str) -> float:
-    """The finite number of a key."""
-    value: Any = known[key]
+def a_number(content: dict[str, Any], key: str, where: str) -> float:
+    """Return the finite number of a key."""
+    value: Any = content[key]
     try:
         number = float(value) if is_integer(value) or isinstance(value, float) else math.nan
     except OverflowError:
@@ -135,13 +135,13 @@ def a_number(known: dict[str, Any], key: str, where: str) -> float:
 
 
 def is_integer(value: object) -> bool:
-    """Whether a value is a whole number; true and false are none."""
+    """Return whether a value is a whole number; true and false are not."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def unreadable(where: str, what: str) -> WrapperError:
-    """The error that a wrapper cannot be read, because of what is wrong at a place."""
-    return WrapperError(f"The wrapper cannot be read: {where} {what}.")
+def unreadable(where: str, fault: str) -> WrapperError:
+    """Return the error for a wrapper that cannot be read, with the position and its fault."""
+    return WrapperError(f"The wrapper cannot be read: {where} {fault}.")
 
 
 FORMAT = "siteloom wrapper"
@@ -152,21 +152,22 @@ _NUMBERS = re.compile(r"[1-9][0-9]{0,8}")
 _HTML_ATTRIBUTE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
 _DEEPEST = 2_048  # no tree of the parser is deeper
 _LARGEST_WEIGHT = 1_000_000
-_LEAST_ATTRIBUTES = 1  # a record has, unless it says otherwise
+_LEAST_ATTRIBUTES = 1  # of a record, unless the file says otherwise
 _SIGNATURE = re.compile(r"[0-9a-f]{16}")
 _MASK = re.compile(r"(?=(?:[^*]*\*\*){0,2}[^*]*\Z)(?:[0-9a-f]{2}|\*\*){8}")
 _SIGNATURES_IN_A_LINE = 16
-# As much as a million signatures take; of nothing but lists, it becomes 0.6 GB of memory.
+# The size of a million signatures; parsed, a file of nothing but lists needs 0.6 GB of memory.
 _LONGEST_TEXT = 20_000_000
-# Of an attribute. The learner makes at most six; in a stylesheet their number counts squared.
+# Per attribute. The learner makes at most six; the size of a stylesheet grows with the square of their
+# number.
 _MOST_RULES = 100
 
 
 def to_json(wrapper: Wrapper) -> str:
-    """A wrapper as text, always the same for the same wrapper.
+    """Serialize a wrapper; the same wrapper always gives the same text.
 
-    What cannot be seen, such as control characters and lone surrogates, is
-    escaped; two surrogates that make a pair become the character they mean.
+    Characters that cannot be printed, such as control characters and lone surrogates, are escaped; a
+    surrogate pair becomes the character it encodes.
     """
     content: dict[str, Any] = {
         "format": FORMAT,
@@ -186,7 +187,7 @@ def to_json(wrapper: Wrapper) -> str:
             for layout in wrapper.earlier
         ]
     text = _rendered(content) + "\n"
-    _arguments(text)  # rather no file than one that cannot be read
+    _arguments(text)  # fail now rather than write a file that cannot be read
     return text
 
 
@@ -202,11 +203,10 @@ def _layout_content(wrapper: Wrapper) -> dict[str, Any]:
 
 
 def from_json(text: str) -> list[dict[str, Any]]:
-    """The keyword arguments of the wrapper that a text describes, and of those of its earlier layouts.
+    """Return the keyword arguments of the wrapper that a text describes, and of its earlier layouts.
 
-    Warns if the wrapper was learned with another parser. Only the version of
-    libxml2 counts: it makes the trees that rules were found in, while lxml
-    hands them on as they are.
+    Warns if the wrapper was learned with another parser. Only the version of libxml2 counts: it builds the
+    trees, and lxml passes them on unchanged.
     """
     arguments = _arguments(text)
     if _tree_maker(arguments[0]["parser"]) != _tree_maker(PARSER):
@@ -228,8 +228,8 @@ def _tree_maker(parser: str) -> str:
 
 
 def _attribute_content(rules: AttributeRules) -> dict[str, Any]:
-    known = {**asdict(rules.attribute), "day_first": rules.day_first}
-    content = {key: value for key, value in known.items() if value is not None}
+    properties = {**asdict(rules.attribute), "day_first": rules.day_first}
+    content = {key: value for key, value in properties.items() if value is not None}
     if rules.shapes != SHAPES:
         content["shapes"] = list(rules.shapes)
     content["filled"] = rules.filled
@@ -242,7 +242,7 @@ def _attribute_content(rules: AttributeRules) -> dict[str, Any]:
 
 
 def contract_content(contract: Contract) -> dict[str, Any]:
-    """A contract as JSON can hold it."""
+    """Return a contract as values that JSON can hold."""
     content: dict[str, Any] = {}
     for key, value in asdict(contract).items():
         if isinstance(value, tuple):
@@ -258,8 +258,8 @@ def _rule_content(rule: Rule) -> dict[str, Any]:
         "target": rule.target,
         "features": [asdict(feature) for feature in rule.features],
     }
-    if part := {key: value for key, value in asdict(rule.part).items() if value}:
-        content["part"] = part
+    if part_content := {key: value for key, value in asdict(rule.part).items() if value}:
+        content["part"] = part_content
     content["evidence"] = asdict(rule.evidence)
     if rule.scorer is not None:
         content["scorer"] = _scorer_content(rule.scorer)
@@ -296,11 +296,11 @@ def _footprint_content(footprint: Footprint) -> dict[str, Any]:
 
 
 class _Signatures(list[str]):
-    """A list of many short texts, which are written several to a line."""
+    """A list of many short texts, several of which are written on one line."""
 
 
 def _rendered(value: object, indent: str = "") -> str:
-    """JSON with each item of a list on a line, and objects of nothing but plain values on one."""
+    """Render JSON with one list item per line, and objects of plain values on a single line."""
     inner = indent + _INDENT
     if isinstance(value, dict):
         items = [f"{_rendered(key)}: {_rendered(item, inner)}" for key, item in value.items()]
@@ -348,64 +348,64 @@ def _arguments(text: str) -> list[dict[str, Any]]:
         )
     if not is_integer(version) or version != VERSION:
         raise unreadable("the file", f"has no version that is known here, which is {VERSION}")
-    known = an_object(
+    document = an_object(
         content, "the file", "format version parser attributes", "record_rule labels footprint earlier"
     )
-    footprint = _footprint(known["footprint"]) if "footprint" in known else Footprint()
-    earlier = a_list(known.get("earlier", []), "earlier layout", _earlier_layout)
-    return [{**_layout(known), "footprint": footprint}, *earlier]
+    footprint = _footprint(document["footprint"]) if "footprint" in document else Footprint()
+    earlier = a_list(document.get("earlier", []), "earlier layout", _earlier_layout)
+    return [{**_layout(document), "footprint": footprint}, *earlier]
 
 
-def _layout(known: dict[str, Any]) -> dict[str, Any]:
+def _layout(content: dict[str, Any]) -> dict[str, Any]:
     return {
         "attributes": {
             name: _attribute(rules, f"attribute {quoted(name)}")
-            for name, rules in an_object(known["attributes"], "the key 'attributes'").items()
+            for name, rules in an_object(content["attributes"], "the key 'attributes'").items()
         },
-        "labels": frozenset(a_list(known.get("labels", []), "label", a_text)),
-        "record_rule": _record_rule(known["record_rule"]) if "record_rule" in known else None,
-        "parser": a_text(known["parser"], "the name of the parser"),
+        "labels": frozenset(a_list(content.get("labels", []), "label", a_text)),
+        "record_rule": _record_rule(content["record_rule"]) if "record_rule" in content else None,
+        "parser": a_text(content["parser"], "the name of the parser"),
     }
 
 
 def _earlier_layout(value: object, where: str) -> dict[str, Any]:
-    known = an_object(value, where, "parser attributes footprint", "record_rule labels")
-    return {**_layout(known), "footprint": _footprint(known["footprint"], f"{where}, footprint")}
+    content = an_object(value, where, "parser attributes footprint", "record_rule labels")
+    return {**_layout(content), "footprint": _footprint(content["footprint"], f"{where}, footprint")}
 
 
 def _attribute(value: object, where: str) -> AttributeRules:
-    known = an_object(
+    content = an_object(
         value, where, "filled rules", "multi mandatory constant type day_first shapes voters contract"
     )
     return AttributeRules(
         Attribute(
-            a_flag(known, "multi", where),
-            a_flag(known, "mandatory", where),
-            a_flag(known, "constant", where),
-            _type(known, where) if "type" in known else None,
+            a_flag(content, "multi", where),
+            a_flag(content, "mandatory", where),
+            a_flag(content, "constant", where),
+            _type(content, where) if "type" in content else None,
         ),
-        _rules(known["rules"], f"{where}, rule"),
-        _rules(known.get("voters", []), f"{where}, voter"),
-        a_share(known, "filled", where),
-        _shapes(known["shapes"], where) if "shapes" in known else SHAPES,
-        a_flag(known, "day_first", where),
-        contract_from(known["contract"], f"{where}, contract") if "contract" in known else None,
+        _rules(content["rules"], f"{where}, rule"),
+        _rules(content.get("voters", []), f"{where}, voter"),
+        a_share(content, "filled", where),
+        _shapes(content["shapes"], where) if "shapes" in content else SHAPES,
+        a_flag(content, "day_first", where),
+        contract_from(content["contract"], f"{where}, contract") if "contract" in content else None,
     )
 
 
 def contract_from(value: object, where: str) -> Contract:
-    """The contract that `contract_content` wrote; `where` says in an error where it stands."""
-    known = an_object(value, where, "values shortest longest commonest", "always never choices least most")
+    """Read the contract that `contract_content` wrote; `where` is its position, for error messages."""
+    content = an_object(value, where, "values shortest longest commonest", "always never choices least most")
     return Contract(
-        a_count(known, "values", where),
-        a_count(known, "shortest", where),
-        a_count(known, "longest", where),
-        a_list(known.get("always", []), f"{where}, kind of character", _characters),
-        a_list(known.get("never", []), f"{where}, kind of character", _characters),
-        a_list(known.get("choices", []), f"{where}, choice", a_text),
-        a_number(known, "least", where) if "least" in known else None,
-        a_number(known, "most", where) if "most" in known else None,
-        a_share(known, "commonest", where),
+        a_count(content, "values", where),
+        a_count(content, "shortest", where),
+        a_count(content, "longest", where),
+        a_list(content.get("always", []), f"{where}, kind of character", _characters),
+        a_list(content.get("never", []), f"{where}, kind of character", _characters),
+        a_list(content.get("choices", []), f"{where}, choice", a_text),
+        a_number(content, "least", where) if "least" in content else None,
+        a_number(content, "most", where) if "most" in content else None,
+        a_share(content, "commonest", where),
     )
 
 
@@ -415,15 +415,15 @@ def _characters(value: object, where: str) -> str:
     return value
 
 
-def _type(known: dict[str, Any], where: str) -> ValueType:
-    return cast("ValueType", a_choice(known, "type", get_args(ValueType), where))
+def _type(content: dict[str, Any], where: str) -> ValueType:
+    return cast("ValueType", a_choice(content, "type", get_args(ValueType), where))
 
 
 def _shapes(value: object, where: str) -> tuple[Shape, ...]:
-    found = a_list(value, f"{where}, shape", _shape)
-    if len(set(found)) < len(found):
+    shapes = a_list(value, f"{where}, shape", _shape)
+    if len(set(shapes)) < len(shapes):
         raise unreadable(where, "names a shape twice")
-    return found
+    return shapes
 
 
 def _shape(value: object, where: str) -> Shape:
@@ -439,34 +439,34 @@ def _rules(value: object, where: str) -> tuple[Rule, ...]:
 
 
 def _rule(value: object, where: str) -> Rule:
-    known = an_object(value, where, "target features evidence", "part scorer")
-    target = a_text(known["target"], f"{where}, target")
+    content = an_object(value, where, "target features evidence", "part scorer")
+    target = a_text(content["target"], f"{where}, target")
     is_attribute = target.startswith("@") and _HTML_ATTRIBUTE.fullmatch(target[1:]) is not None
     if target not in ("text", "element") and not is_attribute:
         raise unreadable(where, f"has the unknown target {quoted(target)}")
-    features = a_list(known["features"], f"{where}, feature", _feature)
+    features = a_list(content["features"], f"{where}, feature", _feature)
     for feature in features:
         if feature.kind in TEXT_KINDS and target != "text":
             raise unreadable(where, f"asks for {feature.kind!r}, which only texts have")
     _check_positions(features, where)
-    part = _part(known["part"], f"{where}, part") if "part" in known else Part()
-    evidence = _evidence(known["evidence"], f"{where}, evidence")
-    scorer = _scorer(known["scorer"], f"{where}, scorer") if "scorer" in known else None
-    return Rule(target, features, part, evidence, scorer)
+    value_part = _part(content["part"], f"{where}, part") if "part" in content else ValuePart()
+    evidence = _evidence(content["evidence"], f"{where}, evidence")
+    scorer = _scorer(content["scorer"], f"{where}, scorer") if "scorer" in content else None
+    return Rule(target, features, value_part, evidence, scorer)
 
 
 def _record_rule(value: object) -> RecordRule:
     where = "the record rule"
-    known = an_object(value, where, "features runs_on", "fallback least")
-    features = a_list(known["features"], f"{where}, feature", _record_feature)
-    fallback = a_list(known.get("fallback", []), f"{where}, fallback feature", _record_feature)
+    content = an_object(value, where, "features runs_on", "fallback least")
+    features = a_list(content["features"], f"{where}, feature", _record_feature)
+    fallback = a_list(content.get("fallback", []), f"{where}, fallback feature", _record_feature)
     _check_positions(features, where)
     _check_positions(fallback, where)
     return RecordRule(
         features,
-        a_flag(known, "runs_on", where) is True,
+        a_flag(content, "runs_on", where) is True,
         fallback,
-        a_count(known, "least", where, _LEAST_ATTRIBUTES) if "least" in known else _LEAST_ATTRIBUTES,
+        a_count(content, "least", where, _LEAST_ATTRIBUTES) if "least" in content else _LEAST_ATTRIBUTES,
     )
 
 
@@ -478,16 +478,16 @@ def _record_feature(value: object, where: str) -> Feature:
 
 
 def _feature(value: object, where: str) -> Feature:
-    known = an_object(value, where, "kind distance value")
-    kind = cast("Kind", a_choice(known, "kind", get_args(Kind), where))
-    distance = a_count(known, "distance", where)
+    content = an_object(value, where, "kind distance value")
+    kind = cast("Kind", a_choice(content, "kind", get_args(Kind), where))
+    distance = a_count(content, "distance", where)
     if distance > _DEEPEST:
         raise unreadable(where, f"has a distance above {_DEEPEST}, which no page has")
     if distance and kind not in ELEMENT_KINDS:
         raise unreadable(where, f"has a distance, but {kind!r} is always at 0")
-    text = a_text(known["value"], f"{where}, value")
+    text = a_text(content["value"], f"{where}, value")
     if kind == "shape":
-        a_choice(known, "value", get_args(Shape), where)
+        a_choice(content, "value", get_args(Shape), where)
     if kind in NUMBERED and not _NUMBERS.fullmatch(text):
         raise unreadable(where, f"has the value {quoted(text)}, which is no number from 1 on")
     if kind == "attribute" and not _HTML_ATTRIBUTE.fullmatch(text.partition("=")[0] if "=" in text else ""):
@@ -496,65 +496,65 @@ def _feature(value: object, where: str) -> Feature:
 
 
 def _check_positions(features: Sequence[Feature], where: str) -> None:
-    """Positions are counted among elements of one tag, and XPath must say of which."""
+    """Check that each position comes with a tag: it counts elements of one tag, which XPath must name."""
     tagged = {feature.distance for feature in features if feature.kind == "tag"}
     for feature in features:
         if feature.kind in ("position", "last-position") and feature.distance not in tagged:
             raise unreadable(where, f"asks for {feature.kind!r} without the 'tag' of the same element")
 
 
-def _part(value: object, where: str) -> Part:
-    known = an_object(value, where, optional="left right pattern separator")
-    part = Part(**{key: a_text(text, f"{where}, {key}") for key, text in known.items()})
-    if part.pattern:
-        if part.left or part.right:
+def _part(value: object, where: str) -> ValuePart:
+    content = an_object(value, where, optional="left right pattern separator")
+    value_part = ValuePart(**{key: a_text(text, f"{where}, {key}") for key, text in content.items()})
+    if value_part.pattern:
+        if value_part.left or value_part.right:
             raise unreadable(where, "has both a pattern and anchors, of which only one can count")
-        if fault := pattern_fault(part.pattern):
+        if fault := pattern_fault(value_part.pattern):
             raise unreadable(where, fault)
-    return part
+    return value_part
 
 
-def _evidence(value: object, where: str) -> Evidence:
-    known = an_object(value, where, "examples wrong filled repeated")
-    return Evidence(
-        a_count(known, "examples", where),
-        a_count(known, "wrong", where),
-        a_share(known, "filled", where),
-        a_share(known, "repeated", where),
+def _evidence(value: object, where: str) -> RuleSupport:
+    content = an_object(value, where, "examples wrong filled repeated")
+    return RuleSupport(
+        a_count(content, "examples", where),
+        a_count(content, "wrong", where),
+        a_share(content, "filled", where),
+        a_share(content, "repeated", where),
     )
 
 
 def _scorer(value: object, where: str) -> Scorer:
-    known = an_object(value, where, "intercept takes_all weights")
+    content = an_object(value, where, "intercept takes_all weights")
     return Scorer(
-        a_list(known["weights"], f"{where}, weight", _weight),
-        _weight_of(known, "intercept", where),
-        a_flag(known, "takes_all", where) is True,
+        a_list(content["weights"], f"{where}, weight", _weight),
+        _weight_of(content, "intercept", where),
+        a_flag(content, "takes_all", where) is True,
     )
 
 
 def _weight(value: object, where: str) -> tuple[str, float]:
-    known = an_object(value, where, "name weight")
-    name = a_text(known["name"], f"{where}, name")
+    content = an_object(value, where, "name weight")
+    name = a_text(content["name"], f"{where}, name")
     if not WEAK_NAME.fullmatch(name):
         raise unreadable(where, f"is for {quoted(name)}, which no node has")
-    return name, _weight_of(known, "weight", where)
+    return name, _weight_of(content, "weight", where)
 
 
-def _weight_of(known: dict[str, Any], key: str, where: str) -> float:
-    value: Any = known[key]
+def _weight_of(content: dict[str, Any], key: str, where: str) -> float:
+    value: Any = content[key]
     if not (is_integer(value) or isinstance(value, float)) or not abs(value) <= _LARGEST_WEIGHT:
         raise unreadable(where, f"must have a number of at most {_LARGEST_WEIGHT:,} as {key!r}")
     return float(value)
 
 
 def _footprint(value: object, where: str = "the footprint") -> Footprint:
-    known = an_object(value, where, "sites url_patterns masks accepted")
+    content = an_object(value, where, "sites url_patterns masks accepted")
     return Footprint(
-        a_list(known["sites"], f"{where}, site", a_text),
-        a_list(known["url_patterns"], f"{where}, URL pattern", _url_pattern),
-        a_list(known["masks"], f"{where}, mask", _mask),
-        a_list(known["accepted"], f"{where}, accepted signature", _signature),
+        a_list(content["sites"], f"{where}, site", a_text),
+        a_list(content["url_patterns"], f"{where}, URL pattern", _url_pattern),
+        a_list(content["masks"], f"{where}, mask", _mask),
+        a_list(content["accepted"], f"{where}, accepted signature", _signature),
     )
 
 
@@ -566,11 +566,11 @@ def _url_pattern(value: object, where: str) -> str:
 
 
 def _mask(value: object, where: str) -> tuple[str, int]:
-    known = an_object(value, where, "mask pages")
-    text = a_text(known["mask"], f"{where}, mask")
+    content = an_object(value, where, "mask pages")
+    text = a_text(content["mask"], f"{where}, mask")
     if not _MASK.fullmatch(text):
         raise unreadable(where, f"is {quoted(text)}, not a signature in which at most two bytes are '**'")
-    return text, a_count(known, "pages", where, 1)
+    return text, a_count(content, "pages", where, 1)
 
 
 def _signature(value: object, where: str) -> str:

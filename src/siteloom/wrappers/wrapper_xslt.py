@@ -1,12 +1,12 @@
-"""A wrapper as an XSLT 1.0 stylesheet, and a page as the XML that any XSLT processor can read.
+"""Export a wrapper as an XSLT 1.0 stylesheet, and a page as XML that any XSLT processor can read.
 
 XSLT 1.0 has no regular expressions. Where a wrapper needs one, the stylesheet calls EXSLT's `regexp:match`,
-which lxml has, with Python's own expressions, and xsltproc has not; other stylesheets run anywhere.
+which lxml supports with Python's own expressions and xsltproc does not; other stylesheets run anywhere.
 
-The stylesheet gives `<records><record><value attribute="name">Blue Fern</value>...`.
-Values never hold a line end, so lists of them are passed on as texts with one value a
-line. Lists are halved rather than eaten from the front: processors stop at some three
-thousand calls inside each other. So a separator may split one text into as many parts.
+The stylesheet outputs `<records><record><value attribute="name">Blue Fern</value>...`.
+Values never contain a line end, so lists are passed as texts with one value per line. Lists are halved rather
+than consumed from the front, because processors stop at about three thousand nested calls. A separator may
+therefore split one text into at most that many parts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from siteloom.html.visible_text import BREAKS, HIDDEN
 from siteloom.wrappers.explanation import rule_words
 from siteloom.wrappers.rule_features import CURRENCIES, DIGITS, LETTERS, SHAPES
 from siteloom.wrappers.rule_xpath import BY_NAME, ODD_BLANKS, quote, record_xpath, rule_xpath, xml_characters
-from siteloom.wrappers.value_from_node import SEARCHED
+from siteloom.wrappers.value_from_node import SEARCH_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -231,15 +231,15 @@ _MULTI = """\
 
 
 def to_xslt(wrapper: Wrapper) -> str:
-    """A stylesheet that gives the records that the wrapper extracts.
+    """Return a stylesheet that outputs the records that the wrapper extracts.
 
-    It is for our own trees, and for other processors for the XML that `tree_xml` makes of them.
+    It runs on Siteloom's own trees; other processors need the XML that `tree_xml` writes.
     """
     if wrapper.earlier:
         raise UsageError(f"Which of several layouts a page has cannot be said in XSLT 1.0: {_INSTEAD}.")
     is_list = wrapper.record_rule is not None
     has_patterns = any(
-        rule.part.pattern for found in wrapper.attributes.values() for rule in _rules_that_count(found)
+        rule.part.pattern for rules in wrapper.attributes.values() for rule in _rules_that_count(rules)
     )
     attributes = (
         _attribute_template(number, name, rules, is_list)
@@ -247,7 +247,7 @@ def to_xslt(wrapper: Wrapper) -> str:
     )
     return _STYLESHEET.format(
         namespaces=_NAMESPACES if has_patterns else "",
-        matched=_MATCHED.format(shapes=_named(SHAPES), searched=SEARCHED) if has_patterns else "",
+        matched=_MATCHED.format(shapes=_named(SHAPES), searched=SEARCH_LIMIT) if has_patterns else "",
         odd="".join(f"&#{ord(blank)};" for blank in ODD_BLANKS),
         plain=" " * len(ODD_BLANKS),
         shapes=_named(SHAPES),
@@ -302,8 +302,8 @@ def _attribute_template(number: int, name: str, rules: AttributeRules, is_list: 
         for rule in _rules_that_count(rules)
     ]
     if rules.do_voters_step_in:
-        loops[len(rules.rules) :] = [[*_agreed(loops[len(rules.rules) :])]]
-    lines = _all_found(loops) if is_multi or len(loops) < 2 else _first_found(loops)
+        loops[len(rules.rules) :] = [[*_agreed_vote(loops[len(rules.rules) :])]]
+    lines = _variable_of_all_rules(loops) if is_multi or len(loops) < 2 else _variable_of_first_result(loops)
     end = _MULTI.format(name=_in_attribute(quote(name))) if is_multi else _SINGLE.format(name=_plain(name))
     return "\n".join(
         [
@@ -317,21 +317,21 @@ def _attribute_template(number: int, name: str, rules: AttributeRules, is_list: 
 
 
 def _rules_that_count(rules: AttributeRules) -> tuple[Rule, ...]:
-    """The rules of an attribute, and behind them its voters if they may give the value."""
+    """Return the rules of an attribute, followed by its voters if they may supply the value."""
     return (*rules.rules, *rules.voters) if rules.do_voters_step_in else rules.rules
 
 
-def _all_found(loops: list[list[str]]) -> Iterator[str]:
-    """What all rules find."""
+def _variable_of_all_rules(loops: list[list[str]]) -> Iterator[str]:
+    """Yield a variable with the results of all rules."""
     yield '<xsl:variable name="found">'
     yield from (f"  {line}" for loop in loops for line in loop)
     yield "</xsl:variable>"
 
 
-def _first_found(loops: list[list[str]]) -> Iterator[str]:
-    """What the first rule finds that finds anything; the others are not asked."""
+def _variable_of_first_result(loops: list[list[str]]) -> Iterator[str]:
+    """Yield a variable with the result of the first rule that finds anything; later ones do not run."""
     for number, loop in enumerate(loops, start=1):
-        earlier = " or ".join(f"string($found-{before})" for before in range(1, number))
+        earlier = " or ".join(f"string($found-{earlier_number})" for earlier_number in range(1, number))
         yield f'<xsl:variable name="found-{number}">'
         if earlier:
             yield f'  <xsl:if test="not({earlier})">'
@@ -339,12 +339,12 @@ def _first_found(loops: list[list[str]]) -> Iterator[str]:
         if earlier:
             yield "  </xsl:if>"
         yield "</xsl:variable>"
-    found = ", ".join(f"$found-{number}" for number in range(1, len(loops) + 1))
-    yield f'<xsl:variable name="found" select="concat({found})"/>'
+    results = ", ".join(f"$found-{number}" for number in range(1, len(loops) + 1))
+    yield f'<xsl:variable name="found" select="concat({results})"/>'
 
 
-def _agreed(loops: list[list[str]]) -> Iterator[str]:
-    """What the first voter finds, if all find the same first; when one finds nothing, no more are asked."""
+def _agreed_vote(loops: list[list[str]]) -> Iterator[str]:
+    """Yield the first value that all voters agree on; voters after one that finds nothing do not run."""
     yield "<!-- No rule has found it: a value counts that all of these find. -->"
     for number, loop in enumerate(loops, start=1):
         yield f'<xsl:variable name="vote-{number}">'
@@ -354,14 +354,16 @@ def _agreed(loops: list[list[str]]) -> Iterator[str]:
         if number > 1:
             yield "  </xsl:if>"
         yield "</xsl:variable>"
-    first, *others = (f"substring-before($vote-{number}, '&#10;')" for number in range(1, len(loops) + 1))
-    yield f'<xsl:if test="{" and ".join([first, *(f"{other} = {first}" for other in others)])}">'
+    first_value, *further = (
+        f"substring-before($vote-{number}, '&#10;')" for number in range(1, len(loops) + 1)
+    )
+    yield f'<xsl:if test="{" and ".join([first_value, *(f"{value} = {first_value}" for value in further)])}">'
     yield '  <xsl:value-of select="$vote-1"/>'
     yield "</xsl:if>"
 
 
 def _loop(rule: Rule, shapes: Sequence[Shape], is_list: bool) -> Iterator[str]:
-    """The values of each node that a rule selects."""
+    """Yield a loop over the nodes that a rule selects, with the values of each."""
     yield f"<xsl:for-each select={_in_attribute(rule_xpath(rule, is_list, BY_NAME))}>"
     text = "."
     if rule.target == "element":
@@ -369,8 +371,8 @@ def _loop(rule: Rule, shapes: Sequence[Shape], is_list: bool) -> Iterator[str]:
         text = "$seen"
     yield f'  <xsl:call-template name="{"matched" if rule.part.pattern else "part"}">'
     yield f'    <xsl:with-param name="text" select="normalize-space(translate({text}, $odd, $plain))"/>'
-    part = rule.part
-    for name, value in asdict(part).items():
+    value_part = rule.part
+    for name, value in asdict(value_part).items():
         if value:
             yield f'    <xsl:with-param name="{name}" select={_in_attribute(quote(value))}/>'
     if set(shapes) != set(SHAPES):
@@ -380,7 +382,7 @@ def _loop(rule: Rule, shapes: Sequence[Shape], is_list: bool) -> Iterator[str]:
 
 
 def _refuse(rule: Rule, name: str) -> None:
-    """XSLT 1.0 has not the functions that classifiers need."""
+    """Raise UsageError if a rule needs a classifier: XSLT 1.0 lacks the functions for it."""
     if rule.scorer is not None:
         raise UsageError(
             f"The attribute {name!r} is chosen by a classifier, which XSLT 1.0 does not know: {_INSTEAD}."
@@ -388,7 +390,7 @@ def _refuse(rule: Rule, name: str) -> None:
 
 
 def _named(shapes: Sequence[Shape]) -> str:
-    """Shapes in one text; the name of none is part of another's."""
+    """Join the names of shapes; no name is part of another."""
     return " ".join(shapes)
 
 
@@ -397,17 +399,17 @@ def _indented(lines: Iterable[str], blanks: int) -> str:
 
 
 def _in_attribute(expression: str) -> str:
-    """An XPath as the value of an XML attribute, in quotes."""
+    """Quote an XPath as the value of an XML attribute."""
     return quoteattr(expression)
 
 
 def _plain(text: str) -> str:
-    """A text as the value of an attribute of the result: braces would hold expressions there."""
+    """Quote a text as an attribute value of the result, where unescaped braces would enclose expressions."""
     return quoteattr(xml_characters(text).replace("{", "{{").replace("}", "}}"))
 
 
 def _comment(text: str) -> str:
-    """What an XML comment can hold."""
+    """Return a text that an XML comment can hold."""
     return re.sub("-(?=-|$)", "- ", xml_characters(text))
 
 
@@ -430,15 +432,14 @@ _NOT_IN_NAMES = re.compile(rf"[^{_START}0-9.-]|^[0-9.-]")
 
 
 def tree_xml(root: Element) -> bytes:
-    """A tree as XML that reads back as the same tree.
+    """Serialize a tree as XML that parses back into the same tree.
 
-    Some things change, none of which a rule can mean: characters that XML forbids
-    become U+FFFD, or blanks if they are white space; comments and processing
-    instructions become comments, with blanks between hyphens; attributes are left
-    out whose names XML forbids or that declare namespaces; in such names of elements
-    the characters are written as codes, so a rule that names such a tag finds nothing.
-    A prefix (`o:p`) gets a namespace, and its name stays. XML parsers refuse trees of
-    more than 256 levels unless they are told otherwise (`xsltproc --huge`).
+    Some details change, none of which a rule can refer to: characters that XML forbids become U+FFFD, or
+    blanks if they are white space; comments and processing instructions become comments, with blanks between
+    hyphens; attributes whose names XML forbids or that declare namespaces are left out; in names of elements,
+    forbidden characters are written as codes, so a rule that names such a tag finds nothing. A prefix (`o:p`)
+    gets a namespace, and its name stays. XML parsers refuse trees of more than 256 levels unless they are
+    told otherwise (`xsltproc --huge`).
     """
     prefixes: set[str] = set()
     pieces = list(_pieces(root, prefixes))
@@ -451,7 +452,7 @@ def tree_xml(root: Element) -> bytes:
 
 
 def _pieces(root: Element, prefixes: set[str]) -> Iterator[str]:
-    """The markup piece by piece; the first one is the root's tag, still open."""
+    """Yield the markup piece by piece; the first piece is the root's tag, still open."""
     for event, node in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
         if event == "start":
             yield f"<{_tag(str(node.tag), prefixes)}"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from siteloom.apps.server.job_kinds import Argument, JobKind
-from siteloom.apps.server.work import KINDS
+from siteloom.apps.server.job_table import KINDS
 from siteloom.core.errors import ExampleError
 from siteloom.core.settings import Settings
 from siteloom.store.store import Store

@@ -6,6 +6,8 @@ import asyncio
 import resource
 import select
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -24,18 +26,18 @@ from starlette.routing import Route
 from siteloom.apps.server.connections import MOST_CONNECTIONS, Look, has_stalled
 from tests.apps.cli.command import Command
 from tests.apps.cli.verbs.test_serve import served
+from tests.apps.server import silent_clients
 from tests.apps.server.serving import serving
-from tests.patience import SECONDS
+from tests.apps.server.silent_clients import HALF_BODY, HALF_HEADER, SILENT
+from tests.patience import SECONDS, wait_until
 
 SOON = 0.2
 """For so many seconds the server waits for a client. No test depends on how long that is."""
 
-SILENT = b""
-HALF_HEADER = b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-A"
-HALF_BODY = b"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\nhalf"
 HERE = b"GET /here HTTP/1.1\r\nHost: localhost\r\n\r\n"
 ENDLESS = b"GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n"
-MANY = 1_000
+MANY, PROCESSES = 1_200, 3
+USUAL_FILES = 1_024
 
 
 class Application:
@@ -115,13 +117,13 @@ def connected(address: str, *sent: bytes) -> Iterator[list[socket.socket]]:
         yield connections
 
 
-def wait_until_closed(connections: Sequence[socket.socket], *, but_for: int = 0) -> None:
-    """Return when the server has closed connections, all `but_for` some."""
+def wait_until_closed(connections: Sequence[socket.socket]) -> None:
+    """Return when the server has closed all connections."""
     poll = select.poll()
     by_number = {connection.fileno(): connection for connection in connections}
     for number in by_number:
         poll.register(number, select.POLLIN)
-    while len(by_number) > but_for:
+    while by_number:
         events = poll.poll(SECONDS * 1_000)
         assert events, f"{len(by_number)} connections are open still"
         for number, event in events:
@@ -227,30 +229,71 @@ def test_slow_is_not_stalled(before: tuple[Any, ...], now: tuple[Any, ...], is_s
 
 
 @pytest.fixture
-def many_files() -> Iterator[None]:
-    """The tests may have as many files open as they need."""
+def usual_files() -> Iterator[None]:
+    """Processes that are started may have as many files open as on most systems."""
     least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = 2 * MANY if most == resource.RLIM_INFINITY else min(most, 2 * MANY)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(least, needed), most))
+    usual = USUAL_FILES if most == resource.RLIM_INFINITY else min(most, USUAL_FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (usual, most))
     yield
     resource.setrlimit(resource.RLIMIT_NOFILE, (least, most))
 
 
-@pytest.mark.usefixtures("many_files")
+class Clients:
+    """Many connections on which nothing happens, in processes of their own: each may have so many files."""
+
+    def __init__(self, address: str, stack: ExitStack) -> None:
+        where = urlsplit(address)
+        asked = [str(where.hostname), str(where.port), str(MANY // PROCESSES), str(SECONDS)]
+        self._closed = [0] * PROCESSES
+        self._processes = [
+            stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, silent_clients.__file__, *asked], stdout=subprocess.PIPE, text=True
+                )
+            )
+            for _ in range(PROCESSES)
+        ]
+        for process in self._processes:
+            stack.callback(process.kill)
+            assert self._told(process) == "open"
+        for number, process in enumerate(self._processes):
+            threading.Thread(target=self._listen, args=(number, process), daemon=True).start()
+
+    @staticmethod
+    def _told(process: subprocess.Popen[str]) -> str:
+        assert process.stdout is not None
+        return process.stdout.readline().strip()
+
+    def _listen(self, number: int, process: subprocess.Popen[str]) -> None:
+        while told := self._told(process):
+            self._closed[number] = int(told)
+
+    def wait_until_closed(self, *, but_for: int = 0) -> None:
+        """Return when the server has closed all, but for some."""
+        wait_until(lambda: sum(self._closed) >= MANY - but_for)
+
+    @property
+    def open(self) -> int:
+        return MANY - sum(self._closed)
+
+
+@pytest.mark.usefixtures("usual_files")
 def test_a_thousand_silent_connections_keep_no_one_out_and_are_closed(tmp_path: Path) -> None:
-    """Also before their time is over, which is up to a minute: those that were silent longest make room."""
+    """Also before their time is over, which is up to a minute: those that were silent longest make room.
+
+    The server may have no more files open than on most systems.
+    """
     siteloom = Command(tmp_path)
     assert siteloom("init").returncode == 0
-    silent = (SILENT, HALF_HEADER, HALF_BODY)
-    with (
-        served(siteloom) as (address, _),
-        connected(address, *(silent * (MANY // len(silent)))) as connections,
-    ):
+    with ExitStack() as stack:
+        address, process = stack.enter_context(served(siteloom))
+        assert resource.prlimit(process.pid, resource.RLIMIT_NOFILE)[0] <= USUAL_FILES
+        clients = Clients(address, stack)
         assert httpx.get(f"{address}health", timeout=SECONDS).status_code == 200
-        wait_until_closed(connections, but_for=MOST_CONNECTIONS)
-    with (
-        served(siteloom, environment={"SITELOOM_SERVE_TIMEOUT": "1"}) as (address, _),
-        connected(address, *(silent * (MANY // len(silent)))) as connections,
-    ):
-        wait_until_closed(connections)
+        clients.wait_until_closed(but_for=MOST_CONNECTIONS)
+        assert clients.open > MOST_CONNECTIONS // 2  # it is not that none was taken
+    with ExitStack() as stack:
+        environment = {"SITELOOM_SERVE_TIMEOUT": "1"}
+        address, _ = stack.enter_context(served(siteloom, environment=environment))
+        Clients(address, stack).wait_until_closed()
         assert httpx.get(f"{address}health", timeout=SECONDS).status_code == 200

@@ -20,7 +20,6 @@ from siteloom.apps.server import create_app
 from siteloom.apps.server.views.monitoring import streaks_of
 from siteloom.apps.server.views.runs import POINTS_DRAWN
 from siteloom.core.settings import Settings, StoreSettings
-from siteloom.extraction.extractor import tally_rows
 from siteloom.store.queries.runs import recorded_run
 from siteloom.store.queries.watches_and_repairs import PastCheck
 from siteloom.store.store import Store
@@ -28,6 +27,7 @@ from siteloom.store.workspace_folder import open_store
 from tests.apps.server.browsing import Browser
 from tests.apps.server.conftest import People
 from tests.lived_in import DIRECTORY, GUIDE
+from tests.operations.maintenance import decide
 from tests.store.helpers import day, page, put
 
 HOSTILE = '<img src=x onerror="alert(1)">'
@@ -124,9 +124,7 @@ def test_alarms_can_be_filtered(client: Browser) -> None:
 
 
 def test_what_became_of_an_alarm_is_told(lived_in: Store) -> None:
-    from siteloom.operations.relearn import settle_review
-
-    settle_review(lived_in, RESTAURANTS, accept=True)
+    decide(lived_in, RESTAURANTS, accept=True)
     client = Browser(create_app(lived_in, Settings()))
     (alarm,) = [one for one in told(client, "/api/alarms")["alarms"] if one["kind"] == "bellwethers"]
     assert (alarm["is_open"], alarm["ended"]) == (False, "version 2 took its place")
@@ -233,7 +231,7 @@ def counted(pages: int, name: float, *, on_site: bool = True) -> list[list[Any]]
     }
     if on_site:
         tally |= {("on", SHOP, *key): count for key, count in own.items()}
-    return tally_rows(tally)  # type: ignore[arg-type]
+    return [[*key, count] for key, count in tally.items()]
 
 
 def extract(store: Store, tally: list[list[Any]], site: str | None = None, *, cut: bool = False) -> None:
@@ -376,7 +374,10 @@ def test_what_pages_and_records_show_is_one_alarm(shop: Store) -> None:
     (alarm,) = found["alarms"]
     assert (found["open_alarms"], alarm["kind"], alarm["times"]) == (1, "bellwethers", 2)
     assert alarm["output_run"] == shop.runs(1)[0].id
-    assert [one["sentence"].split(":")[0] for one in alarm["changes"]] == ["name", "price"]
+    assert [one["sentence"].split(", ")[0] for one in alarm["changes"]] == [
+        "Value missing: name",
+        "Value missing: price",
+    ]
 
 
 def test_no_sentence_of_an_alarm_is_said_twice(shop: Store) -> None:
@@ -385,7 +386,12 @@ def test_no_sentence_of_an_alarm_is_said_twice(shop: Store) -> None:
     (alarm,) = told(client, "/api/alarms")["alarms"]
     (change,) = alarm["changes"]
     assert len(change["evidence"]) == 2
-    assert client.look("/monitoring/alarms").count("Many more pages than before give no record") == 1
+    assert (
+        client.look("/monitoring/alarms").count(
+            "Structure changed: many more pages than before give no record"
+        )
+        == 1
+    )
 
 
 def test_what_is_left_of_a_repair_in_part_is_not_to_be_repaired_again(shop: Store) -> None:
@@ -446,7 +452,7 @@ def test_what_pages_say_is_text(shop: Store) -> None:
     }
     with shop.recording("monitor", {}) as run:
         shop.save_check(run.id, f"{SHOP}/1", 1, "bellwethers", False, {"changes": [change]})
-    extract(shop, tally_rows({("pages",): 4, ("failed", HOSTILE): 1}))  # type: ignore[arg-type]
+    extract(shop, [["pages", 4], ["failed", HOSTILE, 1]])
     client = Browser(create_app(shop, Settings()))
     for path in ("/monitoring", "/monitoring/alarms", f"/sites/{SHOP}/health"):
         root = tree(client, path)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fastapi import FastAPI
 
-from siteloom.apps.server.work import KINDS
+from siteloom.apps.server.job_table import KINDS
 
 MANUAL = Path(__file__).parents[3] / "docs" / "reference" / "web-api.md"
 

@@ -14,11 +14,10 @@ from lxml import html
 from siteloom.apps.server import create_app
 from siteloom.core.model import Failure, Page
 from siteloom.core.settings import Settings, StoreSettings
-from siteloom.html.node_paths import numbered
+from siteloom.html.node_paths import elements_in_order
 from siteloom.html.parser import Element, parse
 from siteloom.learning.annotation.clicked_nodes import Pick, picked
 from siteloom.operations.annotation.sample_pages import version_of
-from siteloom.operations.relearn import settle_review
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from tests.apps.demo.sites import guide, of_kind
@@ -26,6 +25,7 @@ from tests.apps.server.browsing import Browser
 from tests.apps.server.conftest import People
 from tests.lived_in import GUIDE
 from tests.maintenance.guide import restaurants
+from tests.operations.maintenance import decide
 from tests.store.helpers import put
 
 PLACE = next(one for one in restaurants()[5:24] if one.truth["phone"] and one.truth["price"])
@@ -61,7 +61,7 @@ def asked(client: Browser, page: int, **query: Any) -> dict[str, Any]:
 def tree(page: Page) -> list[Element]:
     root = parse(page)
     assert not isinstance(root, Failure)
-    return numbered(root)
+    return elements_in_order(root)
 
 
 def meant(page: Page, pick: dict[str, Any]) -> str:
@@ -153,7 +153,7 @@ def test_what_a_repair_proposes_can_be_tried(client: Browser, archive: Store) ->
 
 
 def test_rules_of_an_earlier_layout_are_told_in_words(lived_in: Store) -> None:
-    settle_review(lived_in, f"{GUIDE}/1", accept=True)
+    decide(lived_in, f"{GUIDE}/1", accept=True)
     page = number(lived_in, PLACE.page.url)
 
     for version in (None, version_of(PLACE.page)):

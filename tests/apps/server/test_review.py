@@ -14,6 +14,7 @@ from siteloom import Wrapper
 from siteloom.apps.server.views.review import review_detail, review_queue
 from siteloom.core.errors import NotFound, Overtaken
 from siteloom.operations.cluster import cluster_store
+from siteloom.store.queries.watches_and_repairs import RepairState
 from siteloom.store.store import Store
 from tests.apps.server.browsing import Browser
 from tests.apps.server.conftest import People
@@ -29,7 +30,7 @@ EVENTS, PLACES = f"{GUIDE}/2", f"{DIRECTORY}/1"
 def save_repair(
     store: Store,
     wrapper: str,
-    state: str,
+    state: RepairState,
     *,
     text: str | None = "{}",
     diff: dict[str, Any] | None = None,
@@ -133,13 +134,16 @@ def test_what_a_site_has_no_more_can_be_left_out(browser: Browser, lived_in: Sto
     lived_in.jobs.end(job.id, "done", done)
     assert f"{LISTS} goes on without {lost}: that is its version 2" in browser.look(f"/jobs/{job.id}")
     assert "Undo: back to version 1" in buttons(browser, f"/jobs/{job.id}")
-    assert (done["version"], done["version_before"], done["note"]) == (2, 1, f"without {lost}")
+    assert (done["version"], done["version_before"], done["lost_attributes"]) == (2, 1, [lost])
     assert list(Wrapper.from_json(lived_in.wrapper(LISTS).text).attributes) == kept
     assert f"repair-{repair}" not in keys(lived_in)
     told = browser.look(path_of(LISTS))
     assert f"made by a person just now, without {lost}" in told
-    do(lived_in, "rollback", wrapper=LISTS, version=1)
+    undone = do(lived_in, "reopen", wrapper=LISTS, repair=repair)
+    assert (undone["version"], undone["state"]) == (3, "annotation")
     assert lived_in.wrapper(LISTS).text == before.text
+    assert f"repair-{repair}" in keys(lived_in)
+    assert do(lived_in, "leave_out", wrapper=LISTS, repair=repair)["version"] == 4
     with pytest.raises(Overtaken, match="waits no more"):
         do(lived_in, "leave_out", wrapper=LISTS, repair=repair)
 
@@ -148,11 +152,11 @@ def test_who_watches_a_wrapper_that_does_not_fit_is_told(browser: Browser, lived
     """Its site was redesigned, and it is for the pages as they were."""
     (watched,) = do(lived_in, "watch", site=GUIDE)["watched"][:1]
     assert watched["wrapper"] == NAME
-    assert watched["pages"] == watched["fruitless"] > 10
+    assert watched["pages"] == watched["pages_without_record"] > 10
     job = lived_in.jobs.add("watch", {"site": GUIDE, "wrapper": None}, "ana")
-    lived_in.jobs.end(job.id, "done", {"site": GUIDE, "wrapper": None, "watched": [watched]})
+    lived_in.jobs.end(job.id, "done", {"run": 1, "site": GUIDE, "watched": [watched]})
     shown = browser.look(f"/jobs/{job.id}")
-    assert f"on {watched['fruitless']} of {watched['pages']} pages: repair it" in shown
+    assert f"on {watched['pages_without_record']} of {watched['pages']} pages: repair it" in shown
     assert "Repair it" in buttons(browser, f"/jobs/{job.id}")
 
 
@@ -235,7 +239,7 @@ def test_a_decision_about_a_template_is_none_about_another_of_its_name(
 
 @pytest.mark.parametrize(
     ("kind", "verdict"),
-    [("accept", "chosen anew"), ("learn", "chosen anew"), ("rollback", "changed")],  # it finds nothing now
+    [("accept", "re-selected"), ("learn", "re-selected"), ("rollback", "changed")],  # it finds nothing now
 )
 def test_who_cancels_while_pages_to_watch_are_chosen_is_told_what_is_in_force(
     lived_in: Store, monkeypatch: pytest.MonkeyPatch, kind: str, verdict: str
@@ -258,13 +262,13 @@ def test_who_cancels_while_pages_to_watch_are_chosen_is_told_what_is_in_force(
     now = told["wrappers"][0]["version"] if kind == "learn" else told["version"]
     assert now == lived_in.wrapper(NAME).version == version + 1
     monkeypatch.undo()
-    (checked,) = [one for one in do(lived_in, "monitor", wrapper=NAME)["checked"] if one["wrapper"] == NAME]
-    assert checked["verdict"] == verdict
+    (check,) = do(lived_in, "monitor", wrapper=NAME)["checks"]
+    assert (check["reason"] or check["state"]) == verdict
 
 
 def test_sites_wrapped_from_known_records_wait_for_a_look(browser: Browser, lived_in: Store) -> None:
     content = {"records": 9, "attributes": {"name": {"verdict": "accepted", "reason": ""}}}
-    lived_in.save_grown_site(DIRECTORY, "wrapped", 1, 24, PLACES, 1, content)
+    lived_in.save_site_outcome(DIRECTORY, "wrapped", 1, 24, PLACES, 1, content)
     assert keys(lived_in)[1] == f"site-{DIRECTORY}"
     assert lived_in.reviewing.count() == 2
     told = browser.look(f"/review?item=site-{DIRECTORY}")
@@ -304,10 +308,10 @@ def test_viewers_look_and_decide_nothing(app: FastAPI, lived_in: Store) -> None:
     assert json.loads(viewer.get("/api/review").text)["counts"]["repair"] == 1
 
 
-def test_what_was_settled_since_the_queue_was_read_is_gone(browser: Browser, lived_in: Store) -> None:
+def test_what_was_decided_since_the_queue_was_read_is_gone(browser: Browser, lived_in: Store) -> None:
     repair, template = (review_queue(lived_in).items[place] for place in (0, -1))
     site = repair.model_copy(update={"kind": "site", "key": f"site-{GUIDE}", "name": GUIDE})
-    lived_in.settle_repair(lived_in.reviewing.repairs()[0].id, "rejected")
+    lived_in.close_repair(lived_in.reviewing.repairs()[0].id, "rejected")
     with pytest.raises(NotFound, match="does not wait for anyone, or not any more"):
         review_detail(lived_in, repair)
     with pytest.raises(NotFound, match="does not wait for anyone, or not any more"):

@@ -19,8 +19,8 @@ from sqlalchemy import update
 
 from siteloom.apps.server import create_app
 from siteloom.apps.server.html_rendering import in_code
+from siteloom.apps.server.job_table import KINDS
 from siteloom.apps.server.views.wrappers import marked, marked_lists
-from siteloom.apps.server.work import KINDS
 from siteloom.core.errors import Overtaken, StoreError
 from siteloom.core.settings import AlarmSettings, ChangeSettings, Settings, StoreSettings
 from siteloom.store import schema
@@ -230,12 +230,16 @@ def test_a_withdrawn_wrapper_can_be_looked_at_and_put_back(browser: Browser, liv
 
 def test_rolling_back_and_back_again(looking: Browser, repaired: Store) -> None:
     assert "Roll back to it" in buttons(looking, path())
-    assert do(repaired, "rollback", wrapper=NAME, version=1) == {
+    result = do(repaired, "rollback", wrapper=NAME, version=1)
+    assert result["watched"]["wrapper"] == NAME
+    del result["watched"]
+    assert result == {
         "site": GUIDE,
         "wrapper": NAME,
-        "as_version": 1,
+        "restored_version": 1,
         "version": 3,
-        "version_before": 2,
+        "previous_version": 2,
+        "can_undo": True,
     }
     assert repaired.wrapper(NAME).text == repaired.wrapper(NAME, 1).text
     do(repaired, "rollback", wrapper=NAME, version=2)
@@ -274,7 +278,7 @@ def test_only_the_repair_that_was_seen_is_accepted(lived_in: Store) -> None:
 
 def test_a_rejected_repair_is_put_back(lived_in: Store) -> None:
     (repair,) = lived_in.reviewing.repairs()
-    with pytest.raises(Overtaken, match="is not what was rejected last"):
+    with pytest.raises(Overtaken, match="is not what was decided last"):
         do(lived_in, "reopen", wrapper=NAME, repair=repair.id)
     do(lived_in, "reject", wrapper=NAME, repair=repair.id)
     assert lived_in.reviewing.repairs() == []
@@ -292,15 +296,15 @@ def test_watched_compared_and_repaired_from_the_browser(lived_in: Store, tmp_pat
         lived_in, alarm=AlarmSettings(command=f"tee {heard}"), change=ChangeSettings(accept=100)
     )
     found = do(lived_in, "monitor", loud, site=GUIDE)
-    verdicts = {one["wrapper"]: one["verdict"] for one in found["checked"]}
-    assert verdicts == {NAME: "changed", LISTS: "healthy"}
+    states = {check["wrapper"]: check["state"] for check in found["checks"]}
+    assert states == {NAME: "changed", LISTS: "healthy"}
     assert found["problems"] == []
     assert '"test": "null"' in heard.read_text()
-    (mended,) = do(lived_in, "relearn", loud, wrapper=NAME)["mended"]
-    assert (mended["state"], mended["outcome"]) == ("review", "repaired")
-    assert "name" in mended["attributes"]["repaired"]
+    (repaired,) = do(lived_in, "relearn", loud, wrapper=NAME)["repairs"]
+    assert (repaired["state"], repaired["outcome"]) == ("review", "repaired")
+    assert repaired["attributes"]["name"]["state"] == "repaired"
     (watched,) = do(lived_in, "watch", wrapper=LISTS)["watched"]
-    assert watched["bellwethers"] == 4
+    assert watched["watched_pages"] == 4
 
 
 def test_jobs_about_nothing_say_so(lived_in: Store, empty_store: Store) -> None:
@@ -330,6 +334,73 @@ def test_the_page_of_each_job_tells_what_came_of_it(browser: Browser, lived_in: 
         job = lived_in.jobs.add(kind, arguments, "ana")
         lived_in.jobs.end(job.id, "done", do(lived_in, kind, **arguments))
         assert told in browser.look(f"/jobs/{job.id}"), kind
+
+
+OLD_RESULTS: dict[str, dict[str, object]] = {
+    "watch": {
+        "site": None,
+        "wrapper": LISTS,
+        "watched": [
+            {
+                "wrapper": LISTS,
+                "version": 1,
+                "bellwethers": 4,
+                "reason": "",
+                "pages": 8,
+                "fruitless": 0,
+                "warning": "",
+            }
+        ],
+    },
+    "monitor": {
+        "site": None,
+        "wrapper": LISTS,
+        "checked": [
+            {
+                "wrapper": LISTS,
+                "compared": 4,
+                "gone": 0,
+                "drifted": 0,
+                "verdict": "changed",
+                "changes": [{"test": "null", "attributes": ["name"], "share": 1.0}],
+            }
+        ],
+        "problems": [],
+    },
+    "relearn": {
+        "site": None,
+        "wrapper": NAME,
+        "mended": [
+            {
+                "wrapper": NAME,
+                "version_before": 1,
+                "version_after": 2,
+                "state": "applied",
+                "outcome": "repaired",
+                "confidence": 0.95,
+                "reason": "",
+                "attributes": {"repaired": ["name"]},
+            }
+        ],
+        "to_extract": [GUIDE],
+    },
+    "accept": {"site": GUIDE, "wrapper": NAME, "version": 2, "version_before": 1},
+    "leave_out": {"site": GUIDE, "wrapper": NAME, "version": 2, "version_before": 1, "note": "without name"},
+    "reject": {"wrapper": NAME, "version": 1, "repair": 1},
+    "reopen": {"wrapper": NAME, "repair": 1},
+    "rollback": {"site": GUIDE, "wrapper": NAME, "as_version": 1, "version": 3, "version_before": 2},
+    "dismiss": {"cluster": f"{GUIDE}/2"},
+    "restore": {"cluster": f"{GUIDE}/2"},
+}
+"""Results of jobs as version 1.0 stored them."""
+
+
+@pytest.mark.parametrize("kind", OLD_RESULTS)
+def test_the_page_of_a_job_of_version_1_0_opens(browser: Browser, lived_in: Store, kind: str) -> None:
+    job = lived_in.jobs.add(kind, {}, "ana")
+    lived_in.jobs.end(job.id, "done", OLD_RESULTS[kind])
+    assert "done" in browser.look(f"/jobs/{job.id}")
+    assert browser.get(f"/api/jobs/{job.id}").json()["result"] == OLD_RESULTS[kind]
 
 
 def test_records_are_counted_once_however_often_sites_were_extracted(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from siteloom.apps.demo.sites import guide_site
+from tests.docs import shop
 from tests.docs.following import Place, followed
 
 TUTORIAL = "docs/tutorial.md"
@@ -14,15 +14,21 @@ DEMO = "siteloom demo --keep try-it"
 
 @followed("README.md")
 def readme(place: Place) -> None:
-    place.take("saved-pages", "examples.jsonl", "restaurants.csv")
-    for number, page in enumerate(guide_site()[:3]):
-        place.write(f"saved-pages/guide-{number}.html", page.page.html)
-    place.write("crawl.warc.gz", b"")
+    place.take("crawl.warc.gz")
     place.follow()
-    example = place["import siteloom"]
-    assert guide_site()[0].page.url in example.stdout
-    assert "1 pages could not be read" in example.stdout
-    assert "Oak chair 7" not in place["siteloom template"].stderr
+    header, *rows = (place.folder / "table.csv").read_text(encoding="utf-8").splitlines()
+    assert header.startswith("url,title,price")
+    assert len(rows) >= shop.COUNT - 1
+    printed = []
+    for thing in shop.THINGS:
+        values = {name: tuple(thing.values[name]) for name in ("name", "price") if thing.values[name]}
+        printed.append(f"{shop.page(thing).url} {values}")
+    assert place["import siteloom"].stdout.splitlines() == printed
+
+
+@followed("docs/how-to/install.md")
+def install(place: Place) -> None:
+    place.follow()
 
 
 @followed("CONTRIBUTING.md")

@@ -12,7 +12,7 @@ from tests.engines.whole_crawls import crawls
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """What fails is tried again at once: in a test nothing is well again later."""
-    monkeypatch.setattr("siteloom.engines.engine.SECONDS_BEFORE_OTHER_TRIES", (0.0, 0.0))
+    monkeypatch.setattr("siteloom.engines.local_engine.RETRY_DELAYS", (0.0, 0.0))
 
 
 @pytest.fixture(scope="module")

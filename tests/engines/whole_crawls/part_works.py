@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from siteloom.engines.engine import PartWork, Work, cut_by
+from siteloom.engines.engine import PartitionWork, Work, group_batches
 from siteloom.html.time_limit import Lost
 from tests.engines.works import Refused, is_first
 
@@ -29,17 +29,17 @@ class Files(NamedTuple):
     files: Sequence[str]
     schema: Any
 
-    def read(self, file: str, parts: frozenset[int]) -> Iterator[Any]:
+    def read(self, file: str, partitions: frozenset[int]) -> Iterator[Any]:
         rows = pq.ParquetFile(file).read()
-        yield from rows.filter(pc.is_in(rows["part"], pa.array(sorted(parts), pa.int32()))).to_batches()
+        yield from rows.filter(pc.is_in(rows["part"], pa.array(sorted(partitions), pa.int32()))).to_batches()
 
 
-def listing() -> PartWork[list[tuple[str, list[tuple[int, bytes]]]]]:
+def listing() -> PartitionWork[list[tuple[str, list[tuple[int, bytes]]]]]:
     """Lists the rows of a part by their keys."""
     return _list
 
 
-def _list(part: int, batches: Iterator[Any]) -> list[tuple[str, list[tuple[int, bytes]]]]:
+def _list(partition: int, batches: Iterator[Any]) -> list[tuple[str, list[tuple[int, bytes]]]]:
     return [
         (
             key,
@@ -47,20 +47,20 @@ def _list(part: int, batches: Iterator[Any]) -> list[tuple[str, list[tuple[int, 
                 (row["place"], row["content"])
                 for batch in found
                 for row in batch.to_pylist()
-                if row["part"] == part
+                if row["part"] == partition
             ],
         )
-        for key, found in cut_by("key", batches)
+        for key, found in group_batches("key", batches)
     ]
 
 
-def refuses() -> PartWork[None]:
+def refuses() -> PartitionWork[None]:
     """Refuses part 1."""
     return _refuse
 
 
-def _refuse(part: int, batches: Iterator[Any]) -> None:
-    if part == 1:
+def _refuse(partition: int, batches: Iterator[Any]) -> None:
+    if partition == 1:
         raise Refused(1, "no luck")
 
 

@@ -27,6 +27,7 @@ from siteloom.engines.whole_crawls.clean_crawl import _SitePages, clean_in_bulk
 from siteloom.engines.whole_crawls.crawl_run import BulkRun, Counts, row_schema
 from siteloom.engines.whole_crawls.output_folder import OutputFolder
 from siteloom.engines.whole_crawls.page_batches import version_columns
+from siteloom.extraction import clean_pages
 from siteloom.extraction.clean_pages import (
     CLEANED_COLUMNS,
     CleanedForm,
@@ -36,9 +37,8 @@ from siteloom.extraction.clean_pages import (
     page_segments,
 )
 from siteloom.html.time_limit import LOST, Lost
-from siteloom.operations import clean as clean_pages
 from siteloom.operations.clean import clean_store, count_versions
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.sources.page_source import Items, SourceItem
 from siteloom.store.queries import segments
 from siteloom.store.workspace_folder import open_store
@@ -122,7 +122,7 @@ def of_store(
     """What a store of the same items gives by site, and the URLs of failures."""
     store = open_store(StoreSettings(workspace=str(folder)), create=True)
     try:
-        ingest(store, sources(shards))
+        import_pages(store, sources(shards))
         rows: defaultdict[str, list[dict[str, object]]] = defaultdict(list)
         failed = []
         for found in clean_store(store, form=form, rule=rule):
@@ -196,7 +196,8 @@ def test_a_site_is_counted_as_in_a_store_also_where_segments_are_forgotten(
     pages[4:4] = [DEEP]
 
     def counted(at_a_time: int) -> list[list[int]]:
-        monkeypatch.setattr(clean_pages, "_COUNTED_AT_A_TIME", at_a_time)
+        monkeypatch.setattr(clean_pages, "COUNTED_AT_A_TIME", at_a_time)
+        monkeypatch.setattr("siteloom.operations.clean.COUNTED_AT_A_TIME", at_a_time)
         found = count_site(page_segments(one, ParseSettings(), Segmenter()) for one in pages)
         return [column.tolist() for column in found[1:]]
 
@@ -326,7 +327,7 @@ def test_packs_are_sent_when_all_that_wait_are_too_large(monkeypatch: pytest.Mon
     for number, kind in enumerate("abcabc"):
         gathered.add(kind, number, 25)
     assert sent == [("a", [0, 3]), ("b", [1]), ("c", [2])]
-    gathered.send_rest()
+    gathered.send_remaining()
     assert sent[3:] == [("b", [4]), ("c", [5])]
 
 

@@ -29,12 +29,12 @@ from siteloom.engines.spark_engine import SparkEngine
 from siteloom.engines.whole_crawls.bootstrap_crawl import bootstrap_in_bulk
 from siteloom.engines.whole_crawls.clean_crawl import clean_in_bulk
 from siteloom.engines.whole_crawls.cluster_crawl import cluster_in_bulk
-from siteloom.engines.whole_crawls.crawl_run import BulkRun, Counts, part_count, row_schema
+from siteloom.engines.whole_crawls.crawl_run import BulkRun, Counts, partition_count, row_schema
 from siteloom.engines.whole_crawls.extract_crawl import extract_in_bulk
 from siteloom.engines.whole_crawls.output_folder import OutputFolder, site_folder
 from siteloom.sources.open_sources import open_sources
 from siteloom.sources.page_source import PageSource
-from siteloom.wrappers.named_wrappers import WrapperText
+from siteloom.wrappers.matching import NamedWrapper
 from tests.engines import works
 from tests.engines.test_local_engine import is_running
 from tests.engines.whole_crawls import crawls, part_works
@@ -163,7 +163,7 @@ def test_parts_give_the_same(engine: Engine, rows: Files) -> None:
 
 
 def extract(run: BulkRun, shards: Sequence[PageSource]) -> Counts:
-    wrappers = [WrapperText(name, None, one.to_json()) for name, one in crawls.wrappers().items()]
+    wrappers = [NamedWrapper(name, None, one) for name, one in crawls.wrappers().items()]
     return extract_in_bulk(run, shards, wrappers, ParseSettings())
 
 
@@ -277,7 +277,7 @@ def test_after_a_killed_driver_the_same_command_goes_on(
     for copy in range(COPIES):
         for file in crawl.glob("*.warc.gz"):
             (tmp_path / f"{copy}-{file.name}").hardlink_to(file)
-    alone = bulk_run(engine, tmp_path / "undisturbed", part_count(FILES * COPIES))
+    alone = bulk_run(engine, tmp_path / "undisturbed", partition_count(FILES * COPIES))
     extract(alone, [shard for source in open_sources([f"{tmp_path}/*.gz"]) for shard in source.shards()])
 
     wrappers = [f"--wrapper={crawl / name}.json" for name in crawls.wrappers()]

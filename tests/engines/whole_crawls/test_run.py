@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from siteloom.core.errors import OutputError, SourceError
 from siteloom.core.model import Failure
 from siteloom.core.table_files import Column, arrow_schema, arrow_table
-from siteloom.engines.engine import cut_by
+from siteloom.engines.engine import group_batches
 from siteloom.engines.local_engine import LocalEngine
 from siteloom.engines.whole_crawls.crawl_run import (
     BulkRun,
     Counts,
     Outbox,
-    part_count,
-    part_of,
+    partition_count,
+    partition_of,
     place_of,
     row_schema,
     shard_and_item,
@@ -63,7 +63,7 @@ class Writing:
     def __call__(self, batches: Iterator[Any], out: Outbox) -> None:
         schema = arrow_schema((Column("place", "integer"),))
         out.counts["words"] = []
-        for word, found in cut_by("key", batches):
+        for word, found in group_batches("key", batches):
             places = [place for batch in found for place in batch.column("place").to_pylist()]
             out.write(word, arrow_table(schema, [{"place": place} for place in places]))
             out.counts["words"].append(word)
@@ -81,7 +81,7 @@ def count(run: BulkRun, done: list[int], broken: frozenset[int] = frozenset()) -
 
 def finish(run: BulkRun, done: list[int], written: list[str]) -> Counts:
     counted = count(run, done)
-    listed = run.parts("list", lambda: Writing(written), of="count")
+    listed = run.partitions("list", lambda: Writing(written), of="count")
     return run.finish(
         {"words": sum(one["words"] for one in counted), "different": sum(len(one["words"]) for one in listed)}
     )
@@ -126,14 +126,14 @@ def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
 def test_a_shard_whose_mark_is_missing_is_done_again_and_gives_the_same(tmp_path: Path) -> None:
     run = begin(tmp_path / "out")
     count(run, [])
-    run.parts("list", lambda: Writing([]), of="count")
-    removed = tmp_path / "out" / "_run" / "list" / f"{part_of('b', PARTS):08}.json"
+    run.partitions("list", lambda: Writing([]), of="count")
+    removed = tmp_path / "out" / "_run" / "list" / f"{partition_of('b', PARTS):08}.json"
     removed.unlink()
     written: list[str] = []
     done: list[int] = []
     assert finish(begin(tmp_path / "out"), done, written) == {"words": 7, "different": 3}
     assert done == []
-    assert written == sorted(word for word in "abc" if part_of(word, PARTS) == part_of("b", PARTS))
+    assert written == sorted(word for word in "abc" if partition_of(word, PARTS) == partition_of("b", PARTS))
 
 
 def test_a_folder_with_something_else_or_of_another_run_is_refused(tmp_path: Path) -> None:
@@ -151,19 +151,19 @@ def test_a_folder_with_something_else_or_of_another_run_is_refused(tmp_path: Pat
 def test_a_stage_that_sends_nothing_leaves_nothing_to_do(tmp_path: Path) -> None:
     run = begin(tmp_path)
     run.shards("count", lambda: Counting([]), ["", ""], row_schema(("length", pa.int64())))
-    assert run.parts("list", lambda: Writing([]), of="count") == []
+    assert run.partitions("list", lambda: Writing([]), of="count") == []
     assert json.loads((tmp_path / "_run" / "count" / "00000001.json").read_text())["rows"] == 0
 
 
 @given(st.text(), st.integers(1, 5_000), st.integers(0, 2**31 - 1), st.integers(0, 2**32 - 1))
 def test_parts_and_places_say_what_they_were_made_of(key: str, parts: int, shard: int, item: int) -> None:
-    assert 0 <= part_of(key, parts) < parts
+    assert 0 <= partition_of(key, parts) < parts
     assert shard_and_item(place_of(shard, item)) == (shard, item)
     assert place_of(shard, item) < place_of(shard + 1, 0)
 
 
 def test_parts_grow_with_shards() -> None:
-    assert [part_count(shards) for shards in (0, 1, 2, 3, 1_000, 10**7)] == [1, 1, 1, 2, 500, 4_096]
+    assert [partition_count(shards) for shards in (0, 1, 2, 3, 1_000, 10**7)] == [1, 1, 1, 2, 500, 4_096]
 
 
 def test_what_was_killed_at_the_very_start_or_end_is_taken_up(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_failures_of_a_killed_attempt_are_gone(tmp_path: Path) -> None:
 def test_parts_without_rows_are_not_looked_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def only_a(run: BulkRun) -> list[Counts]:
         run.shards("count", lambda: Counting([]), ["a", "a"], row_schema(("length", pa.int64())))
-        return run.parts("list", lambda: Writing([]), of="count")
+        return run.partitions("list", lambda: Writing([]), of="count")
 
     found = only_a(begin(tmp_path))
     assert found == [{"words": ["a"]}]
@@ -208,9 +208,9 @@ def test_what_another_process_has_finished_is_not_done_again(tmp_path: Path) -> 
     count(slow, [])
     finish(begin(tmp_path), [], [])
     with pytest.raises(OutputError, match="Another process has finished"):
-        slow.parts("list", lambda: Writing([]), of="count")
+        slow.partitions("list", lambda: Writing([]), of="count")
     with pytest.raises(OutputError, match="Another process has finished"):
-        slow.kept("wanted").read(0)
+        slow.stored_contents("wanted").read(0)
     assert begin(tmp_path).finished == {"words": 7, "different": 3}
 
 

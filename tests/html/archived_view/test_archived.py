@@ -18,7 +18,7 @@ from siteloom.html.archived_view.allowed_markup import (
     SVG_ELEMENTS,
 )
 from siteloom.html.archived_view.sanitizer import NEUTRAL, archived_css, archived_doctype, archived_tree
-from siteloom.html.node_paths import numbered
+from siteloom.html.node_paths import elements_in_order
 from siteloom.html.parser import Element, parse
 from siteloom.html.visible_text import FRAMES, NOT_CONTENT
 from tests.html.archived_view.broken_pages import BROKEN_PAGES
@@ -81,7 +81,7 @@ def assert_same_texts(root: Element) -> None:
     """Every element is there under its number, with its texts; or it stands in one that is not shown."""
     xml = etree.fromstring(archived_tree(root, URL, resource=lambda _: None), _strict())
     by_number = {int(element.get("data-siteloom") or ""): element for element in numbered_ones(xml)}
-    elements = numbered(root)
+    elements = elements_in_order(root)
     left_out = set(_insides(root))
     assert set(by_number) == {n for n, element in enumerate(elements) if element not in left_out}
     assert list(by_number) == sorted(by_number)

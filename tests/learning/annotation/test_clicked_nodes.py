@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from siteloom.core.errors import UsageError
-from siteloom.html.node_paths import find, node_path, numbered
+from siteloom.html.node_paths import elements_in_order, find, node_path
 from siteloom.html.parser import Element
 from siteloom.html.visible_text import normalize, text_nodes, visible_text
 from siteloom.learning.annotation.clicked_nodes import Pick, PickedValue, pick_of, picked
@@ -21,7 +21,7 @@ PAGE = """<title>Ferns</title><h1 class=" a  b ">Blue <!-- x -->  Fern\r\n in
 
 
 def elements(html: str = PAGE) -> list[Element]:
-    return numbered(tree(html))
+    return elements_in_order(tree(html))
 
 
 def number_of(tag: str, of: list[Element]) -> int:
@@ -112,7 +112,7 @@ def test_places_of_values() -> None:
 
 def assert_round_trips(root: Element, choose: st.DataObject | None = None) -> None:
     """Every text, and a part of it, means the same to whoever points, to learning, and on the way back."""
-    page = numbered(root)
+    page = elements_in_order(root)
     numbers = {element: number for number, element in enumerate(page)}
     places = ValueIndex(root)
     for node in text_nodes(root):

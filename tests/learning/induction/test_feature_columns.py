@@ -16,13 +16,13 @@ from siteloom.html.visible_text import HIDDEN
 from siteloom.learning.induction.feature_columns import ColumnFeature, Rows, Table, target_rows
 from siteloom.learning.induction.tree_walk import NONE, TableBuilder, UnitRows
 from siteloom.wrappers.feature_index import occurrences, triggers
-from siteloom.wrappers.rule_evaluation import Node, Scope, records, select, select_in, standing
-from siteloom.wrappers.rule_features import Evidence, Feature, Part, RecordRule, Rule
+from siteloom.wrappers.rule_evaluation import Node, Scope, node_position, records, select, select_in
+from siteloom.wrappers.rule_features import Feature, RecordRule, Rule, RuleSupport, ValuePart
 from tests.html.trees import tree
 from tests.wrappers.pages import bodies
 
 ATTRIBUTES = frozenset({"href", "data-x", "content"})
-EVIDENCE = Evidence(examples=1, wrong=0, filled=1.0, repeated=0.0)
+EVIDENCE = RuleSupport(examples=1, wrong=0, filled=1.0, repeated=0.0)
 
 Place = tuple[Element, int]  # of a text its parent and number, of an element the element and 0
 
@@ -70,7 +70,7 @@ def take(units: Sequence[Unit]) -> Taken:
 
 def selected(unit: Unit, target: str, features: Iterable[Feature]) -> dict[Place, Node]:
     """The nodes that a rule finds in a unit; what is blank is no value and has no row."""
-    rule = Rule(target, tuple(features), Part(), EVIDENCE)
+    rule = Rule(target, tuple(features), ValuePart(), EVIDENCE)
     if unit.scope is None:
         wanted = triggers([rule])
         nodes = select(wanted.searches[rule], occurrences(unit.root, wanted))
@@ -94,7 +94,7 @@ def check(units: Sequence[Unit], pairs: Sequence[int] = (0,)) -> Taken:
             for row in mine:
                 node = every[places[row]]
                 assert taken.table.words.texts[rows.value[row]] == node.text
-                assert rows.node_position(row) == standing(node, unit.scope)
+                assert rows.node_position(row) == node_position(node, unit.scope)
         for rule in _rules(rows, pairs):
             words = [word for feature in rule for word in rows.rule_features(feature)]
             flags = rows.having_all(rule)

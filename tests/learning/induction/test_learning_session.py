@@ -19,13 +19,13 @@ from siteloom.learning.induction import units
 from siteloom.learning.induction.learner import learn_wrapper
 from siteloom.learning.induction.learning_session import LearningSession
 from siteloom.learning.induction.tree_walk import LONGEST_TEXT
-from siteloom.learning.induction.wrapper_assembly import LearningResult
+from siteloom.learning.induction.wrapper_assembly import InductionResult
 from tests.property_tests import fewer_examples
 
 Values = Mapping[str, Sequence[str]]
 
 
-def attempt(learn: Callable[[], LearningResult]) -> LearningResult | str:
+def attempt(learn: Callable[[], InductionResult]) -> InductionResult | str:
     """What is learned, or why nothing is."""
     try:
         return learn()
@@ -33,7 +33,7 @@ def attempt(learn: Callable[[], LearningResult]) -> LearningResult | str:
         return f"{type(error).__name__}: {error}"
 
 
-def check(session: LearningSession, examples: Sequence[Example]) -> LearningResult | None:
+def check(session: LearningSession, examples: Sequence[Example]) -> InductionResult | None:
     """Learn in a session and without one; None if the examples are no good, and then for the same reason."""
     alone = attempt(lambda: learn_wrapper(examples, session.pages))
     learned = attempt(lambda: session.learn(examples))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.learning.induction.attribute_rules import ValueSpan, learn_part
-from siteloom.wrappers.rule_features import Part
+from siteloom.wrappers.rule_features import ValuePart
 from siteloom.wrappers.safe_patterns import pattern_fault
 from siteloom.wrappers.value_from_node import part_values
 
@@ -22,18 +22,18 @@ def cuts(whole: str, *values: str) -> list[ValueSpan]:
     return found
 
 
-def learned(*examples: tuple[str, ...], others: tuple[str, ...] = ()) -> Part | None:
+def learned(*examples: tuple[str, ...], others: tuple[str, ...] = ()) -> ValuePart | None:
     return learn_part([cut for whole, *values in examples for cut in cuts(whole, *values)], others)
 
 
 def test_what_stands_before_the_value_is_its_anchor() -> None:
     part = learned(("Our price: $12.99", "$12.99"), ("Our price: $7", "$7"))
-    assert part == Part(left="Our price: ")
+    assert part == ValuePart(left="Our price: ")
 
 
 def test_what_stands_behind_the_value_is_its_anchor() -> None:
     part = learned(("Fern (restaurant)", "Fern"), ("Old Mill (restaurant)", "Old Mill"))
-    assert part == Part(right=" (restaurant)")
+    assert part == ValuePart(right=" (restaurant)")
 
 
 def test_one_of_several_values_with_labels() -> None:
@@ -48,7 +48,7 @@ def test_one_of_several_values_with_labels() -> None:
 
 def test_several_values_of_one_text() -> None:
     part = learned(("Kitchen: Thai, Vegan", "Thai", "Vegan"), ("Kitchen: Thai", "Thai"))
-    assert part == Part(left="Kitchen: ", separator=", ")
+    assert part == ValuePart(left="Kitchen: ", separator=", ")
     assert part_values(part, "Kitchen: Greek, French, Fish") == ["Greek", "French", "Fish"]
 
 
@@ -64,14 +64,14 @@ def test_after_one_example_other_texts_tell_what_belongs_to_the_template() -> No
     alone, helped = learned((whole, "$12.99")), learned((whole, "$12.99"), others=others)
     assert alone is not None
     assert "Elm" in alone.left
-    assert helped == Part(left=": ", right=" incl. tax")
+    assert helped == ValuePart(left=": ", right=" incl. tax")
     assert [part_values(helped, other) for other in others] == [["$8.50"], ["$3"]]
 
 
 def test_an_anchor_is_no_part_of_a_word() -> None:
     # Both contexts end in "er: ", which belongs to two different words.
     part = learned(("Number: 5", "5"), ("Order: 7", "7"))
-    assert part == Part(left=": ")
+    assert part == ValuePart(left=": ")
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_an_anchor_is_no_part_of_a_word() -> None:
     ],
 )
 def test_where_contexts_share_nothing_a_pattern_may_do(examples: list[tuple[str, str]], pattern: str) -> None:
-    assert learned(*examples) == Part(pattern=pattern)
+    assert learned(*examples) == ValuePart(pattern=pattern)
 
 
 def test_contexts_that_share_nothing_and_values_that_share_nothing() -> None:
@@ -92,7 +92,7 @@ def test_contexts_that_share_nothing_and_values_that_share_nothing() -> None:
 
 
 def test_the_whole_text() -> None:
-    assert learned(("Fern", "Fern"), ("Old Mill", "Old Mill")) == Part()
+    assert learned(("Fern", "Fern"), ("Old Mill", "Old Mill")) == ValuePart()
 
 
 def test_a_pattern_that_wrapper_files_refuse_is_not_learned() -> None:

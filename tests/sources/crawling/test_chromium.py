@@ -73,7 +73,7 @@ def server() -> Iterator[QuietServer]:
 def test_pages_are_what_scripts_make_of_them_within_the_rules(
     server: QuietServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crawl_source, "_PROGRAM", "tests.pages.crawl_near_127_0_0_1")
+    monkeypatch.setattr(crawl_source, "_PROGRAM", "tests.sources.crawling.crawl_near_127_0_0_1")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     address = f"http://127.0.0.1:{server.server_port}"
     # Several sites, for one page of a site is opened at a time.

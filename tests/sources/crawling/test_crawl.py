@@ -24,7 +24,7 @@ from siteloom.core.errors import MissingExtra, UsageError
 from siteloom.core.model import Failure, Page, Resource, Skipped
 from siteloom.core.settings import CrawlSettings, PagesSettings
 from siteloom.sources.crawling import crawl_source
-from siteloom.sources.crawling.crawl_journal import Done, Found, Links
+from siteloom.sources.crawling.crawl_journal import DiscoveredLinks, DiscoveredUrl, FetchedUrl
 from siteloom.sources.crawling.crawl_source import Crawl
 from siteloom.sources.crawling.frontier import Frontier, template_shape
 from siteloom.sources.crawling.links import links_of, stylesheets_of
@@ -181,7 +181,7 @@ def test_letters_that_stand_for_digits_lead_into_no_private_network(site: WebSit
 def test_redirects_and_names_do_not_lead_into_private_networks(
     site: WebSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crawl_source, "_PROGRAM", "tests.pages.crawl_near_127_0_0_1")
+    monkeypatch.setattr(crawl_source, "_PROGRAM", "tests.sources.crawling.crawl_near_127_0_0_1")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")  # which would find addresses on its own
     hosts = ("inside", "both", "outside")
@@ -248,7 +248,7 @@ for _ in Crawl(("{site.address}/calendar/2026/1",), 100_000, True, settings).rea
 
 def test_the_process_ends_in_peace_while_its_input_is_open(site: WebSite) -> None:
     with subprocess.Popen(
-        [sys.executable, "-P", "-W", "ignore", "-m", "siteloom.sources.open_sources.crawl"],
+        [sys.executable, "-P", "-W", "ignore", "-m", "siteloom.sources.crawling"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -259,10 +259,10 @@ def test_the_process_ends_in_peace_while_its_input_is_open(site: WebSite) -> Non
         pickle.dump(Crawl((site.address + A_LIST,), 1, settings=HERE), process.stdin)
         process.stdin.flush()
         url = site.address + A_LIST
-        assert pickle.load(process.stdout) == Links((Found(url, 0),))
+        assert pickle.load(process.stdout) == DiscoveredLinks((DiscoveredUrl(url, 0),))
         assert isinstance(pickle.load(process.stdout), Page)
-        assert pickle.load(process.stdout) == Done(url, url, is_kept=True)
-        assert pickle.load(process.stdout) == crawl_source.Ended()
+        assert pickle.load(process.stdout) == FetchedUrl(url, url, is_collected=True)
+        assert pickle.load(process.stdout) == crawl_source.CrawlEnded()
         assert (process.wait(SECONDS), process.stderr.read()) == (0, b"")
 
 
@@ -315,24 +315,24 @@ def test_what_is_no_address_is_told_in_a_sentence(written: str) -> None:
     assert "secret" not in str(caught.value)
 
 
-def drain(frontier: Frontier) -> Iterator[Found]:
-    while (found := frontier.next()) is not None:
+def drain(frontier: Frontier) -> Iterator[DiscoveredUrl]:
+    while (found := frontier.next_url()) is not None:
         yield found
-        frontier.ended(is_kept=True)
+        frontier.ended(is_collected=True)
 
 
 def test_shapes_take_turns_and_what_was_asked_for_comes_first() -> None:
     frontier = Frontier(9)
     for number in range(20):
-        frontier.add(Found(f"http://x.example/shop/{number}.html", 1))
+        frontier.add(DiscoveredUrl(f"http://x.example/shop/{number}.html", 1))
     for number in range(3):
-        frontier.add(Found(f"http://x.example/news/{number}.html", 1))
-    assert not frontier.add(Found("http://x.example/shop/3.html#top", 1))
-    frontier.add(Found("http://x.example/", 0))
+        frontier.add(DiscoveredUrl(f"http://x.example/news/{number}.html", 1))
+    assert not frontier.add(DiscoveredUrl("http://x.example/shop/3.html#top", 1))
+    frontier.add(DiscoveredUrl("http://x.example/", 0))
     first, *rest = [found.url for found in drain(frontier)]
     assert first == "http://x.example/"
     assert [url.split("/")[3] for url in rest] == ["shop", "news"] * 3 + ["shop"] * 2
-    assert not frontier.has_more
+    assert not frontier.has_urls_left
 
 
 def test_names_right_under_the_host_are_of_one_shape() -> None:
@@ -351,16 +351,16 @@ def test_never_more_pages_than_wanted_and_none_twice(
 ) -> None:
     frontier = Frontier(most_pages)
     for number, clicks in links:
-        frontier.add(Found(f"http://x.example/{'abc'[number % 3]}/{number}", clicks))
+        frontier.add(DiscoveredUrl(f"http://x.example/{'abc'[number % 3]}/{number}", clicks))
     taken: list[str] = []
     under_way = pages = 0
-    while (found := frontier.next()) is not None or under_way:
+    while (found := frontier.next_url()) is not None or under_way:
         if found is not None:
             taken.append(found.url)
             under_way += 1
         if found is None or under_way == 3:
             is_page = outcomes.pop() if outcomes else True
-            frontier.ended(is_kept=is_page)
+            frontier.ended(is_collected=is_page)
             pages += is_page
             under_way -= 1
     assert pages <= most_pages
@@ -372,34 +372,36 @@ def test_never_more_pages_than_wanted_and_none_twice(
 def test_a_site_whose_links_are_dead_is_given_up() -> None:
     frontier = Frontier(2)
     for number in range(1_000):
-        frontier.add(Found(f"http://x.example/a/{number}", 1))
+        frontier.add(DiscoveredUrl(f"http://x.example/a/{number}", 1))
     tried = 0
-    while frontier.next() is not None:
-        frontier.ended(is_kept=False)
+    while frontier.next_url() is not None:
+        frontier.ended(is_collected=False)
         tried += 1
     assert tried == 10
-    assert not frontier.has_more
+    assert not frontier.has_urls_left
 
 
 def test_an_address_that_is_too_long_is_no_link() -> None:
-    assert not Frontier(1).add(Found("http://x.example/" + "a" * 3_000, 1))
+    assert not Frontier(1).add(DiscoveredUrl("http://x.example/" + "a" * 3_000, 1))
 
 
 def test_a_site_that_makes_up_links_does_not_fill_the_memory() -> None:
     frontier = Frontier(2)
-    taken = [frontier.add(Found(f"http://x.example/a{number:030b}/{number}", 1)) for number in range(1_000)]
+    taken = [
+        frontier.add(DiscoveredUrl(f"http://x.example/a{number:030b}/{number}", 1)) for number in range(1_000)
+    ]
     assert taken == [True] * 10 + [False] * 990  # of one shape, as many as would be tried
     shapes = [f"http://x.example/{'a' * number}/1" for number in range(1_000)]
-    assert [frontier.add(Found(url, 1)) for url in shapes] == [True] * 390 + [False] * 610
-    assert frontier.add(Found("http://x.example/asked-for", 0))
-    assert frontier.next() == Found("http://x.example/asked-for", 0)
+    assert [frontier.add(DiscoveredUrl(url, 1)) for url in shapes] == [True] * 390 + [False] * 610
+    assert frontier.add(DiscoveredUrl("http://x.example/asked-for", 0))
+    assert frontier.next_url() == DiscoveredUrl("http://x.example/asked-for", 0)
 
 
 def test_an_address_is_known_in_whatever_way_it_is_written() -> None:
     frontier = Frontier(9)
-    assert frontier.add(Found("http://x.example/a?b=1&a=2", 1))
+    assert frontier.add(DiscoveredUrl("http://x.example/a?b=1&a=2", 1))
     for same in ("http://x.example/a?b=1&a=2", "http://x.example/a?a=2&b=1", "http://X.example/a?a=2&b=1#c"):
-        assert not frontier.add(Found(same, 1))
+        assert not frontier.add(DiscoveredUrl(same, 1))
 
 
 def walked(most_pages: int, patterns: UrlPatterns = UrlPatterns()) -> tuple[Counter[str], list[str]]:
@@ -408,9 +410,9 @@ def walked(most_pages: int, patterns: UrlPatterns = UrlPatterns()) -> tuple[Coun
     It has a list of 60 pages with 10 items each, an endless calendar, and an endless nest.
     """
     frontier = Frontier(most_pages, patterns)
-    frontier.add(Found("http://x.example/", 0))
+    frontier.add(DiscoveredUrl("http://x.example/", 0))
     fetched: list[str] = []
-    while (found := frontier.next()) is not None:
+    while (found := frontier.next_url()) is not None:
         path = found.url.removeprefix("http://x.example")
         fetched.append(path)
         match path.strip("/").replace("?page=", "/").split("/"):
@@ -430,7 +432,7 @@ def walked(most_pages: int, patterns: UrlPatterns = UrlPatterns()) -> tuple[Coun
             case _:
                 links = ["/list/all?page=1", "/calendar/2026/1", "/about", "/nest/"]
         frontier.add_links([f"http://x.example{link}" for link in links], found)
-        frontier.ended(is_kept=patterns.keeps(found.url))
+        frontier.ended(is_collected=patterns.includes(found.url))
     return Counter(path.split("/")[1] for path in fetched), fetched
 
 

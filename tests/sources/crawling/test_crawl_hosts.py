@@ -18,7 +18,7 @@ from cryptography.x509.oid import NameOID
 
 from siteloom.core.model import Failure, Page, Skipped
 from siteloom.core.settings import CrawlSettings
-from siteloom.sources.crawling.crawl_journal import Done, Found, Progress
+from siteloom.sources.crawling.crawl_journal import CrawlProgress, DiscoveredUrl, FetchedUrl
 from siteloom.sources.crawling.crawl_source import Crawl
 from siteloom.sources.crawling.url_filters import UrlPatterns
 from tests.patience import SECONDS
@@ -135,7 +135,7 @@ def test_neither_sitemaps_nor_stylesheets_are_fetched_unless_they_are_wanted(sit
 
 def test_sitemaps_are_read_again_where_a_crawl_goes_on_and_only_of_its_sites(site: WebSite) -> None:
     start, via = site.address + "/shop", site.address + "/via"
-    progress = Progress((Found(start, 0),), (Done(start, start, is_kept=True),))
+    progress = CrawlProgress((DiscoveredUrl(start, 0),), (FetchedUrl(start, start, is_collected=True),))
     # So many that those of the other site leave room, whichever of them answers first.
     crawl = Crawl((start, via), 12, follows=True, settings=HERE, with_sitemaps=True, progress=progress)
     pages = [item.url for item in crawl.read() if isinstance(item, Page)]

@@ -63,7 +63,7 @@ def server() -> Iterator[QuietServer]:
 def test_stylesheets_come_once_from_wherever_they_may(
     server: QuietServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crawl_source, "_PROGRAM", "tests.pages.crawl_near_127_0_0_1")
+    monkeypatch.setattr(crawl_source, "_PROGRAM", "tests.sources.crawling.crawl_near_127_0_0_1")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     address = f"http://127.0.0.1:{server.server_port}"
     urls = (f"{address}/1", f"{address}/2")

@@ -59,10 +59,10 @@ def test_no_pattern_takes_long() -> None:
 
 def test_what_is_kept_and_what_is_not_fetched() -> None:
     patterns = UrlPatterns(("/a/*", "/b/*"), ("*/c/*",))
-    assert patterns.keeps("http://x.example/b/1")
-    assert not patterns.keeps("http://x.example/")
+    assert patterns.includes("http://x.example/b/1")
+    assert not patterns.includes("http://x.example/")
     assert patterns.excludes("http://x.example/a/c/1")
-    assert UrlPatterns().keeps("http://x.example/")
+    assert UrlPatterns().includes("http://x.example/")
     assert not UrlPatterns().excludes("http://x.example/")
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from siteloom.core.errors import StoreError
 from siteloom.store.queries.clusters import PageAddress
+from siteloom.store.queries.watches_and_repairs import NewVersion, RepairState
 from siteloom.store.store import Store
 from tests.store.helpers import day, page, put
 from tests.store.test_overview import cluster
@@ -20,7 +21,7 @@ def run_id(store: Store) -> int:
 
 
 def repair(
-    store: Store, run_id: int, wrapper: str, state: str = "review", *, after: int | None = None
+    store: Store, run_id: int, wrapper: str, state: RepairState = "review", *, after: int | None = None
 ) -> int:
     outcome = "needs-annotation" if state == "annotation" else "repaired"
     return store.save_repair(run_id, wrapper, 1, after, outcome, state, 0.5, "{}", {})
@@ -39,7 +40,7 @@ def test_only_what_is_open_waits(store: Store, run_id: int) -> None:
     assert waiting(store) == [second, first]
     assert [one.id for one in store.reviewing.repairs("shop")] == [first]
     assert store.reviewing.repairs("inns") == []
-    store.settle_repair(first, "rejected")
+    store.close_repair(first, "rejected")
     assert waiting(store) == [second]
 
 
@@ -58,15 +59,35 @@ def test_a_repair_of_an_outdated_version_waits_no_more(store: Store, run_id: int
 
 
 @pytest.mark.parametrize("state", ["review", "annotation"])
-def test_what_was_rejected_waits_again_for_the_same(store: Store, run_id: int, state: str) -> None:
-    found = repair(store, run_id, "shop", state)
-    with pytest.raises(StoreError, match="is not one that was rejected"):
-        store.reviewing.reopen(found)
-    store.settle_repair(found, "rejected")
-    store.reviewing.reopen(found)
-    assert [one.state for one in store.reviewing.repairs()] == [state]
-    with pytest.raises(StoreError, match="is not one that was rejected"):
-        store.reviewing.reopen(found + 1)
+def test_what_was_rejected_waits_again_for_the_same(store: Store, run_id: int, state: RepairState) -> None:
+    number = repair(store, run_id, "shop", state)
+    (waiting_repair,) = store.reviewing.repairs()
+    with pytest.raises(StoreError, match="is not rejected, so it cannot wait again"):
+        store.reviewing.reopen(waiting_repair)
+    store.close_repair(number, "rejected")
+    store.reviewing.reopen(waiting_repair)
+    assert store.reviewing.repairs() == [waiting_repair]
+    with pytest.raises(StoreError, match="is not rejected, so it cannot wait again"):
+        store.reviewing.reopen(waiting_repair._replace(id=number + 1))
+
+
+@pytest.mark.parametrize("state", ["review", "annotation"])
+def test_what_was_accepted_waits_again_and_the_version_before_is_in_force(
+    store: Store, run_id: int, state: RepairState
+) -> None:
+    store.save_wrapper("shop", "a.example", '{"old": 1}', "learn")
+    repair(store, run_id, "shop", state)
+    (waiting_repair,) = store.reviewing.repairs()
+    assert store.reviewing.accept(waiting_repair, "a.example") == 2
+    (accepted,) = store.repairs("shop")
+    restored = NewVersion("a.example", '{"old": 1}', "rollback", "as version 1")
+    store.reviewing.reopen(accepted, restored)
+    assert store.wrapper("shop")[2:4] == (3, '{"old": 1}')
+    assert store.reviewing.repairs() == [waiting_repair._replace(version_before=3)]
+    with pytest.raises(StoreError, match="is not applied"):
+        store.reviewing.reopen(accepted, restored)
+    assert store.wrapper("shop").version == 3
+    assert store.reviewing.accept(store.reviewing.repairs()[0], "a.example") == 4
 
 
 def test_pages_are_placed_with_their_clusters(store: Store) -> None:
@@ -132,11 +153,11 @@ def test_a_repair_is_put_in_force_as_a_whole_or_not(store: Store, run_id: int) -
     store.save_wrapper("shop", "a.example", "{}", "learn")
     repair(store, run_id, "shop")
     (found,) = store.reviewing.repairs("shop")
-    store.settle_repair(found.id, "rejected")
+    store.close_repair(found.id, "rejected")
     with pytest.raises(StoreError, match="it is rejected already"):
         store.reviewing.accept(found, "a.example")
     assert [one.version for one in store.wrapper_versions("shop")] == [1]
-    store.reviewing.reopen(found.id)
+    store.reviewing.reopen(found)
     assert store.reviewing.accept(found, "a.example") == 2
     newest = store.wrapper("shop")
     assert (newest.origin, newest.note, newest.text) == ("repaired", "accepted by review", "{}")

@@ -17,13 +17,13 @@ from siteloom.wrappers.exports.xpath_json import to_xpath_json
 from siteloom.wrappers.rule_features import (
     SHAPES,
     AttributeRules,
-    Evidence,
     Feature,
     Kind,
-    Part,
     RecordRule,
     Rule,
+    RuleSupport,
     Scorer,
+    ValuePart,
 )
 from siteloom.wrappers.value_contract import CHARACTERS, Contract
 from siteloom.wrappers.wrapper import Wrapper
@@ -101,7 +101,7 @@ def odd_wrappers(draw: st.DrawFn) -> tuple[Element, Wrapper]:
 
     def odd(rule: Rule) -> Rule:
         pattern = draw(_PATTERNS)
-        part = Part(pattern=pattern, separator=rule.part.separator) if pattern else rule.part
+        part = ValuePart(pattern=pattern, separator=rule.part.separator) if pattern else rule.part
         return replace(rule, part=part, scorer=draw(st.none() | _SCORERS))
 
     attributes = {
@@ -149,7 +149,7 @@ def wrappers_with_layouts(draw: st.DrawFn) -> tuple[Element, Wrapper]:
 
     def layout(wrapper: Wrapper) -> Wrapper:
         def other(rule: Rule) -> Rule:
-            return replace(rule, evidence=Evidence(3, draw(st.integers(0, 1)), draw(_SHARES), 0.0))
+            return replace(rule, evidence=RuleSupport(3, draw(st.integers(0, 1)), draw(_SHARES), 0.0))
 
         return replace(
             wrapper,
@@ -189,8 +189,8 @@ def test_of_equal_layouts_the_signature_decides() -> None:
         assert native(wrapper, root, signature) == [{"name": (expected,)}]
 
 
-def rule(target: str, *features: tuple[Kind, int, str], part: Part = Part()) -> Rule:
-    return Rule(target, tuple(Feature(*one) for one in features), part, Evidence(1, 0, 1.0, 0.0))
+def rule(target: str, *features: tuple[Kind, int, str], part: ValuePart = ValuePart()) -> Rule:
+    return Rule(target, tuple(Feature(*one) for one in features), part, RuleSupport(1, 0, 1.0, 0.0))
 
 
 def test_records_that_run_on_end_where_the_next_begins() -> None:

@@ -17,7 +17,7 @@ from siteloom.wrappers.exports.scrapy_spider import known_pages
 from siteloom.wrappers.exports.standalone_matcher import fit, is_page_of, signature
 from siteloom.wrappers.exports.xpath_json import to_xpath_json
 from siteloom.wrappers.matching import NamedWrapper
-from siteloom.wrappers.rule_features import AttributeRules, Evidence, Feature, Part, Rule
+from siteloom.wrappers.rule_features import AttributeRules, Feature, Rule, RuleSupport, ValuePart
 from siteloom.wrappers.wrapper import Wrapper
 from tests.apps.demo.sites import all_sites
 from tests.html.html_bytes import html_like
@@ -45,11 +45,11 @@ def test_the_built_in_pages_have_the_same_signatures() -> None:
 
 
 def wrapper(*mandatory: str) -> Wrapper:
-    evidence = Evidence(1, 0, 1.0, 0.0)
+    evidence = RuleSupport(1, 0, 1.0, 0.0)
     attributes = {
         name: AttributeRules(
             Attribute(mandatory=name in mandatory),
-            (Rule("text", (Feature("tag", 0, name),), Part(), evidence),),
+            (Rule("text", (Feature("tag", 0, name),), ValuePart(), evidence),),
             (),
             1.0,
         )

@@ -28,7 +28,7 @@ from siteloom.wrappers.exports.python_source import (
 from siteloom.wrappers.exports.scrapy_spider import to_spider
 from siteloom.wrappers.exports.web_poet_page import page_object
 from siteloom.wrappers.exports.xpath_json import to_xpath_json
-from siteloom.wrappers.rule_features import AttributeRules, Evidence, Feature, Part, RecordRule, Rule
+from siteloom.wrappers.rule_features import AttributeRules, Feature, RecordRule, Rule, RuleSupport, ValuePart
 from siteloom.wrappers.wrapper import Wrapper
 from tests.coroutines import awaited
 
@@ -47,8 +47,8 @@ PLAIN = (
 RULE = Rule(
     "text",
     (Feature("text-before", 0, ODD), Feature("class", 1, "a" * 150)),
-    Part(left=ODD),
-    Evidence(1, 0, 1.0, 0.0),
+    ValuePart(left=ODD),
+    RuleSupport(1, 0, 1.0, 0.0),
 )
 SITES = Footprint(("shop.example", ODD), (r"^https?://shop\.example/p/[^/?#]+$", f"^{ODD}$"))
 WRAPPER = Wrapper(
@@ -109,7 +109,7 @@ NAMES = (
 
 @pytest.mark.parametrize("record_rule", [None, RecordRule((Feature("tag", 0, "p"),), False, least=1)])
 def test_attributes_may_have_any_names(record_rule: RecordRule | None) -> None:
-    first = Rule("text", (Feature("tag", 0, "p"),), Part(), Evidence(1, 0, 1.0, 0.0))
+    first = Rule("text", (Feature("tag", 0, "p"),), ValuePart(), RuleSupport(1, 0, 1.0, 0.0))
     rules = AttributeRules(Attribute(), (first,), (), 1.0)
     wrapper = Wrapper(dict.fromkeys([*NAMES, ODD], rules), record_rule=record_rule)
     made = page_object(wrapper, "odd")

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import warnings
+from collections import Counter
 from itertools import islice
 from textwrap import wrap
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from siteloom.apps.cli.source_arguments import as_lines, write_text
 from siteloom.core.table_files import STANDARD_OUTPUT, Column, flat_for
-from siteloom.core.wording import percent, plural
+from siteloom.core.wording import percent, plural, some_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from siteloom.apps.cli.terminal import Shell
     from siteloom.core.model import Change, Evidence, Failure
-    from siteloom.extraction.extractor import Tally
+    from siteloom.extraction.extraction_counts import ExtractionCounts
     from siteloom.learning.known_records.bootstrap_result import AttributeEvidence, Verdict
-    from siteloom.operations.extraction_shards import Journal
-    from siteloom.operations.ingest import IngestReport
-    from siteloom.store.store import Store
+    from siteloom.maintenance.repair_result import ValueDifference, WrapperDifference
+    from siteloom.operations.forget import ForgetPreview, ForgetResult
+    from siteloom.operations.ingest import IngestResult
+    from siteloom.operations.relearn import RepairedWrapper
     from siteloom.wrappers.matching import NamedWrapper
-    from siteloom.wrappers.named_wrappers import WrapperText
-    from siteloom.wrappers.wrapper import Wrapper
 
 
 WIDTH = 80
@@ -52,7 +51,7 @@ def write_changes(shell: Shell, destination: str | None, changes: Iterable[Chang
 
 def change_rows(changes: Iterable[Change]) -> list[dict[str, object]]:
     """Changes as rows of output."""
-    from siteloom.operations.watch import change_row
+    from siteloom.maintenance.alarms import change_row
 
     return [change_row(change) for change in changes]
 
@@ -153,35 +152,25 @@ def named(names: Iterable[str]) -> str:
     return ", ".join(map(readable, names))
 
 
-def by_state(attributes: Mapping[str, Mapping[str, object]], *states: str) -> list[str]:
-    """The attributes of which relearning says one of these."""
-    return [name for name, one in attributes.items() if one["state"] in states]
-
-
 # Of many attributes one page each is enough to read.
 _DIFFERING_PAGES_SHOWN, _FEW_ATTRIBUTES = 3, 3
 
 
-def show_difference(
-    shell: Shell,
-    rules: Sequence[Mapping[str, Any]],
-    values: Sequence[Mapping[str, Any]],
-    most: int | None = None,
-) -> None:
-    """Say for each attribute how it was found before and is now, and with which values on a few pages.
+def show_difference(shell: Shell, difference: WrapperDifference, most: int | None = None) -> None:
+    """Show the rules of each attribute before and now, and its values on a few pages.
 
-    If there may be so many attributes at most, of the others only the number is told.
+    At most so many attributes are shown; of the others only their number is.
     """
-    changed = {one["attribute"]: one for one in rules}
-    names = list(dict.fromkeys((*changed, *(one["attribute"] for one in values))))
+    rules = {changed.attribute: changed for changed in difference.rules}
+    names = list(dict.fromkeys((*rules, *(value.attribute for value in difference.values))))
     pages = _DIFFERING_PAGES_SHOWN if len(names) <= _FEW_ATTRIBUTES else 1
     for name in names[:most]:
         shell.say(f"  {readable(name)}")
-        if name in changed:
-            _show_rules(shell, "before: ", changed[name]["before"])
-            _show_rules(shell, "now:    ", changed[name]["after"])
-        for one in [one for one in values if one["attribute"] == name][:pages]:
-            _show_value(shell, one)
+        if name in rules:
+            _show_rules(shell, "before: ", rules[name].before)
+            _show_rules(shell, "now:    ", rules[name].after)
+        for value in [value for value in difference.values if value.attribute == name][:pages]:
+            _show_value(shell, value)
     if most is not None and len(names) > most:
         shell.say(f"  {plural(len(names) - most, 'more attribute')}")
 
@@ -192,13 +181,13 @@ def _show_rules(shell: Shell, when: str, rules: Sequence[str]) -> None:
         say_wrapped(shell, lead + readable(words), 4, hanging=len(lead))
 
 
-def _show_value(shell: Shell, one: Mapping[str, Any]) -> None:
-    """The value on a page: as it was known, as the old rules find it now, as the new ones do."""
-    shell.say(f"    {readable(one['url'])}")
+def _show_value(shell: Shell, value: ValueDifference) -> None:
+    """Show the value on a page: as it was known, and as the old and the new rules find it now."""
+    shell.say(f"    {readable(value.url)}")
     room = WIDTH - len("      found by new rules: ")
-    shell.say(f"      known:              {values_words(one['known'], room)}")
-    shell.say(f"      found by old rules: {values_words(one['before'], room)}")
-    shell.say(f"      found by new rules: {values_words(one['after'], room)}")
+    shell.say(f"      known:              {values_words(value.known, room)}")
+    shell.say(f"      found by old rules: {values_words(value.before, room)}")
+    shell.say(f"      found by new rules: {values_words(value.after, room)}")
 
 
 _VERDICTS: tuple[Verdict, ...] = ("accepted", "suggested", "refused")
@@ -258,21 +247,40 @@ FailuresOption = Annotated[
 ]
 
 
-def tell_ingested(
-    shell: Shell, store: Store, report: IngestReport, failures: str | None, title: str = "Ingested into"
-) -> None:
-    """Show what became of all that was read, and write what failed to a file, if one is named."""
-    write_failures(shell, failures, store.failures(report.run_id))
+def show_imported(shell: Shell, result: IngestResult, title: str) -> None:
+    """Show the outcome of an import, and of the work that followed it."""
     counts = [
-        ("new", report.new),
-        ("changed since the last time", report.changed),
-        ("unchanged", report.unchanged),
+        ("new", result.added),
+        ("changed since the last time", result.changed_pages),
+        ("unchanged", result.unchanged),
     ]
-    if report.resources:
-        counts.append(("of these, stylesheets and images", report.resources))
-    show_counts(shell, f"{title} {store.folder}", counts, report.failures, report.skipped)
-    if report.failures:
-        show_first(shell, store.failures(report.run_id))
+    if result.resources:
+        counts.append(("of these, stylesheets and images", result.resources))
+    show_counts(shell, title, counts, result.failures, result.skipped)
+    if result.failures:
+        show_first(shell, result.first_failures)
+    for problem in result.problems:
+        shell.warn(problem)
+    if result.forgotten.counts:
+        show_forgotten(shell, "Removed, as the settings of retention say", result.forgotten)
+    if result.changes:
+        show_changes(shell, result.changes)
+        say_wrapped(shell, "siteloom relearn repairs what it can from earlier records.", hanging=0)
+
+
+def show_forgotten(
+    shell: Shell, title: str, result: ForgetResult | ForgetPreview, *, is_done: bool = True
+) -> None:
+    """Show how much was removed of each kind, or would be; once it is done, which wrappers to learn again."""
+    if result.counts:
+        shell.show(title, ("", "count"), list(result.counts.items()))
+    else:
+        shell.say(f"{title}: nothing.")
+    if is_done and result.to_learn_again:
+        shell.say(
+            "Words of these pages may still be in rules that were learned from them: learn "
+            f"{some_names(result.to_learn_again)} again, or forget the site."
+        )
 
 
 def write_failures(shell: Shell, destination: str | None, failures: Iterable[Failure]) -> None:
@@ -307,114 +315,81 @@ _SHAPES_SHOWN = 10
 _WRAPPERS_SHOWN = 20
 
 
-def load_wrappers(shell: Shell, texts: Iterable[WrapperText]) -> list[NamedWrapper]:
-    """Wrappers ready for use; what there is to beware of is said once."""
-    from siteloom.core.values import lacks_extra
+def load_wrappers(shell: Shell, files: Sequence[str]) -> list[NamedWrapper]:
+    """The wrappers of files, ready for use; prints what the user should know of them."""
+    from siteloom.wrappers.named_wrappers import untyped_note, wrappers_of_files
 
-    wrappers = []
-    for text in texts:
-        with warnings.catch_warnings(record=True, action="always") as caught:
-            named = text.loaded()
-        for warning in caught:
-            shell.say(f"{named}: {warning.message}")
-        wrappers.append(named)
-    types = {rules.attribute.type for named in wrappers for rules in named.wrapper.attributes.values()}
-    if untyped := sorted(kind for kind in types if kind is not None and lacks_extra(kind)):
-        shell.say(
-            f"Values of type {' and '.join(untyped)} are given as texts alone: to have them typed, "
-            "install the extra with pip install 'siteloom[values]'."
-        )
+    wrappers = wrappers_of_files(files, tell=shell.say)
+    if note := untyped_note(wrappers):
+        shell.say(note)
     return wrappers
 
 
-def is_unread(reason: str) -> bool:
-    """Whether a page failed for another reason than that it is for no wrapper, or that one found nothing."""
-    from siteloom.extraction.extractor import LACKING, NO_VALUES
-    from siteloom.wrappers.matching import NO_TAGS, NO_WRAPPER_FOR_SITE, NO_WRAPPER_FOR_URL, UNLIKE
-
-    return reason not in (NO_WRAPPER_FOR_SITE, NO_WRAPPER_FOR_URL, NO_TAGS, UNLIKE, NO_VALUES, LACKING)
-
-
 def show_extracted(
-    shell: Shell, tally: Tally, failures: Iterable[Failure], *, duplicates: int, joined: int | None = None
+    shell: Shell,
+    counts: ExtractionCounts,
+    unread: Iterable[Failure],
+    *,
+    duplicates: int,
+    joined: int | None = None,
 ) -> None:
     """Show pages, records and failures, how many records have each attribute, and what had no wrapper.
 
-    Of the failures, the first pages that could not be read are shown.
+    `unread` are the first pages that could not be read.
     """
-    from siteloom.extraction.extractor import counted_by_name, filled_attributes
+    from siteloom.extraction.extraction_counts import most_first
 
-    pages = tally["pages",]
-    failed = counted_by_name(tally, "failed")
     shell.show(
         "Extracted",
         ("", "count"),
         [
-            ("pages", pages),
-            ("records", tally["records",]),
+            ("pages", counts.pages),
+            ("records", counts.records),
             *([] if joined is None else [("records after joining", joined)]),
             ("duplicates of other records", duplicates),
-            *((f"failed: {reason}", count) for reason, count in failed),
-            *((f"skipped: {reason}", count) for reason, count in counted_by_name(tally, "skipped")),
+            *((f"failed: {reason}", count) for reason, count in most_first(counts.failures)),
+            *((f"skipped: {reason}", count) for reason, count in most_first(counts.skipped)),
         ],
     )
-    if any(is_unread(reason) for reason, _ in failed):
-        show_first(shell, (one for one in failures if is_unread(one.reason)))
-    if records := dict(counted_by_name(tally, "records of")[:_WRAPPERS_SHOWN]):
+    unread = list(unread)
+    if unread:
+        show_first(shell, unread)
+    giving = counts.most_records()
+    if giving:
         shell.show(
             "Values",
             ("wrapper", "records", "attribute", "filled", "withheld"),
             [
-                (wrapper, records[wrapper], attribute, f"{filled / records[wrapper]:.1%}", withheld)
-                for wrapper, attribute, filled, withheld in filled_attributes(tally)
-                if wrapper in records
+                (
+                    name,
+                    of_wrapper.records,
+                    attribute,
+                    f"{of_wrapper.filled[attribute] / of_wrapper.records:.1%}",
+                    of_wrapper.withheld[attribute],
+                )
+                for name, of_wrapper in sorted(giving[:_WRAPPERS_SHOWN])
+                for attribute in of_wrapper.attributes
             ],
         )
-        if others := len(counted_by_name(tally, "records of")) - len(records):
-            shell.say(f"These are the wrappers with most records; there are {others:,} others.")
-    for wrapper, count in counted_by_name(tally, "incomplete"):
+        if (more := len(giving) - _WRAPPERS_SHOWN) > 0:
+            shell.say(f"These are the wrappers with most records; there are {more:,} others.")
+    incomplete = Counter(
+        {name: of_wrapper.incomplete for name, of_wrapper in giving if of_wrapper.incomplete}
+    )
+    for name, count in most_first(incomplete):
         lack = "record of {} lacks" if count == 1 else "records of {} lack"
-        shell.say(f"{count:,} {lack.format(wrapper)} an attribute that all its examples have.")
-    if shapes := counted_by_name(tally, "unmatched"):
+        shell.say(f"{count:,} {lack.format(name)} an attribute that all its examples have.")
+    if shapes := most_first(counts.unmatched_shapes):
         shell.show("Pages without a wrapper", ("URLs like", "pages"), shapes[:_SHAPES_SHOWN])
         if len(shapes) > _SHAPES_SHOWN:
             shell.say(f"There are {len(shapes) - _SHAPES_SHOWN:,} more kinds of URLs without a wrapper.")
-    if pages:
+    if counts.pages:
+        by_url = counts.total.passed_url / counts.pages
+        by_signature = counts.total.passed_signature / counts.pages
         shell.say(
-            f"A page passed the URL patterns of {tally['passed url',] / pages:.2f} wrappers on average, "
-            f"and fitted {tally['passed signature',] / pages:.2f} of them by its signature."
+            f"A page passed the URL patterns of {by_url:.2f} wrappers on average, "
+            f"and fitted {by_signature:.2f} of them by its signature."
         )
-
-
-class OutputHealth:
-    """Made before a run, for it remembers what the one before has given."""
-
-    def __init__(
-        self, shell: Shell, store: Store | None, wrappers: Sequence[NamedWrapper], site: str | None = None
-    ) -> None:
-        from siteloom.operations.extract import UsualOutput
-
-        self._shell = shell
-        self._is_of_workspace = store is not None
-        self._usual = UsualOutput(store, wrappers, site)
-        self._changes: list[Change] = []
-
-    def check(self, tally: Tally, journal: Journal | None) -> None:
-        """Look at what a run has counted; a workspace keeps what is seen, before the run ends."""
-        from siteloom.operations.extraction_shards import StoreJournal
-
-        threshold = self._shell.settings.change.threshold / 100
-        run_id = journal.run_id if isinstance(journal, StoreJournal) else None
-        self._changes = self._usual.changes(tally, threshold, run_id)
-
-    def tell(self) -> None:
-        """Say what changed, and raise the alarm."""
-        if not self._changes:
-            return
-        show_changes(self._shell, self._changes)
-        if self._is_of_workspace:
-            say_wrapped(self._shell, "siteloom relearn repairs what it can from earlier records.", hanging=0)
-        raise_alarm(self._shell, self._changes)
 
 
 _DEEP = ("attributes", "diff", "annotate")
@@ -428,91 +403,117 @@ _COLUMNS = (
     Column("reason"),
     *(Column(name) for name in _DEEP),
 )
-_FILE_COLUMNS = tuple(one for one in _COLUMNS if one.name not in ("version", "version_after", "state"))
+_FILE_COLUMNS = tuple(
+    column for column in _COLUMNS if column.name not in ("version", "version_after", "state")
+)
+_STATE_WORDS = {
+    "unchanged": "as it was",
+    "rejected": "rejected before",
+    "outdated": "has changed meanwhile",
+}
 
 
-class Found(NamedTuple):
-    """What came of a wrapper; `state` is in words."""
-
-    name: str
-    state: str
-    row: Mapping[str, Any]
-    wrapper: Wrapper
-    is_waiting: bool = False
-
-
-def report(
+def show_repairs(
     shell: Shell,
     output: str | None,
     examples: str | None,
-    found: Sequence[Found],
+    repairs: Sequence[RepairedWrapper],
     most: int | None = None,
+    *,
+    is_dry_run: bool = False,
 ) -> None:
-    """Write and show what came of it, and say what is left to do."""
+    """Write repairs to `-o` and pages to annotate to `--examples`, and show both with what is left to do.
+
+    Of each repair, at most so many attributes are shown.
+    """
+    from siteloom.operations.relearn import relearned_row
+
+    rows = []
+    for repaired in repairs:
+        row = relearned_row(repaired)
+        if repaired.version_before is not None:
+            row["version_after"] = repaired.version_after
+        rows.append(row)
     if output is not None:
-        columns = _COLUMNS if any("version" in one.row for one in found) else _FILE_COLUMNS
-        shell.write(output, columns, (flat_for(output, one.row, _DEEP) for one in found))
-    annotate = [line for one in found for line in one.row["annotate"]]
+        columns = _COLUMNS if any("version" in row for row in rows) else _FILE_COLUMNS
+        shell.write(output, columns, (flat_for(output, row, _DEEP) for row in rows))
+    annotate = [line for row in rows for line in row["annotate"]]
     if examples is not None:
         write_text(examples, as_lines(annotate))
-    if found:
-        shell.show(
-            "Relearned", ("wrapper", "outcome", "state", "confidence", "attributes"), map(_table_row, found)
-        )
-    for one in found:
-        _show(shell, one, most)
+    if repairs:
+        columns_shown = ("wrapper", "outcome", "state", "confidence", "attributes")
+        table = (_repair_cells(repaired, is_dry_run=is_dry_run) for repaired in repairs)
+        shell.show("Repairs", columns_shown, table)
+    for repaired in repairs:
+        _show_repair(shell, repaired, most, is_dry_run=is_dry_run)
     if examples not in (None, STANDARD_OUTPUT) and annotate:
         pages = "page to annotate is" if len(annotate) == 1 else "pages to annotate are"
         say_wrapped(shell, f"The {pages} in {examples}, with what is known filled in.", hanging=0)
         shell.say(f"Complete the lines, then: siteloom learn --examples {examples}")
 
 
-def _table_row(one: Found) -> tuple[object, ...]:
-    attributes = one.row["attributes"]
-    states = dict.fromkeys(known["state"] for known in attributes.values() if known["state"] != "kept")
-    told = [f"{state}: {named(by_state(attributes, state))}" for state in states]
-    return one.name, one.row["outcome"], one.state, percent(one.row["confidence"]), "; ".join(told)
+def _repair_cells(repaired: RepairedWrapper, *, is_dry_run: bool) -> tuple[object, ...]:
+    states = dict.fromkeys(
+        outcome.state for outcome in repaired.attributes.values() if outcome.state != "kept"
+    )
+    attributes = "; ".join(f"{state}: {named(repaired.attributes_in_state(state))}" for state in states)
+    state = _state_words(repaired, is_dry_run=is_dry_run)
+    return repaired.wrapper, repaired.outcome, state, percent(repaired.confidence), attributes
 
 
-def _show(shell: Shell, one: Found, most: int | None) -> None:
-    diff, annotate = one.row["diff"], one.row["annotate"]
-    if diff["rules"] or diff["values"]:
-        shell.say(f"\n{one.name}:")
-        show_difference(shell, diff["rules"], diff["values"], most)
-    if one.is_waiting:
+def _state_words(repaired: RepairedWrapper, *, is_dry_run: bool) -> str:
+    if repaired.state in _STATE_WORDS:
+        return _STATE_WORDS[repaired.state]
+    if repaired.state == "review":
+        return "would wait for review" if is_dry_run else "waits for review"
+    in_force = "would be in force" if is_dry_run else f"version {repaired.version_after} in force"
+    if repaired.state == "applied":
+        return in_force
+    if repaired.state is None:
+        return ""
+    is_partly_in_force = repaired.version_after is not None
+    return f"{in_force} in part; needs examples" if is_partly_in_force else "needs examples"
+
+
+def _show_repair(shell: Shell, repaired: RepairedWrapper, most: int | None, *, is_dry_run: bool) -> None:
+    name, difference = repaired.wrapper, repaired.difference
+    if difference.rules or difference.values:
+        shell.say(f"\n{name}:")
+        show_difference(shell, difference, most)
+    if repaired.is_waiting and not is_dry_run and repaired.version_before is not None:
         shell.say("")
         least = f"{shell.settings.change.accept} %"
-        say_wrapped(shell, f"{one.name}: the repair waits, for its confidence is below {least}.")
-        shell.say(f"  To put it in force: siteloom relearn --accept {one.name}")
-        shell.say(f"  To drop it:         siteloom relearn --reject {one.name}")
-    if one.row.get("state") == "rejected":
+        say_wrapped(shell, f"{name}: the repair waits, for its confidence is below {least}.")
+        shell.say(f"  To put it in force: siteloom relearn --accept {name}")
+        shell.say(f"  To drop it:         siteloom relearn --reject {name}")
+    if repaired.state == "rejected":
         shell.say("")
-        say_wrapped(shell, f"{one.name}: this very repair was rejected before, and is not proposed again.")
-    if one.row.get("state") == "outdated":
+        say_wrapped(shell, f"{name}: this very repair was rejected before, and is not proposed again.")
+    if repaired.state == "outdated":
         shell.say("")
         say_wrapped(
             shell,
-            f"{one.name} got another version meanwhile, so that nothing of this is kept: run siteloom "
+            f"{name} got another version meanwhile, so that nothing of this is kept: run siteloom "
             "relearn again if it is still needed.",
         )
-    if one.row["outcome"] == "needs-annotation":
+    if repaired.outcome == "needs-annotation":
         shell.say("")
-        say_wrapped(shell, f"{one.name} needs examples: {_why(one)}.")
-        if annotate:
-            missing = named(by_state(one.row["attributes"], "unrepaired", "vanished"))
-            pages = plural(len(annotate), "page")
+        say_wrapped(shell, f"{name} needs examples: {_why_annotation(repaired)}.")
+        if repaired.annotate:
+            missing = named(repaired.attributes_in_state("unrepaired", "vanished"))
+            pages = plural(len(repaired.annotate), "page")
             say_wrapped(
                 shell, f"Look for {missing} on {pages}; --examples FILE writes what is known of them:", 2
             )
-            for line in annotate:
-                shell.say(f"    {line['url']}")
+            for example in repaired.annotate:
+                shell.say(f"    {example.page.url}")
 
 
-def _why(one: Found) -> str:
+def _why_annotation(repaired: RepairedWrapper) -> str:
     """Why a person is needed, each reason once."""
     reasons: dict[str, list[str]] = {}
-    for name, known in one.row["attributes"].items():
-        if known["reason"]:
-            reasons.setdefault(known["reason"].rstrip("."), []).append(name)
-    told = [f"{named(names)}: {reason}" for reason, names in reasons.items()]
-    return "; ".join(told) or one.row["reason"].rstrip(".")
+    for name, outcome in repaired.attributes.items():
+        if outcome.reason:
+            reasons.setdefault(outcome.reason.rstrip("."), []).append(name)
+    sentences = [f"{named(names)}: {reason}" for reason, names in reasons.items()]
+    return "; ".join(sentences) or repaired.reason.rstrip(".")

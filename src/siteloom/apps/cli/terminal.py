@@ -139,7 +139,7 @@ def verb(function: Callable[..., None]) -> Callable[..., None]:
                 {"store.workspace": options.workspace, "store.url": options.store, "run.jobs": options.jobs},
                 shows_untrusted=context.info_name in _SHOW_UNTRUSTED,
             )
-            function(Shell(settings, resolved, options.quiet), **arguments)
+            function(Shell(settings, resolved, options.quiet, options.verbose > 0), **arguments)
 
     context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     common = inspect.Parameter("options", inspect.Parameter.KEYWORD_ONLY, annotation=CommonOptions)
@@ -155,6 +155,7 @@ class Shell:
     settings: Settings
     resolved: tuple[ResolvedSetting, ...]
     quiet: bool
+    is_verbose: bool = False
 
     def say(self, text: str) -> None:
         """Print a message."""
@@ -417,7 +418,7 @@ def _set_up_logging(options: CommonOptions) -> None:
     of_server = logging.StreamHandler()
     of_server.setLevel(logging.ERROR)
     of_server.setFormatter(TextRecords())
-    logging.getLogger(f"{PROGRAM}.server").addHandler(of_server)
+    logging.getLogger(f"{PROGRAM}.apps.server").addHandler(of_server)
     if options.log_file:
         try:
             to_file = logging.FileHandler(options.log_file, encoding="utf-8")

@@ -1,395 +1,283 @@
-"""The demo's steps, one sentence and one small table each."""
+"""The demo's steps, one sentence and at most one small table each; more if it is verbose."""
 
 from __future__ import annotations
 
-import json
-import tempfile
-from collections import Counter
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+import textwrap
+from typing import TYPE_CHECKING, NamedTuple
 
-import typer
-
-from siteloom.apps.cli.terminal import Shell  # noqa: TC001 - typer reads annotations at run time
-from siteloom.apps.cli.verbs import clean, explain, extract, history, monitor, relearn, search, watch
-from siteloom.apps.cli.verbs.status import show_sites
-from siteloom.core.errors import UsageError
+from siteloom.apps.demo import truth, workspace
+from siteloom.apps.demo.sites import directory_site, guide_site
+from siteloom.core.wording import percent, plural, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
 
     from siteloom.apps.demo.sites.built_in_page import BuiltinPage
-    from siteloom.core.model import Cluster, Page, Seed
-    from siteloom.learning.discovery.table_discovery import DiscoveredTable
-    from siteloom.learning.known_records.bootstrap_result import Bootstrapped
-    from siteloom.store.queries.clusters import PageAddress
-    from siteloom.store.store import Store
-    from siteloom.wrappers.wrapper import Wrapper
+    from siteloom.apps.demo.workspace import Row
+    from siteloom.core.model import Change, Seed
+    from siteloom.core.settings import Settings
+    from siteloom.operations.context import Context
+
+_WIDTH = 80
+_RULE_WIDTH = 69
+_KEY_ATTRIBUTES = ("name", "address")
+_HITS = 3
+
+# The change tests as the documentation calls them.
+_TESTS = {"shingle": "structure changed", "null": "value missing", "value": "value changed"}
+
+_NEXT = """\
+Next, on your own pages (siteloom serve does the same in a browser):
+   siteloom ingest FOLDER_OR_WARC     import pages
+   siteloom cluster                   find their templates
+   siteloom discover -o table.csv     get a table, without any example"""
 
 
-_ATTRIBUTES_SHOWN = 3
-_HITS_SHOWN = 3
+class Reporter(NamedTuple):
+    """Prints the story through `say`, without details unless it is verbose."""
+
+    say: Callable[[str], None]
+    is_verbose: bool
+
+    def step(self, text: str) -> None:
+        """Print the sentence that begins a step."""
+        self.say(textwrap.fill(text, _WIDTH, subsequent_indent="   ", break_on_hyphens=False))
+
+    def table(self, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        """Print a small table with aligned columns, and an empty line."""
+        cells = [header, *([str(value) for value in row] for row in rows)]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        for row in cells:
+            padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            self.say(f"   {'  '.join(padded)}".rstrip())
+        self.say("")
+
+    def detail(self, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        """Print a table that only a verbose story has."""
+        if self.is_verbose:
+            self.table(header, rows)
 
 
-def run(
-    shell: Shell,
-    keep: Annotated[
-        str | None,
-        typer.Option("--keep", metavar="DIR", help="Keep the demo's pages and workspace in this folder."),
-    ] = None,
-) -> None:
-    """Show on built-in web sites what Siteloom does, step by step.
-
-    It makes two web sites, takes their pages in, learns wrappers, extracts records, lets the sites change and
-    mends what broke. Nothing is left behind unless --keep names a folder.
-    """
-    if keep is None:
-        with tempfile.TemporaryDirectory(prefix="siteloom-demo-") as folder:
-            _demo(shell, Path(folder))
-    elif (Path(keep) / "workspace").exists():
-        raise UsageError(f"There is a demo in {keep} already: name another folder, or remove it.")
-    else:
-        _demo(shell, Path(keep))
-
-
-def _demo(shell: Shell, folder: Path) -> None:
-    from siteloom.apps.demo.sites import directory_site, guide_site
-    from siteloom.core.settings import AlarmSettings, ChangeSettings, StoreSettings
-    from siteloom.store.workspace_folder import open_store
-
-    workspace = StoreSettings(workspace=str(folder / "workspace"))
-    store = open_store(workspace, create=True)
-    # Nobody is to be alarmed by what is only a show.
-    settings = replace(shell.settings, store=workspace, change=ChangeSettings(), alarm=AlarmSettings())
-    user = replace(shell, settings=settings)
+def tell_story(reporter: Reporter, settings: Settings, folder: Path, csv_file: Path) -> None:
+    """Run the demo in a folder, and write the records that it extracts to a CSV file."""
     guide, directory = guide_site(), directory_site()
-    try:
-        _take_in(shell, store, folder, guide, directory)
-        _wrap(shell, user, store, guide, directory)
-
-        shell.say(
-            "\n7. siteloom watch: a few pages of each wrapper are kept, to notice when the site changes:"
-        )
-        watch.run(user)
-
-        shell.say("\n8. The next crawl. The guide has moved its phone numbers. siteloom monitor:")
-        mild = guide_site("mild-change")
-        _ingest(shell, store, folder / "mild-change.jsonl", mild)
-        monitor.run(user)
-        shell.say("\n9. siteloom relearn finds the known numbers on the pages as they are now:")
-        _relearn(shell, user, store, mild)
-
-        shell.say("\n10. Half a year later the guide has been redesigned. One page in all its versions:")
-        redesigned = guide_site("redesign")
-        _ingest(shell, store, folder / "crawl-2.jsonl", redesigned)
-        page = next(page.page for page in guide if page.kind == "restaurant")
-        _show_versions(shell, store.versions(page.url))
-        shell.say("\n11. siteloom monitor:")
-        monitor.run(user)
-        shell.say("\n12. siteloom relearn, with nobody annotating a page:")
-        _relearn(shell, user, store, redesigned)
-        shell.say("\n13. siteloom history: every version is kept, and siteloom rollback brings one back:")
-        history.run(user)
-        _wrap_from_known(shell, store, redesigned, directory)
-        _without_annotation(shell, user, directory)
-    finally:
-        store.close()
-
-    shell.say(
-        "\nNext, on your own pages: siteloom init, siteloom ingest FOLDER_OR_FILE, siteloom cluster,\n"
-        "siteloom serve to point at values in a browser (or siteloom sample and siteloom learn --examples "
-        "FILE),\nsiteloom extract -o records.jsonl. If you have a table of what they tell of, siteloom "
-        "bootstrap --seeds\nTABLE.csv --core name instead; with nothing at all, siteloom discover."
+    reporter.say(
+        "Siteloom on two generated web sites: a city guide and a restaurant directory.\n"
+        "Their true values are known, so every result can be checked.\n"
     )
+    with workspace.open_workspace(settings, folder) as context:
+        _import_and_cluster(reporter, context, folder, [*guide, *directory])
+        _learn_and_extract(reporter, context, truth.kinds_with_examples(guide, directory))
+        _repair_after_small_change(reporter, context, folder)
+        rows = _repair_after_redesign(reporter, context, folder)
+        workspace.write_csv(rows, csv_file)
+        records = workspace.as_known_records(rows, truth.of_kind(guide, "restaurant"))
+        restaurants = truth.of_kind(directory, "restaurant")
+        _bootstrap(reporter, records, directory, restaurants)
+        _discover(reporter, restaurants)
+        _search(reporter, context, restaurants[0])
+    reporter.say(f"\nThe {len(rows):,} records are in {csv_file}.\n{_NEXT}")
 
 
-def _take_in(
-    shell: Shell, store: Store, folder: Path, guide: Sequence[BuiltinPage], directory: Sequence[BuiltinPage]
+def _import_and_cluster(
+    reporter: Reporter, context: Context, folder: Path, pages: Sequence[BuiltinPage]
 ) -> None:
-    """Pages come in, and their templates are found."""
-    from siteloom.operations.cluster import cluster_store
-
-    shell.say("\n1. A crawl of two web sites comes in: a city guide and a restaurant directory.")
-    _ingest(shell, store, folder / "crawl-1.jsonl", [*guide, *directory])
-
-    shell.say("\n2. The same crawl once more: nothing is stored twice.")
-    _ingest(shell, store, folder / "crawl-1.jsonl", [])
-    show_sites(shell, store.sites())
-
-    shell.say("\n3. Which pages were made from one template? Found by what their tags have in common:")
-    clustering, pages = cluster_store(store, "vertex")
-    kind_of = {page.page.url: page.kind for page in [*guide, *directory]}
-    rows = (
+    file = folder / "crawl-1.jsonl"
+    workspace.write_pages(file, pages)
+    report, repeated = workspace.import_pages(context, file), workspace.import_pages(context, file)
+    sites = context.store.sites()
+    packed = sum(site.packed_bytes for site in sites)
+    reporter.step(
+        f"1. Import: {report.new:,} pages of {report.bytes / 1e6:.1f} MB take {packed / 1e6:.1f} MB in the "
+        f"workspace. A second import adds nothing: {repeated.unchanged:,} unchanged."
+    )
+    reporter.detail(
+        ("site", "pages", "times smaller"),
+        ((site.name, site.pages, f"{site.bytes / site.packed_bytes:.1f}") for site in sites),
+    )
+    result = workspace.find_templates(context)
+    kinds = truth.kinds_by_cluster(result, pages)
+    pure = sum(counts.most_common(1)[0][1] for counts in kinds.values())
+    reporter.step(
+        f"2. Cluster: pages made from one template belong together. {result.clusters} clusters hold "
+        f"{result.pages:,} pages, {pure:,} of them with their own kind."
+    )
+    reporter.detail(
+        ("cluster", "pages", "kinds"),
         (
-            cluster.id,
-            cluster.size,
-            cluster.mask,
-            ", ".join(f"{count} {kind}" for kind, count in _kinds(cluster, pages, kind_of)),
-            len(cluster.template.paths),
-        )
-        for cluster in clustering.clusters
-    )
-    shell.show("Templates", ("cluster", "pages", "signature", "what they really are", "shared paths"), rows)
-
-
-def _wrap(
-    shell: Shell, user: Shell, store: Store, guide: Sequence[BuiltinPage], directory: Sequence[BuiltinPage]
-) -> None:
-    """Wrappers are learned and used."""
-    from siteloom.apps.demo.truth import EXAMPLE_RECORDS, EXAMPLES, annotated, show_learning
-
-    shell.say(
-        f"\n4. Where do the values stand? Learned from {EXAMPLES} pages of a template with their values, "
-        f"for lists from {EXAMPLE_RECORDS} records;\n   then tried on all others and compared with "
-        "the truth:"
-    )
-    kinds = annotated(store, guide, directory)
-    show_learning(shell, store, kinds)
-
-    shell.say("\n5. siteloom extract: each page of the workspace finds its wrapper and gives its records:")
-    extract.run(user)
-    shell.say(
-        "   The duplicates are restaurants that stand in several lists of the guide. Nobody annotated a list "
-        "of the directory:\n   so its lists have no wrapper, and give nothing rather than something wrong."
-    )
-
-    shell.say("\n6. siteloom explain URL: why this wrapper, and where each value comes from:")
-    explain.run(user, kinds[-1].others[0].page.url)
-
-
-def _relearn(shell: Shell, user: Shell, store: Store, site: Sequence[BuiltinPage]) -> None:
-    """Repair what a change was noticed of, then extract, and show what is right."""
-    from siteloom.apps.demo.truth import show_right
-
-    relearn.relearn_workspace(user, [], None, None, most=_ATTRIBUTES_SHOWN)
-    for name in [repair.wrapper for repair in store.repairs() if repair.state == "review"]:
-        shell.say(
-            "\n   The date of the last update is another on every page: it was told by its type, its place, "
-            "and\n   by being near the old one of the page. That is a guess, which a person should see. "
-            f"Having looked:\n   siteloom relearn --accept {name}"
-        )
-        relearn.run(user, accept=[name])
-    shell.say("\n   siteloom extract again:")
-    extract.run(replace(user, quiet=True))
-    show_right(shell, store, site)
-
-
-def _wrap_from_known(
-    shell: Shell, store: Store, guide: Sequence[BuiltinPage], directory: Sequence[BuiltinPage]
-) -> None:
-    """Another site is wrapped from the records of the first."""
-    shell.say(
-        "\n14. The guide's restaurants are known now, and the directory tells of many of them, in other "
-        "words. Suppose\n    that nobody had annotated the directory. siteloom bootstrap wraps it from the "
-        "guide's records:"
-    )
-    show_bootstrap(shell, store, guide, directory)
-
-
-def _without_annotation(shell: Shell, user: Shell, directory: Sequence[BuiltinPage]) -> None:
-    """Tables, clean text and search, which need no examples and no known records."""
-    shell.say("\n15. siteloom discover: what varies between the pages of the directory, with no examples:")
-    show_discovered(shell, directory)
-    shell.say("\n16. siteloom clean: the text of pages without what every page of their site says:")
-    clean.run(user)
-    place = next(page for page in directory if page.kind == "restaurant")
-    words = f"{place.truth['name'][0]} {place.truth['cuisine'][0]}".lower()
-    shell.say(f"\n17. siteloom search: clean text and records. The three best hits for: {words}")
-    search.run(user, words, limit=_HITS_SHOWN)
-
-
-def _ingest(shell: Shell, store: Store, file: Path, pages: Iterable[BuiltinPage]) -> None:
-    from siteloom.core.table_files import Column, open_output
-    from siteloom.operations.ingest import ingest
-    from siteloom.sources.open_sources import open_source
-
-    if pages:
-        columns = (Column("url"), Column("html"), Column("fetched_at", "time"))
-        with open_output(str(file), columns) as output:
-            for builtin in pages:
-                page = builtin.page
-                output.write({"url": page.url, "html": page.html.decode(), "fetched_at": page.fetched_at})
-    report = ingest(store, [open_source(file)], names=[str(file)])
-    shell.say(
-        f"   read {report.kept:,} pages ({report.bytes / 1e6:.1f} MB): "
-        f"{report.new:,} new, {report.changed:,} changed, {report.unchanged:,} unchanged"
+            (name, counts.total(), ", ".join(plural(count, kind) for kind, count in counts.most_common()))
+            for name, counts in kinds.items()
+        ),
     )
 
 
-def _show_versions(shell: Shell, versions: Iterable[Page]) -> None:
-    from siteloom.core.model import Failure
-    from siteloom.html.node_paths import tag_path
-    from siteloom.html.parser import parse
-    from siteloom.html.visible_text import normalize, text_nodes
-
-    rows = []
-    for page in versions:
-        root = parse(page)
-        if isinstance(root, Failure):
-            continue
-        texts = list(text_nodes(root))
-        heading = next(text for text in texts if text.parent.tag == "h1")
-        paths = {tag_path(text.parent) for text in texts}
-        rows.append(
+def _learn_and_extract(reporter: Reporter, context: Context, kinds: Sequence[truth.Kind]) -> None:
+    wrappers = workspace.learn_wrappers(context, kinds)
+    reporter.step("3. Learn: a few examples are enough. Tested on all other pages:")
+    reporter.table(
+        ("wrapper", "examples", "attributes", "tested on", "values right"),
+        (
             (
-                f"{page.fetched_at:%Y-%m-%d}",
-                normalize(heading.text),
-                tag_path(heading.parent),
-                len(texts),
-                len(paths),
+                kind.name,
+                kind.example_count,
+                len(wrapper.attributes),
+                plural(len(kind.test_pages), "page"),
+                truth.score_wrapper(wrapper, kind).percentage,
             )
+            for kind, wrapper in zip(kinds, wrappers, strict=True)
+        ),
+    )
+    rows = workspace.extract_records(context)
+    extracted = len({row["url"] for row in rows})
+    unmatched = sum(site.pages for site in context.store.sites()) - extracted
+    reporter.step(
+        f"4. Extract: {len(rows):,} records from {extracted:,} pages. The other {unmatched} are lists of the "
+        "directory, for which no wrapper was learned."
+    )
+    rules = workspace.rules_in_words(wrappers[-1])
+    record = wrappers[-1].extract(kinds[-1].test_pages[0].page)
+    price, confidence = record.values["price"][0], record.provenance["price"][0].confidence
+    reporter.step(f"5. Explain: the price {price} is {rules['price']}; confidence: {percent(confidence)}.")
+    reporter.detail(
+        ("attribute", "confidence", "value", "rule"),
+        (
+            (name, percent(record.provenance[name][0].confidence), shortened(texts[0], 20), rules[name])
+            for name, texts in record.values.items()
+        ),
+    )
+
+
+def _repair_after_small_change(reporter: Reporter, context: Context, folder: Path) -> None:
+    watched = workspace.watch_pages(context)
+    guide = guide_site("mild-change")
+    changes = _import_changed(context, folder / "mild-change.jsonl", guide)
+    (change,) = changes
+    (attribute,) = change.attributes
+    reporter.step(
+        f"6. Monitor: {watched} pages are watched. In the next crawl, the guide has moved its phone numbers. "
+        f"The watched pages show it: {attribute} is missing on {percent(change.share)} of them."
+    )
+    _detail_changes(reporter, changes)
+    (repair,) = workspace.repair_wrappers(context)
+    score = truth.score_rows(workspace.extract_records(context), guide)
+    reporter.step(
+        "7. Repair: Siteloom finds the known numbers on the changed pages and learns the rule again. "
+        f"{score} values of the guide are right."
+    )
+    (rule,) = repair.rules
+    reporter.table(
+        ("", f"rule for {rule.attribute}"),
+        (("before", shortened(rule.before, _RULE_WIDTH)), ("now", shortened(rule.now, _RULE_WIDTH))),
+    )
+
+
+def _repair_after_redesign(reporter: Reporter, context: Context, folder: Path) -> list[Row]:
+    guide = guide_site("redesign")
+    changes = _import_changed(context, folder / "crawl-2.jsonl", guide)
+    repairs = workspace.repair_wrappers(context)
+    rows = workspace.extract_records(context)
+    reviewed = sum(repair.was_reviewed for repair in repairs)
+    reporter.step(
+        f"8. Redesign: half a year later, every page of the guide looks different. All {len(repairs)} "
+        f"wrappers are repaired without new examples; a person confirms {reviewed} of them:"
+    )
+    kinds = {kind: truth.of_kind(guide, kind) for kind in dict.fromkeys(page.kind for page in guide)}
+    reporter.table(
+        ("pages of the guide", "values right"),
+        ((plural(len(pages), kind), truth.score_rows(rows, pages)) for kind, pages in kinds.items()),
+    )
+    _detail_changes(reporter, changes)
+    for repair in repairs:
+        rules = (
+            (rule.attribute, text) for rule in repair.rules for text in (rule.before, f"now: {rule.now}")
         )
-    shell.show("", ("fetched", "heading", "its path", "texts", "different paths"), rows)
+        reporter.detail((f"{repair.wrapper}, confidence {percent(repair.confidence)}", "rule"), rules)
+    return rows
 
 
-def _kinds(
-    cluster: Cluster, pages: Sequence[PageAddress], kind_of: Mapping[str, str]
-) -> list[tuple[str, int]]:
-    """How many pages of each kind are in a cluster, the most common kind first."""
-    return Counter(kind_of[pages[member].url] for member in cluster.members).most_common()
+def _import_changed(context: Context, file: Path, pages: Sequence[BuiltinPage]) -> list[Change]:
+    """Import pages of a later crawl; returns the changes that the watched pages show."""
+    workspace.write_pages(file, pages)
+    workspace.import_pages(context, file)
+    return workspace.find_changes(context)
 
 
-CORE = ("name", "address")
+def _detail_changes(reporter: Reporter, changes: Sequence[Change]) -> None:
+    reporter.detail(
+        ("wrapper", "change", "watched pages", "attributes"),
+        (
+            (change.wrapper, _TESTS[change.test], percent(change.share), ", ".join(change.attributes))
+            for change in changes
+        ),
+    )
 
 
-class _Compared(NamedTuple):
-    """Of the pages that have an attribute, or are said to, on how many all its values are right."""
-
-    right: int
-    pages: int
-
-    def __str__(self) -> str:
-        return f"{self.right:,} of {self.pages:,}"
-
-
-def show_bootstrap(
-    shell: Shell, store: Store, guide: Sequence[BuiltinPage], directory: Sequence[BuiltinPage]
+def _bootstrap(
+    reporter: Reporter,
+    known_records: Sequence[Seed],
+    directory: Sequence[BuiltinPage],
+    restaurants: Sequence[BuiltinPage],
 ) -> None:
-    """Wrap the directory from what was extracted of the guide; show the evidence, and how much is right."""
     from siteloom.learning.known_records.site_bootstrap import bootstrap
 
-    known = list(_extracted(store, [page for page in guide if page.kind == "restaurant"]))
-    found = bootstrap(known, [page.page for page in directory], CORE)
-    if found.wrapper is None:
-        shell.say(f"    {found.reason}")
-        return
-    places = [page for page in directory if page.kind == "restaurant"]
-    compared = {name: _compared(found.wrapper, name, places) for name in found.wrapper.attributes}
-    _show_evidence(shell, found, compared)
-    total = _Compared(*map(sum, zip(*compared.values(), strict=True)))
-    shell.say(
-        f"    {found.seeds_matched:,} of {found.seeds:,} known restaurants were found, on "
-        f"{found.pages_matched:,} of {found.pages:,} pages. By the truth, {total} values\n    are right, "
-        f"on all {len(places):,} restaurants of the directory: also on those that the guide does not know."
+    result = bootstrap(known_records, [page.page for page in directory], _KEY_ATTRIBUTES)
+    assert result.wrapper is not None, result.reason
+    scores = {
+        name: truth.score_attribute(result.wrapper, name, restaurants) for name in result.wrapper.attributes
+    }
+    total = truth.Score(*map(sum, zip(*scores.values(), strict=True)))
+    reporter.step(
+        f"9. Known records: {result.seeds_matched} of the guide's {result.seeds} restaurants are in the "
+        f"directory, too. From them alone, bootstrap learns {len(scores)} attributes of the directory; "
+        f"{total} values are right."
     )
-    refused = [name for name, one in found.attributes.items() if one.verdict == "refused"]
-    if refused:
-        shell.say(f"    Refused, for want of a place that agrees with the guide: {', '.join(refused)}.")
-    _show_entities(shell, known, found.wrapper, places)
-
-
-def _extracted(store: Store, pages: Sequence[BuiltinPage]) -> Iterator[Seed]:
-    """The records of some pages of one site, as `siteloom extract` has found them last."""
-    from siteloom.core.urls import site_of
-    from siteloom.sources.rows_to_seeds import seed_of
-
-    wanted = {page.page.url for page in pages}
-    for line in store.records():
-        row = json.loads(line)
-        if row["url"] in wanted:
-            yield seed_of(row, site_of(row["url"]))
-
-
-def _compared(wrapper: Wrapper, name: str, pages: Sequence[BuiltinPage]) -> _Compared:
-    pairs = [
-        (set(wrapper.extract(page.page).values.get(name, ())), set(page.truth.get(name, ())))
-        for page in pages
-    ]
-    told = [(found, truth) for found, truth in pairs if found or truth]
-    return _Compared(sum(found == truth for found, truth in told), len(told))
-
-
-def _show_evidence(shell: Shell, found: Bootstrapped, compared: dict[str, _Compared]) -> None:
-    rows = [
-        (name, one.verdict, f"{one.agreement:.0%}", f"{one.shuffled:.0%}", compared.get(name, "-"))
-        for name, one in found.attributes.items()
-    ]
-    columns = ("attribute", "verdict", "agreement", "by chance", "right by the truth")
-    shell.show("The directory, with none of its pages annotated", columns, rows)
-
-
-def _show_entities(
-    shell: Shell, known: Sequence[Seed], wrapper: Wrapper, pages: Sequence[BuiltinPage]
-) -> None:
-    from siteloom.core.model import Seed
-    from siteloom.core.urls import site_of
-    from siteloom.learning.known_records.entity_linking import link
-
-    seeds = [
-        *known,
-        *(Seed(wrapper.extract(page.page).values, site_of(page.page.url), page.page.url) for page in pages),
-    ]
-    entities = link(seeds, CORE)
-    on_both = [entity for entity in entities if len({seeds[member].source for member in entity.members}) > 1]
-    differing = Counter(
-        name for entity in on_both for name, agreed in entity.values.items() if agreed.conflicts
-    )
-    shown = ", ".join(f"{name} of {count:,}" for name, count in differing.most_common())
-    shell.say(
-        f"    siteloom entities: the {len(seeds):,} records of both sites tell of {len(entities):,} "
-        f"restaurants, of which {len(on_both):,} are on both.\n    There the sites differ in "
-        f"{shown or 'nothing'}."
-    )
-
-
-_COLUMNS_SHOWN = 12
-_HELD = 0.95  # of the pages that have an attribute, on which its column must have the values
-
-
-def show_discovered(shell: Shell, directory: Sequence[BuiltinPage]) -> None:
-    """The tables of the directory's restaurants and of its lists, and which columns are which attributes."""
-    from siteloom.apps.cli.verbs.discover import examples_of
-    from siteloom.learning.discovery.table_discovery import discover
-
-    places = [page for page in directory if page.kind == "restaurant"]
-    table = discover(page.page for page in places)
-    held = _held(table, places)
-    rows = [
+    reporter.detail(
+        ("attribute", "verdict", "agreement", "by chance", "values right"),
         (
-            column.label,
-            column.type,
-            f"{column.filled:.0%}",
-            examples_of(table, column),
-            held.get(column.label),
-        )
-        for column in table.columns[:_COLUMNS_SHOWN]
-    ]
-    columns = ("column", "type", "filled", "for example", "by the truth")
-    shell.show(f"{len(table.rows):,} pages, {len(table.columns)} columns", columns, rows)
-    attributes = {name for page in places for name, values in page.truth.items() if values}
-    lists = [page for page in directory if page.kind == "list"]
-    records = sum(len(page.records) for page in lists)
-    items = discover(page.page for page in lists)
-    shell.say(
-        f"    {len(held)} of {len(attributes)} attributes have a column. Lists are told from other pages: "
-        f"those of the directory give {len(items.rows):,} rows\n    for {records:,} records. siteloom "
-        "discover --accept COLUMN makes an attribute of a column, and learns a wrapper."
+            (name, one.verdict, percent(one.agreement), percent(one.shuffled), scores.get(name, "-"))
+            for name, one in result.attributes.items()
+        ),
+    )
+    matched = workspace.link_records(known_records, result.wrapper, restaurants, _KEY_ATTRIBUTES)
+    reporter.detail(
+        ("attribute of both sites", "restaurants for which the values differ"), matched.most_common()
     )
 
 
-def _held(table: DiscoveredTable, pages: Sequence[BuiltinPage]) -> dict[str, str]:
-    """The attribute that a column holds, by its label; of several columns, the first."""
-    held: dict[str, str] = {}
-    for name in sorted({name for page in pages for name in page.truth}):
-        rows = [
-            (row, page.truth[name])
-            for row, page in zip(table.rows, pages, strict=True)
-            if page.truth.get(name)
-        ]
-        for column in table.columns:
-            right = sum(set(values) <= set(row[column.label]) for row, values in rows)
-            if rows and right >= _HELD * len(rows):
-                held.setdefault(column.label, name)
-                break
-    return held
+def _discover(reporter: Reporter, restaurants: Sequence[BuiltinPage]) -> None:
+    from siteloom.learning.discovery.table_discovery import discover
+    from siteloom.operations.discover import cell_text
+
+    table = discover(page.page for page in restaurants)
+    attributes = truth.attributes_by_column(table, restaurants)
+    true_attributes = {name for page in restaurants for name, values in page.truth.items() if values}
+    reporter.step(
+        f"10. No examples: discover finds {len(table.columns)} columns on the pages of the directory. "
+        f"{len(attributes)} of {len(true_attributes)} attributes have one."
+    )
+    reporter.detail(
+        ("column", "type", "filled", "attribute", "first value"),
+        (
+            (
+                column.label,
+                column.type,
+                percent(column.filled),
+                attributes.get(column.label, "-"),
+                cell_text(table.rows[0][column.label], 30),
+            )
+            for column in table.columns
+        ),
+    )
+
+
+def _search(reporter: Reporter, context: Context, restaurant: BuiltinPage) -> None:
+    shares = workspace.template_shares(context)
+    words = f"{restaurant.truth['name'][0]} {restaurant.truth['cuisine'][0]}".lower()
+    hits = workspace.search(context, words, _HITS)
+    template = " and ".join(percent(share) for share in shares.values())
+    reporter.step(
+        f"11. Search: template text is left out ({template} of the two sites). The first hit for "
+        f"{words!r} is the {hits[0].kind} {hits[0].title.text!r}."
+    )
+    reporter.detail(("hit", "URL"), ((hit.kind, hit.url) for hit in hits))

@@ -1,162 +1,160 @@
-"""What the demo knows of its sites: examples of each template, and how much of what is found is right."""
+"""Examples for the demo, and how many extracted values are right."""
 
 from __future__ import annotations
 
-import json
-import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, NamedTuple
+
+from siteloom.core.wording import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from siteloom.apps.cli.terminal import Shell
     from siteloom.apps.demo.sites.built_in_page import BuiltinPage
+    from siteloom.learning.discovery.table_discovery import DiscoveredTable
+    from siteloom.operations.cluster import ClusterResult
     from siteloom.sources.example_files import ExampleLine
-    from siteloom.store.store import Store
     from siteloom.wrappers.wrapper import Wrapper
 
-    Truth = Mapping[str, Sequence[str]]
+    Values = Mapping[str, Sequence[str]]
 
-EXAMPLES = 5
+EXAMPLE_PAGES = 5
 EXAMPLE_RECORDS = 3
-_EXPLAINED = ("phone", "website", "cuisine")
+_COLUMN_AGREEMENT = 0.95  # the share of rows on which a column must have the values of an attribute
+
+
+class Score(NamedTuple):
+    """How many of the compared values are right."""
+
+    right: int
+    total: int
+
+    def __str__(self) -> str:
+        return f"{self.right:,} of {self.total:,}"
+
+    @property
+    def percentage(self) -> str:
+        """The share of right values, such as `100.0 %`."""
+        return f"{100 * self.right / max(1, self.total):.1f} %"
 
 
 class Kind(NamedTuple):
-    """The pages of one template, and what is told of a few of them."""
+    """The pages of one kind on one site, and the examples among them."""
 
     name: str
     pages: Sequence[BuiltinPage]
     examples: Sequence[ExampleLine]
 
     @property
-    def others(self) -> list[BuiltinPage]:
-        """The pages of which nothing or, of a list, not all is told."""
-        known = {line.url for line in self.examples if not line.records}
-        return [page for page in self.pages if page.page.url not in known]
+    def example_count(self) -> str:
+        """How many examples there are, in words."""
+        records = sum(len(line.records) for line in self.examples)
+        return plural(records, "record") if records else plural(len(self.examples), "page")
+
+    @property
+    def test_pages(self) -> list[BuiltinPage]:
+        """The pages that are no example, and list pages of which only some records are."""
+        annotated = {line.url for line in self.examples if not line.records}
+        return [page for page in self.pages if page.page.url not in annotated]
 
 
-def annotated(
-    store: Store, guide: Iterable[BuiltinPage], directory: Iterable[BuiltinPage]
-) -> tuple[Kind, ...]:
-    """Kinds of pages, of each of which some are annotated in the workspace."""
-    from siteloom.operations.annotate import annotate
-
-    kinds = (
-        _details("guide: restaurants", _of_kind(guide, "restaurant")),
-        _details("guide: events", _of_kind(guide, "event")),
-        _lists("guide: lists", _of_kind(guide, "list")),
-        _details("directory: restaurants", _of_kind(directory, "restaurant")),
+def kinds_with_examples(guide: Iterable[BuiltinPage], directory: Iterable[BuiltinPage]) -> tuple[Kind, ...]:
+    """The kinds of pages that the demo learns, each with a few examples."""
+    return (
+        _detail_pages("guide: restaurants", of_kind(guide, "restaurant")),
+        _detail_pages("guide: events", of_kind(guide, "event")),
+        _list_pages("guide: lists", of_kind(guide, "list")),
+        _detail_pages("directory: restaurants", of_kind(directory, "restaurant")),
     )
-    for kind in kinds:
-        annotate(store, kind.examples)
-    return kinds
 
 
-def _of_kind(site: Iterable[BuiltinPage], kind: str) -> list[BuiltinPage]:
+def of_kind(site: Iterable[BuiltinPage], kind: str) -> list[BuiltinPage]:
+    """The pages of one kind."""
     return [page for page in site if page.kind == kind]
 
 
-def _details(name: str, pages: Sequence[BuiltinPage]) -> Kind:
-    """Pages of single records, with the values of a few that show much of what differs."""
+def _detail_pages(name: str, pages: Sequence[BuiltinPage]) -> Kind:
+    """Pages of single records; the examples are a few that together show most of what differs."""
     from siteloom.sources.example_files import ExampleLine
     from siteloom.templates.sampling import sample
 
-    known = [pages[number] for number in sample([page.page for page in pages], EXAMPLES)]
-    return Kind(name, pages, [ExampleLine(page.page.url, page.truth, (), {}) for page in known])
+    examples = [pages[number] for number in sample([page.page for page in pages], EXAMPLE_PAGES)]
+    return Kind(name, pages, [ExampleLine(page.page.url, page.truth, (), {}) for page in examples])
 
 
-def _lists(name: str, pages: Sequence[BuiltinPage]) -> Kind:
-    """List pages, with a few records of the first."""
+def _list_pages(name: str, pages: Sequence[BuiltinPage]) -> Kind:
+    """List pages; the examples are a few records of the first one."""
     from siteloom.sources.example_files import ExampleLine
 
     return Kind(name, pages, [ExampleLine(pages[0].page.url, {}, pages[0].records[:EXAMPLE_RECORDS], {})])
 
 
-def show_learning(shell: Shell, store: Store, kinds: Sequence[Kind]) -> None:
-    """Learn a wrapper of each kind, and show how it does on all that is no example."""
-    from siteloom.operations.annotate import annotated_templates
-    from siteloom.operations.learn import learn_template
-
-    rows = []
-    wrappers: list[Wrapper] = []
+def score_wrapper(wrapper: Wrapper, kind: Kind) -> Score:
+    """How many values a wrapper gets right on everything that it has not learned from."""
     results: list[bool] = []
-    templates = annotated_templates(store)
-    template_of = {example.page.url: found for found in templates for example in found.examples}
-    for kind in kinds:
-        start = time.perf_counter()
-        learned = learn_template(store, template_of[kind.examples[0].url]).learned
-        assert learned is not None
-        wrapper = learned.wrapper
-        seconds = time.perf_counter() - start
-        tried = _tried(wrapper, kind)
-        records = sum(len(line.records) for line in kind.examples)
-        rows.append(
-            (
-                kind.name,
-                f"{records} records" if records else f"{len(kind.examples)} pages",
-                len(wrapper.attributes),
-                len(kind.others),
-                _share(tried),
-                f"{seconds:.1f} s",
-            )
-        )
-        wrappers.append(wrapper)
-        results += tried
-    columns = ("template", "examples", "attributes", "tested", "right", "time")
-    shell.show("Wrappers, tested on so many pages", columns, rows)
-    shell.say(f"   In all, {sum(results):,} of {len(results):,} values are right.")
-    _show_rules(shell, wrappers[0])
+    annotated = {line.url: len(line.records) for line in kind.examples}
+    for page in kind.test_pages:
+        records = [record.values for record in wrapper.extract_all(page.page)]
+        results += _compare_page(records, page, annotated.get(page.page.url, 0))
+    return _score(results)
 
 
-def _tried(wrapper: Wrapper, kind: Kind) -> list[bool]:
-    """Of each attribute of what is no example, whether it is right."""
-    results: list[bool] = []
-    known = {line.url: len(line.records) for line in kind.examples}
-    for page in kind.others:
-        found: list[Truth] = [record.values for record in wrapper.extract_all(page.page)]
-        results += _compared_page(found, page, known.get(page.page.url, 0))
-    return results
+def score_rows(rows: Iterable[Mapping[str, Values]], pages: Sequence[BuiltinPage]) -> Score:
+    """How many values of extracted records are right on some pages."""
+    by_url: dict[object, list[Values]] = defaultdict(list)
+    for row in rows:
+        by_url[row["url"]].append(row["values"])
+    return _score([right for page in pages for right in _compare_page(by_url[page.page.url], page)])
 
 
-def _compared_page(found: Sequence[Truth], page: BuiltinPage, known: int = 0) -> list[bool]:
-    """Of each attribute of each record of a page, but for those known, whether it is right."""
-    pairs: Iterable[tuple[Truth, Truth]] = zip_longest(found, page.records or [page.truth], fillvalue={})
-    return [right for values, truth in islice(pairs, known, None) for right in _compared(values, truth)]
+def score_attribute(wrapper: Wrapper, name: str, pages: Sequence[BuiltinPage]) -> Score:
+    """On how many pages with an attribute, or with a value extracted for it, all its values are right."""
+    pairs = [
+        (set(wrapper.extract(page.page).values.get(name, ())), set(page.truth.get(name, ())))
+        for page in pages
+    ]
+    return _score([values == truth for values, truth in pairs if values or truth])
 
 
-def _compared(found: Truth, truth: Truth) -> list[bool]:
-    """Of each attribute that is there or was found, whether all its values were found and nothing else."""
-    names = {**found, **{name: texts for name, texts in truth.items() if texts}}
-    return [set(found.get(name, ())) == set(truth.get(name, ())) for name in names]
+def _score(results: Sequence[bool]) -> Score:
+    return Score(sum(results), len(results))
 
 
-def _share(results: Sequence[bool]) -> str:
-    return f"{sum(results) / max(1, len(results)):.1%}".replace("%", " %")
+def _compare_page(records: Sequence[Values], page: BuiltinPage, skip: int = 0) -> list[bool]:
+    """For each attribute of each record of a page but the first few, whether it is right."""
+    pairs: Iterable[tuple[Values, Values]] = zip_longest(records, page.records or [page.truth], fillvalue={})
+    return [right for values, truth in islice(pairs, skip, None) for right in _compare(values, truth)]
 
 
-def _show_rules(shell: Shell, wrapper: Wrapper) -> None:
-    from siteloom.wrappers.explanation import rule_words
-
-    shell.say("\n   How some values of the guide's restaurants are found now:")
-    for name in _EXPLAINED:
-        attribute = wrapper.attributes[name]
-        multi = bool(attribute.attribute.multi)
-        shell.say(f"   {name}: {rule_words(attribute.rules[0], multi=multi)}")
+def _compare(values: Values, truth: Values) -> list[bool]:
+    """For each attribute that is there or was extracted, whether its values are exactly those there."""
+    names = {**values, **{name: texts for name, texts in truth.items() if texts}}
+    return [set(values.get(name, ())) == set(truth.get(name, ())) for name in names]
 
 
-def show_right(shell: Shell, store: Store, site: Sequence[BuiltinPage]) -> None:
-    """Show how much of what was extracted last is right, by kind of page."""
-    found: dict[str, list[Truth]] = defaultdict(list)
-    for line in store.records():
-        row = json.loads(line)
-        found[row["url"]].append(row["values"])
-    rows = []
-    for kind in dict.fromkeys(page.kind for page in site):
-        pages = _of_kind(site, kind)
-        results = [right for page in pages for right in _compared_page(found[page.page.url], page)]
-        records = sum(len(found[page.page.url]) for page in pages)
-        rows.append((f"{kind} pages", len(pages), records, _share(results)))
-    shell.show("Compared with the truth", ("guide", "pages", "records", "values right"), rows)
+def kinds_by_cluster(result: ClusterResult, pages: Iterable[BuiltinPage]) -> dict[str, Counter[str]]:
+    """How many pages of each kind are in each cluster."""
+    assert result.clustering is not None
+    kind_by_url = {page.page.url: page.kind for page in pages}
+    return {
+        cluster.id: Counter(kind_by_url[result.addresses[member].url] for member in cluster.members)
+        for cluster in result.clustering.clusters
+    }
+
+
+def attributes_by_column(table: DiscoveredTable, pages: Sequence[BuiltinPage]) -> dict[str, str]:
+    """The attribute that a discovered column holds, by its label; the first one if several columns do."""
+    attributes: dict[str, str] = {}
+    for name in sorted({name for page in pages for name in page.truth}):
+        rows = [
+            (row, page.truth[name])
+            for row, page in zip(table.rows, pages, strict=True)
+            if page.truth.get(name)
+        ]
+        for column in table.columns:
+            right = sum(set(values) <= set(row[column.label]) for row, values in rows)
+            if rows and right >= _COLUMN_AGREEMENT * len(rows):
+                attributes.setdefault(column.label, name)
+                break
+    return attributes

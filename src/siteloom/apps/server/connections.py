@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # A process may have 1,024 files open on most systems, and each connection is one; the database needs some.
 MOST_CONNECTIONS = 900
+# Before room is made for them: with as many as asyncio takes otherwise, a crowd would take all files.
+_TAKEN_AT_ONCE = 16
 # As long as nginx keeps them: longer than people look at a page before they ask for the next one, for what is
 # asked in the moment in which a connection is closed gets no answer.
 _SECONDS_KEPT_OPEN = 75
@@ -48,6 +50,7 @@ def server_config(app: ASGIApp, timeout: float, **options: Any) -> uvicorn.Confi
         access_log=False,  # requests are in the log of siteloom, as -v shows
         server_header=False,
         limit_concurrency=MOST_CONNECTIONS,
+        backlog=_TAKEN_AT_ONCE,
         timeout_keep_alive=_SECONDS_KEPT_OPEN,
         timeout_graceful_shutdown=_SECONDS_TO_STOP,
         **options,

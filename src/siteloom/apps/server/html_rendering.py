@@ -12,7 +12,9 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from siteloom.apps.server.operation_jobs import job_result
 from siteloom.apps.server.shared_state import services_of
+from siteloom.maintenance.change_messages import change_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,6 +125,7 @@ def _environment() -> Environment:
     )
     filters = {
         "ago": ago,
+        "change_name": change_name,
         "in_code": in_code,
         "moment": moment,
         "number": number,
@@ -131,4 +134,5 @@ def _environment() -> Environment:
         "short_url": short_url,
     }
     environment.filters.update(filters)
+    environment.globals["job_result"] = job_result
     return environment

@@ -21,7 +21,8 @@ from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siteloom.apps.server.job_kinds import checked_arguments
-from siteloom.apps.server.work import KINDS
+from siteloom.apps.server.job_table import KINDS
+from siteloom.core.child_processes import safe_path
 from siteloom.core.errors import SiteloomError
 from siteloom.core.terminal_text import guard_process
 from siteloom.operations.operation_table import OPERATIONS
@@ -44,7 +45,7 @@ _log = logging.getLogger(__name__)
 # of this one would hold its locks and its connections to databases. That process is there from the first job
 # on until the server ends, and takes some 230 MB, most of which its copies share.
 _PROCESSES = multiprocessing.get_context("forkserver")
-_PROCESSES.set_forkserver_preload(["siteloom.apps.server.work"])
+_PROCESSES.set_forkserver_preload(["siteloom.apps.server.job_table"])
 
 # From the wish that a process ends until it is made to: most commits take far less.
 _SECONDS_TO_END = 5.0
@@ -252,12 +253,13 @@ def _start_deaf(process: ForkServerProcess) -> None:
 
     It has that from the process that it is a copy of, which is started with the first one.
     """
-    resource_tracker.ensure_running()  # or it would be started meanwhile and let interrupts through
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        process.start()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    with safe_path():
+        resource_tracker.ensure_running()  # or it would be started meanwhile and let interrupts through
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _interrupt(process: ForkServerProcess) -> None:

@@ -1,7 +1,7 @@
-"""Texts as numbers, prices, dates, addresses, images and ratings.
+"""Read texts as numbers, prices, dates, addresses, images and ratings.
 
-A text that cannot be read as its type with certainty gives None: a wrong value
-is worse than none, for the text itself is always kept beside it.
+A text that cannot be read as its type with certainty gives None: a wrong value is worse than none, because
+the text itself is always kept as well.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NO_ATTRIBUTES: Mapping[str, str] = MappingProxyType({})
 
 
 def lacks_extra(type: ValueType) -> bool:  # noqa: A002 - the schema's word
-    """Whether no text can be read as a type here, because the extra `values` is not installed."""
+    """Return whether texts cannot be read as a type, because the extra `values` is not installed."""
     return type in _PACKAGES and find_spec(_PACKAGES[type]) is None
 
 
@@ -51,12 +51,11 @@ def typed_value(
     *,
     day_first: bool | None = None,
 ) -> object | None:
-    """A text as seen, read as a type; None if it cannot be.
+    """Read a text as a type; None if that is not possible with certainty.
 
-    `base_url` is the address of the page, and `html_attributes` are those of the
-    element that the text came from: addresses need both. `day_first` says how to
-    read dates such as `03/04/2011` (see `order_of_dates`). Prices and dates need the
-    extra `values`, and raise `MissingExtra` without it.
+    `base_url` is the address of the page, and `html_attributes` are those of the text's element: addresses
+    need both. `day_first` says how to read dates such as `03/04/2011` (see `order_of_dates`). Prices and
+    dates need the extra `values`, and raise `MissingExtra` without it.
     """
     text = text.strip()
     match type:

@@ -1,6 +1,6 @@
-"""Read dates in many languages; how an ambiguous day and month is decided.
+"""Read dates in many languages, and decide the order of ambiguous days and months.
 
-No clock is read: what would depend on today's date ("yesterday", "3 May") is no date here.
+The clock is not used: texts that depend on today's date ("yesterday", "3 May") are not dates.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 # ruff: noqa: RUF001 - signs and letters that look like others are what is read here
 
 
-# As they stand in dates. Croatian is here for what it contradicts: its `listopada`
-# is October, the Polish one November, and so nobody can say what the word means.
+# As written in dates. Croatian is included for its contradictions: its `listopada` is October, the Polish one
+# November, so the word is ambiguous.
 _NAMES = """
     january february march april may june july august september october november december
     januar februar märz april mai juni juli august september oktober november dezember
@@ -45,7 +45,7 @@ _NAMES = """
 
 @lru_cache(maxsize=1)
 def _months_by_name() -> dict[str, set[int]]:
-    """The months that a name or its first three or more letters may mean."""
+    """Return the months that a name or its first three or more letters may stand for."""
     names: dict[str, set[int]] = {}
     for line in _NAMES.strip().splitlines():
         for month, name in enumerate(line.split(), start=1):
@@ -55,7 +55,7 @@ def _months_by_name() -> dict[str, set[int]]:
 
 
 def months_called(word: str) -> set[int]:
-    """The months that a word in lower case may mean: none, one, or several where languages contradict."""
+    """Return the months that a word in lower case may stand for: none, one or several."""
     return _months_by_name().get(word, set())
 
 
@@ -64,7 +64,7 @@ def months_called(word: str) -> set[int]:
 
 MAX_LENGTH = 60
 MAX_WORDS = 8
-"""What is longer is a sentence, with which dateparser would be busy for long."""
+"""A longer text is a sentence, on which dateparser would spend a long time."""
 
 _ISO = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,6})?)?\s?(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII
@@ -102,7 +102,7 @@ _DURATIONS = frozenset(
     "second seconds minute minutes hour hours day days week weeks month months year years".split()
 )
 
-# Those with many speakers. dateparser knows two hundred: the more it tries, the more words become months.
+# Languages with many speakers. dateparser has two hundred: the more it tries, the more words become months.
 _LANGUAGES = (
     "af ar az be bg bn bs ca cs da de el en es et eu fa fi fr gl he hi hr hu hy id is it ja ka kk ko lt lv "
     "mk mn ms nb nl nn pl pt ro ru sk sl sq sr sv sw ta th tl tr uk ur uz vi zh"
@@ -117,9 +117,9 @@ class _Time(NamedTuple):
 
 
 def date(text: str, *, day_first: bool | None = None) -> Day | None:
-    """The day a text names, with its time if it has one.
+    """Read the day in a text, with its time if it has one.
 
-    `day_first` tells how to read `03/04/2011`, which alone is either: without it, it is None.
+    `day_first` says how to read `03/04/2011`, which is otherwise ambiguous and gives None.
     """
     try:
         import dateparser  # noqa: F401, PLC0415 - an extra
@@ -130,22 +130,22 @@ def date(text: str, *, day_first: bool | None = None) -> Day | None:
 
 
 def order_of_dates(texts: Iterable[str]) -> bool | None:
-    """Whether dates like `03/04/2011` have the day first, as others of the same kind like `25/04/2011` tell.
+    """Return whether dates like `03/04/2011` have the day first, as similar ones like `25/04/2011` show.
 
-    None if none tells, or if they contradict each other.
+    None if none shows it, or if they contradict each other.
     """
-    told = {order for text in texts if (order := _order_of(text)) is not None}
-    return told.pop() if len(told) == 1 else None
+    orders = {order for text in texts if (order := _order_of(text)) is not None}
+    return orders.pop() if len(orders) == 1 else None
 
 
 def _order_of(text: str) -> bool | None:
     match = _NUMERIC.search(text) if len(text) <= MAX_LENGTH else None
     if match is None or len(match[1]) > 2:
         return None
-    first, second = int(match[1]), int(match[3])
-    if first > 12 >= second:
+    first_number, second_number = int(match[1]), int(match[3])
+    if first_number > 12 >= second_number:
         return True
-    return False if second > 12 >= first else None
+    return False if second_number > 12 >= first_number else None
 
 
 @lru_cache(maxsize=65_536)
@@ -169,24 +169,24 @@ def _iso(text: str) -> Day:
 
 
 def _split_time(text: str) -> _Time | None:
-    """The time in a text, and the rest of it; a text with two times is left to fail as a date."""
+    """Split a text into its time and the remaining text; a text with two times later fails as a date."""
     match = _TIME.search(text)
     if match is None:
         return None
-    before = _AROUND_TIME.sub("", text[: match.start()])
-    behind = text[match.end() :].strip(" \u00a0,;|-–")
+    text_before = _AROUND_TIME.sub("", text[: match.start()])
+    text_after = text[match.end() :].strip(" \u00a0,;|-–")
     hour = int(match["hour"] or match["hour12"])
-    half = (match["half"] or match["half12"] or "").lower()
-    if half:
+    day_half = (match["half"] or match["half12"] or "").lower()
+    if day_half:
         if not 1 <= hour <= 12:
             raise ValueError(text)
-        hour = hour % 12 + (12 if half.startswith("p") else 0)
+        hour = hour % 12 + (12 if day_half.startswith("p") else 0)
     time = dt.time(hour, int(match["minute"] or 0), int(match["second"] or 0), tzinfo=_zone(match["zone"]))
-    return _Time(time, f"{before} {behind}".strip())
+    return _Time(time, f"{text_before} {text_after}".strip())
 
 
 def _zone(name: str | None) -> dt.timezone | None:
-    """A zone that is certain: other abbreviations name several, and the time stands as the page says it."""
+    """Return the time zone if it is certain; other abbreviations are ambiguous, and give None."""
     if name is None:
         return None
     if name[0] not in "+-":
@@ -206,11 +206,11 @@ def _day(text: str, day_first: bool | None) -> dt.date | None:
 
 
 def _numeric(match: re.Match[str], day_first: bool | None) -> dt.date | None:
-    """`03/04/2011` and its kin: dots always have the day first, elsewhere it must be told or be plain."""
-    first, separator, second, year = match.groups()
-    if len(first) > 2 or (len(year) == 2 and separator == "-"):  # 11-04-03 has three readings
+    """Read dates like `03/04/2011`; with dots the day is first, otherwise the order must be known."""
+    first_number, separator, second_number, year = match.groups()
+    if len(first_number) > 2 or (len(year) == 2 and separator == "-"):  # 11-04-03 has three readings
         return None
-    day, month = int(first), int(second)
+    day, month = int(first_number), int(second_number)
     if separator != "." and day != month:
         if month > 12 or (day <= 12 and day_first is False):
             day, month = month, day
@@ -220,7 +220,7 @@ def _numeric(match: re.Match[str], day_first: bool | None) -> dt.date | None:
 
 
 def full_year(year: str) -> int:
-    """A year of two digits as POSIX reads it: 69 to 99 are of the last century."""
+    """Complete a year of two digits as in POSIX: 69 to 99 are in the last century."""
     number = int(year)
     if len(year) > 2:
         return number
@@ -228,12 +228,12 @@ def full_year(year: str) -> int:
 
 
 def _checked(year: int, month: int, day: int) -> dt.date | None:
-    """A day of our calendar: the 2554 of a Thai page is another one's."""
+    """Return a day of the Gregorian calendar: the year 2554 of a Thai page is of another one."""
     return dt.date(year, month, day) if 1000 <= year < 2200 else None
 
 
 def _named_month(text: str) -> dt.date | None:
-    """A date with a word for its month: exactly one day and one year must stand beside it."""
+    """Read a date with a word for its month, which needs exactly one day and one year."""
     text = _ORDINAL.sub("", text)
     numbers = list(_NUMBERS.finditer(text))
     if len(numbers) != 2:
@@ -250,40 +250,40 @@ def _named_month(text: str) -> dt.date | None:
 
 
 def _with_numbers(text: str, numbers: dict[re.Match[str], str]) -> str:
-    """The text with other numbers, so that all dates of a site come down to a few texts."""
-    parts = []
+    """Replace the numbers of a text, so that all dates of a site have a few templates."""
+    pieces = []
     end = 0
     for match in sorted(numbers, key=lambda match: match.start()):
-        parts += [text[end : match.start()].translate(_DROPPED), numbers[match]]
+        pieces += [text[end : match.start()].translate(_DROPPED), numbers[match]]
         end = match.end()
-    return "".join([*parts, text[end:].translate(_DROPPED)])
+    return "".join([*pieces, text[end:].translate(_DROPPED)])
 
 
 @lru_cache(maxsize=4096)
 def _month_in(template: str) -> int | None:
-    """The month named in a date whose day is `{day}` and whose year is 2003."""
+    """Return the month named in a date whose day is `{day}` and whose year is 2003."""
     words = [word.lower() for word in _WORDS.findall(template.replace("{day}", "1"))]
     if not any(len(word) > 2 or not word.isascii() for word in words) or _DURATIONS.intersection(words):
         return None
     if len(template.split()) > MAX_WORDS:
         return None
-    meant = [months_called(word) for word in words if word not in _BESIDE_MONTHS]
-    if any(len(months) > 1 for months in meant):
+    possible_months = [months_called(word) for word in words if word not in _BESIDE_MONTHS]
+    if any(len(months) > 1 for months in possible_months):
         return None
-    if len(meant) == 1 and meant[0]:
-        return next(iter(meant[0]))
-    # dateparser turns words for numbers into numbers, so that "15 ET 2003" is January in Danish. With
-    # the month first, two days tell: the word of a month is the same month beside both of them.
+    if len(possible_months) == 1 and possible_months[0]:
+        return next(iter(possible_months[0]))
+    # dateparser converts number words to numbers, so that "15 ET 2003" is January in Danish. Parsing with two
+    # days, month first, detects that: a real month is the same with both.
     eleventh, twelfth = (_ask_dateparser(template.replace("{day}", str(day)), day) for day in (11, 12))
     return eleventh if eleventh == twelfth else None
 
 
 def _ask_dateparser(text: str, day: int) -> int | None:
     try:
-        found = _parser().get_date_data(text).date_obj
+        parsed = _parser().get_date_data(text).date_obj
     except Exception:  # noqa: BLE001 - a fault of a library in one text must not end an extraction
         return None
-    return found.month if found is not None and (found.year, found.day) == (2003, day) else None
+    return parsed.month if parsed is not None and (parsed.year, parsed.day) == (2003, day) else None
 
 
 @lru_cache(maxsize=1)
@@ -292,7 +292,7 @@ def _parser() -> Any:
 
     return DateDataParser(
         languages=_LANGUAGES,
-        try_previous_locales=False,  # or a value would depend on those read before it
+        try_previous_locales=False,  # otherwise a value would depend on earlier ones
         settings={
             "STRICT_PARSING": True,
             "PARSERS": ["absolute-time"],

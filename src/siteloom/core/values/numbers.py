@@ -41,7 +41,7 @@ UNITS = frozenset(
     page pages seiten piece pieces pcs pc stk stück
     """.split()
 )
-"""What may stand right behind a number without making it something else, as the letter of `12a` does."""
+"""Units that may follow a number directly; the letter of `12a` is not one."""
 
 _SCALE = re.compile(
     r"""
@@ -51,7 +51,7 @@ _SCALE = re.compile(
     """,
     re.VERBOSE,
 )
-"""5k, 1.2 million: what the number counts."""
+"""Scales that multiply the number: 5k, 1.2 million."""
 
 _INEXACT = tuple("<>≤≥±~≈")
 _LEADING_POINT = re.compile(r"(?:^|[\s€$£¥-])[.,]$")  # .5
@@ -59,8 +59,8 @@ _FRACTIONS = re.compile(r"[¼-¾⅐-⅞]|\d\s*⁄\s*\d")
 _ATTACHED = re.compile(r"[^\W\d_]+[²³]?(?:/[a-z]+)?|[²³]")
 
 
-class Found(NamedTuple):
-    """A number in a text: where it stands, its digits and separators, whether a minus stands before it."""
+class NumberMatch(NamedTuple):
+    """A number in a text: its position, its digits and separators, and whether it is negative."""
 
     start: int
     end: int
@@ -69,16 +69,16 @@ class Found(NamedTuple):
 
 
 def number(text: str) -> Decimal | None:
-    """The one number of a text, which may have words and a unit around it; None if there are more."""
-    found = only_number(text)
-    if found is None or not _stands_alone(text, found):
+    """Read the only number of a text, which may have words and a unit around it; None if it has several."""
+    match = only_number(text)
+    if match is None or not _stands_alone(text, match):
         return None
     # 1.234 is a thousand in Berlin and a bit more than one in Boston.
-    return None if DOT_AND_THREE.fullmatch(found.digits) else value_of(found)
+    return None if DOT_AND_THREE.fullmatch(match.digits) else value_of(match)
 
 
-def only_number(text: str) -> Found | None:
-    """The number of a text that has exactly one, said exactly."""
+def only_number(text: str) -> NumberMatch | None:
+    """Return the number of a text that has exactly one, without a mark of inexactness."""
     if len(text) > MAX_LENGTH or _FRACTIONS.search(text):
         return None
     runs = list(_RUN.finditer(text))
@@ -90,12 +90,12 @@ def only_number(text: str) -> Found | None:
     digits = runs[0][0].translate(_SPACES)
     if _LEADING_POINT.search(text, 0, start):
         start, digits = start - 1, f"0.{digits}"
-    return Found(start, end, digits, _has_minus(text, start))
+    return NumberMatch(start, end, digits, _has_minus(text, start))
 
 
-def value_of(found: Found, *, dot_groups: bool = False) -> Decimal | None:
-    """The value of digits and separators; with `dot_groups`, `1.234` is a thousand."""
-    digits = found.digits
+def value_of(match: NumberMatch, *, dot_groups: bool = False) -> Decimal | None:
+    """Return the value of digits and separators; with `dot_groups`, `1.234` is a thousand."""
+    digits = match.digits
     if dot_groups and DOT_AND_THREE.fullmatch(digits):
         digits = digits.replace(".", "")
     elif _GROUPED.fullmatch(digits) and not digits.startswith("0"):
@@ -105,34 +105,34 @@ def value_of(found: Found, *, dot_groups: bool = False) -> Decimal | None:
     else:
         return None
     value = Decimal(digits)
-    return -value if found.negative else value
+    return -value if match.negative else value
 
 
 def _without_groups(digits: str) -> str:
-    """Grouped digits as Python writes them: a last separator unlike the others is the decimal one."""
+    """Remove the separators of groups; a last separator unlike the others is the decimal point."""
     separators = [character for character in digits if not character.isdigit()]
-    last = separators[-1]
-    if last in ".," and separators.count(last) == 1 and len(separators) > 1:
-        whole, _, decimals = digits.rpartition(last)
+    last_separator = separators[-1]
+    if last_separator in ".," and separators.count(last_separator) == 1 and len(separators) > 1:
+        integer, _, decimals = digits.rpartition(last_separator)
     else:
-        whole, decimals = digits, ""
-    return "".join(filter(str.isdigit, whole)) + (f".{decimals}" if decimals else "")
+        integer, decimals = digits, ""
+    return "".join(filter(str.isdigit, integer)) + (f".{decimals}" if decimals else "")
 
 
 def _has_minus(text: str, start: int) -> bool:
-    """Whether a minus stands before a number, and no word or number before the minus as in `AB-12`."""
-    before = text[:start].rstrip(" \u00a0€$£¥")
-    return before.endswith(("-", "−", "–")) and (len(before) == 1 or before[-2] in " \u00a0(:€$£¥")
+    """Return whether a minus precedes a number, without a word or number before it as in `AB-12`."""
+    prefix = text[:start].rstrip(" \u00a0€$£¥")
+    return prefix.endswith(("-", "−", "–")) and (len(prefix) == 1 or prefix[-2] in " \u00a0(:€$£¥")
 
 
-def _stands_alone(text: str, found: Found) -> bool:
-    """Whether the digits are a number of their own, not part of a name such as `A4` or `12a`."""
-    before = text[found.start - 1] if found.start else " "
-    if before.isalpha() or before in "_.,/":
+def _stands_alone(text: str, match: NumberMatch) -> bool:
+    """Return whether the digits are a separate number, not part of a name such as `A4` or `12a`."""
+    preceding = text[match.start - 1] if match.start else " "
+    if preceding.isalpha() or preceding in "_.,/":
         return False
-    if before in "-−–" and not found.negative:
+    if preceding in "-−–" and not match.negative:
         return False
-    attached = _ATTACHED.match(text, found.end)
+    attached = _ATTACHED.match(text, match.end)
     if attached is not None:
         return attached[0].lower() in UNITS
-    return text[found.end : found.end + 1] not in {"_", "/", "-"}
+    return text[match.end : match.end + 1] not in {"_", "/", "-"}

@@ -1,4 +1,4 @@
-"""The type that some texts share, by their shapes alone: needs no extra."""
+"""Infer the type that texts share, by their shapes alone; needs no extra."""
 
 # ruff: noqa: RUF001 - signs and letters that look like others are what is read here
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from siteloom.core.values.dates import months_called
 from siteloom.core.values.numbers import UNITS, number, only_number
-from siteloom.core.values.ratings import said_rating, told_rating
+from siteloom.core.values.ratings import explicit_rating, unambiguous_rating
 from siteloom.core.values.urls_and_images import looks_like_image, looks_like_url
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ _SPACES = re.compile(r"[ \u00a0\u202f]")
 
 
 def infer_type(texts: Sequence[str], sources: Collection[str] = ()) -> ValueType:
-    """The type that all texts have, the most specific; "text" when in doubt.
+    """Return the most specific type that all texts have; "text" when in doubt.
 
-    `sources` tells where they stood, such as `text`, `@src`, `@href`, `@class` or `@style`.
+    `sources` are the targets they come from, such as `text`, `@src`, `@href`, `@class` or `@style`.
     """
     present = [stripped for text in texts if (stripped := text.strip())]
     if not present:
@@ -75,15 +75,15 @@ def _from_attributes(sources: Collection[str]) -> bool:
 
 
 def _is_rating(text: str, sources: Collection[str]) -> bool:
-    """What is surely a rating: outside attributes, `page 1 of 5` and `The 5-star hotel` are none."""
+    """Return whether a text is surely a rating: `page 1 of 5` and `The 5-star hotel` are not."""
     if _from_attributes(sources):
-        return told_rating(text) is not None
+        return unambiguous_rating(text) is not None
     has_stars = _STARS.search(text) is not None and len(_WORD.findall(text)) <= 5
-    return has_stars and said_rating(text) is not None
+    return has_stars and explicit_rating(text) is not None
 
 
 def _are_images(texts: Sequence[str], sources: Collection[str]) -> bool:
-    """Addresses out of `src`, or those of image files out of another attribute that is no link."""
+    """Return whether texts are addresses from `src`, or of image files from another attribute than `href`."""
     if not _from_attributes(sources) or "@href" in sources:
         return False
     if all(source in {"@src", "@data-src"} for source in sources):
@@ -105,7 +105,7 @@ def _is_date(text: str) -> bool:
 
 
 def _are_numbers(texts: Sequence[str]) -> bool:
-    """Whether texts are quantities, and not numbers that only name something: telephones, codes, ISBNs."""
+    """Return whether texts are quantities, and not identifying numbers such as telephones, codes, ISBNs."""
     matches = [_NUMBER.fullmatch(text) for text in texts]
     digits: list[str] = []
     for match in matches:
@@ -128,7 +128,7 @@ def _is_quantity(match: re.Match[str]) -> bool:
 
 
 def _are_codes(digits: Sequence[str]) -> bool:
-    """Whether numbers are all as long: five digits each are postcodes, and groups between spaces may be."""
+    """Return whether numbers of equal length are probably codes: five digits, or groups between spaces."""
     lengths = {len(text) for text in digits}
     if len(digits) == 0 or len(lengths) > 1:
         return False

@@ -1,4 +1,4 @@
-"""The values that texts become, and their JSON form."""
+"""The types of typed values, and their JSON form."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from decimal import Decimal
 class Price:
     """An amount of money.
 
-    `currency` is an ISO 4217 code where the text says which one it is, the symbol
-    as seen where several countries use it (`$`, `¥`, `kr`), None where there is none.
+    `currency` is an ISO 4217 code if the text determines it, the symbol as shown if several countries use it
+    (`$`, `¥`, `kr`), and None if there is none.
     """
 
     amount: Decimal
@@ -21,7 +21,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image's absolute address, and the text that stands in for it."""
+    """An image's absolute address, and its alternative text."""
 
     url: str
     alt: str | None = None
@@ -29,14 +29,14 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """How good something is said to be; `best` is the most it could be, where the text says so."""
+    """A rating; `best` is the maximum, if the text gives it."""
 
     value: Decimal
     best: Decimal | None = None
 
 
 def to_plain(value: object) -> object:
-    """The JSON form of a typed value: decimals are texts, for JSON numbers lose digits."""
+    """Convert a typed value for JSON; decimals become texts, because JSON numbers lose digits."""
     match value:
         case Price(amount, currency):
             return {"amount": _digits(amount), "currency": currency}
@@ -53,5 +53,5 @@ def to_plain(value: object) -> object:
 
 
 def _digits(number: Decimal) -> str:
-    """A Decimal without an exponent, which not every reader of decimal texts knows."""
+    """Format a Decimal without an exponent, which not every reader supports."""
     return format(number, "f")

@@ -1,8 +1,8 @@
-"""Wrappers for the sites of whole crawls, from records that are known from elsewhere.
+"""Learn wrappers for the sites of whole crawls from known records.
 
-The known records are joined with the texts of all pages, wherever these are: which pages may show one is
-found out page by page. Only sites with enough of such pages are looked at closely, and of a large site only
-some pages, which are read again and brought together.
+The known records are joined with the texts of all pages in their shards to find the pages that may show one.
+Only sites with enough such pages are examined further, and of a large site only some pages, which are read
+again and collected.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from siteloom.core.sequences import evenly_spaced
 from siteloom.core.settings import ParseSettings
 from siteloom.core.table_files import Column, arrow_schema, arrow_table, load_pyarrow
 from siteloom.core.urls import site_of
-from siteloom.engines.engine import cut_by
+from siteloom.engines.engine import group_batches
 from siteloom.engines.whole_crawls.crawl_run import place_of, row_schema
 from siteloom.engines.whole_crawls.page_batches import (
-    all_wanted,
-    broken,
+    all_requests,
     failed_by_reason,
     newest,
+    request_column,
+    request_page,
+    requested_pages,
     shard_pages,
+    stage_failure,
     total,
     version_cells,
-    want,
-    wanted_column,
-    wanted_pages,
 )
 from siteloom.html.page_text_arrays import TextCollector
 from siteloom.html.parser import parse
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from siteloom.core.model import Seed
-    from siteloom.engines.whole_crawls.crawl_run import BulkRun, Counts, Kept, Outbox
+    from siteloom.engines.whole_crawls.crawl_run import BulkRun, Counts, Outbox, StoredContents
     from siteloom.html.time_limit import Lost
     from siteloom.learning.induction.learning_session import Schema
     from siteloom.learning.known_records.bootstrap_result import Bootstrapped
@@ -66,15 +66,15 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 OUTCOMES = ("wrapped", "failed", "poor")
-"""What may come of a site, as of those of a workspace: see `siteloom.operations.bootstrap.Grown`."""
+"""The possible outcomes of a site, as in a workspace: see `siteloom.operations.bootstrap.Grown`."""
 
 MOST_PAGES = 2_560
-"""Pages that are looked at closely, of a large site: as many as of one in a workspace."""
+"""The number of pages examined of a large site: the same as in a workspace."""
 
 NO_OVERLAP = "not enough overlap"
-"""The reason of the failure that a site is whose pages do not even seem to show known records."""
+"""The reason of the failure of a site whose pages do not even seem to show known records."""
 
-# Columns of the table of outcomes, which is divided by site.
+# Columns of the table of outcomes, which is partitioned by site.
 _COLUMNS = (
     Column("outcome"),
     Column("reason"),
@@ -86,10 +86,10 @@ _COLUMNS = (
     Column("evidence"),
 )
 
-# Texts that pages share are compared once for so many pages, whose texts are in memory together.
+# Texts shared by pages are compared once per batch of pages, whose texts are in memory together.
 _PAGES_AT_ONCE = 256
 
-_SITES_TOLD = 20  # with what came of them, in what is counted: a crawl may have millions
+_SITES_SHOWN = 20  # in the counts with their outcomes: a crawl may have millions
 _HASH_BYTES = 8
 
 
@@ -103,26 +103,26 @@ def bootstrap_in_bulk(
     *,
     limits: ParseSettings = ParseSettings(),
 ) -> Counts:
-    """Try to wrap every site, by `siteloom.bootstrap` of its pages or of some; what came of each is kept.
+    """Try to wrap every site with `siteloom.bootstrap` on its pages or some of them, and write each outcome.
 
-    All pages of a site are looked at if they are at most `MOST_PAGES`, else those that `chosen_pages`
-    chooses. A page that is there several times counts as the newest of them. A site with too few pages that
-    may show a known record would be refused by the method `bits`, and is at once; the methods of the paper
-    are not asked about it either.
+    All pages of a site are examined if they are at most `MOST_PAGES`, otherwise those that `chosen_pages`
+    chooses. Of several versions of a page the newest counts. The method `bits` would refuse a site with too
+    few pages that may show a known record, so it is refused at once; the methods of the paper do not run on
+    it either.
     """
-    # What is wrong with the seeds is told before any page is read.
-    if (untold := SiteBootstrap(seeds, core, schema, method).records.unusable_reason) is not None:
-        raise UsageError(untold)
+    # Problems of the seeds are reported before any page is read.
+    if (problem := SiteBootstrap(seeds, core, schema, method).records.unusable_reason) is not None:
+        raise UsageError(problem)
     counted = run.shards("matches", partial(_Matching, seeds, core, limits), shards, _matches_schema())
-    wanted = row_schema(wanted_column())
-    refused = run.parts("sites", partial(_Choosing, len(seeds)), of="matches", schema=wanted)
-    counted += run.shards("chosen", partial(_Sending, all_wanted(run, "sites")), shards, _pages_schema())
-    wrapped = run.parts("wrapped", partial(_Wrapping, seeds, core, schema, method, limits), of="chosen")
-    came = [counts for counts in (*refused, *wrapped) if counts]
+    request_schema = row_schema(request_column())
+    refused = run.partitions("sites", partial(_Choosing, len(seeds)), of="matches", schema=request_schema)
+    counted += run.shards("chosen", partial(_Sending, all_requests(run, "sites")), shards, _pages_schema())
+    wrapped = run.partitions("wrapped", partial(_Wrapping, seeds, core, schema, method, limits), of="chosen")
+    outcomes_of_sites = [counts for counts in (*refused, *wrapped) if counts]
     outcomes: Counter[str] = Counter(dict.fromkeys(OUTCOMES, 0))
-    for counts in came:
+    for counts in outcomes_of_sites:
         outcomes.update(counts["outcomes"])
-    sites = _most_telling(one for counts in came for one in counts["sites"])
+    sites = _shown_sites(site for counts in outcomes_of_sites for site in counts["sites"])
     return run.finish({"outcomes": outcomes, "sites": sites, **total(counted, "pages", "skipped")})
 
 
@@ -130,7 +130,7 @@ def bootstrap_in_bulk(
 
 
 def _matches_schema() -> Any:
-    """A row for the pages of a site in a shard: all of them as columns of lists, and so those that match."""
+    """Return the schema of a row for the pages of a site in a shard: lists of all pages, and of matches."""
     pa = load_pyarrow()
     return row_schema(
         ("item", pa.list_(pa.int32())),
@@ -147,7 +147,7 @@ def _matches_schema() -> Any:
 
 @dataclass(slots=True)
 class _SitePages:
-    """The pages of a site in a shard, and the reason why the first that cannot be read cannot."""
+    """The pages of a site in a shard, and the reason of the first unreadable one."""
 
     pages: list[tuple[int, int, int, int | None, bool]] = field(default_factory=list)
     shown: list[tuple[int, int, float]] = field(default_factory=list)
@@ -176,16 +176,16 @@ class _SitePages:
 
 
 def _as_number(digest: bytes) -> int:
-    """The first bytes of a digest as Arrow has numbers."""
+    """Convert the first bytes of a digest to an integer of Arrow."""
     return int.from_bytes(digest[:_HASH_BYTES], signed=True)
 
 
 class _Matching:
-    """Joins the pages of a shard with the known records, and tells each site of its pages."""
+    """Joins the pages of a shard with the known records, and sends the matches to their sites."""
 
     def __init__(self, seeds: Sequence[Seed], core: Sequence[str], limits: ParseSettings) -> None:
         self._limits = limits
-        self._known = known_records(seeds, tuple(core))
+        self._known_records = known_records(seeds, tuple(core))
 
     def __call__(self, shard: PageSource, lost: Lost, step: Callable[[int], None], out: Outbox) -> None:
         sites: defaultdict[str, _SitePages] = defaultdict(_SitePages)
@@ -203,8 +203,8 @@ class _Matching:
                 texts, collected = TextCollector(), []
         self._match(collected, texts, sites, out)
         out.counts["failed"] = failed_by_reason(out.failures)
-        for site, found in sites.items():
-            out.send(site, place_of(out.number, 0), **found.cells())
+        for site, site_pages in sites.items():
+            out.send(site, place_of(out.number, 0), **site_pages.cells())
 
     def _match(
         self,
@@ -214,7 +214,7 @@ class _Matching:
         out: Outbox,
     ) -> None:
         try:
-            shown = shown_records(self._known, texts.collected())
+            shown = shown_records(self._known_records, texts.collected())
         except Exception as error:  # noqa: BLE001 - one page must not end the work on millions
             self._match_apart(collected, sites, out, error)
             return
@@ -229,9 +229,9 @@ class _Matching:
         out: Outbox,
         error: Exception,
     ) -> None:
-        """Find the page that an error is about, and match the others; it still is one of its site."""
+        """Match pages one by one after an error, so that only the faulty page fails."""
         if len(collected) == 1:
-            out.failures.append(broken(collected[0][1].url, error))
+            out.failures.append(stage_failure(collected[0][1].url, error))
             return
         for number, page in collected:
             texts = TextCollector()
@@ -240,14 +240,14 @@ class _Matching:
 
 
 def _collect(page: Page, texts: TextCollector, limits: ParseSettings) -> Failure | None:
-    """Take the texts of a page in, or say why it has none."""
+    """Collect the texts of a page, or return why it has none."""
     try:
         root = parse(page, limits.learned)
         if isinstance(root, Failure):
             return root
         texts.add(root)
     except Exception as error:  # noqa: BLE001 - one page must not end the work on millions
-        return broken(page.url, error)
+        return stage_failure(page.url, error)
     return None
 
 
@@ -262,34 +262,36 @@ class _Choosing:
 
     def __call__(self, batches: Iterator[Any], out: Outbox) -> None:
         refused = []
-        for site, of_site in cut_by("key", batches):
-            found = _Site.of(load_pyarrow().Table.from_batches(of_site))
-            reason = self._refusal(found)
+        for site, of_site in group_batches("key", batches):
+            site_matches = _SiteMatches.of(load_pyarrow().Table.from_batches(of_site))
+            reason = self._refusal(site_matches)
             if reason is None:
-                chosen = chosen_pages(len(found.place), found.shown, MOST_PAGES)
-                for place in found.place[chosen].tolist():
-                    want(place, b"", out)
+                chosen = chosen_pages(len(site_matches.place), site_matches.shown, MOST_PAGES)
+                for place in site_matches.place[chosen].tolist():
+                    request_page(place, b"", out)
             else:
                 out.failures.append(Failure(site, NO_OVERLAP, reason))
-                seeds, pages = _distinct(found.shown.record), len(found.place)
-                refused.append(_told(site, "poor", seeds, pages, reason))
-        out.counts |= {"outcomes": {"poor": len(refused)}, "sites": _most_telling(refused)}
+                seeds, pages = _distinct(site_matches.shown.record), len(site_matches.place)
+                refused.append(_site_outcome(site, "poor", seeds, pages, reason))
+        out.counts |= {"outcomes": {"poor": len(refused)}, "sites": _shown_sites(refused)}
 
-    def _refusal(self, found: _Site) -> str | None:
-        if not len(found.place):
-            return none_readable(found.unread, found.why_unread)
-        shown_on = _distinct(found.shown.page)
+    def _refusal(self, site_matches: _SiteMatches) -> str | None:
+        if not len(site_matches.place):
+            return none_readable(site_matches.unread, site_matches.why_unread)
+        shown_on = _distinct(site_matches.shown.page)
         if shown_on >= LEAST_PAGES:
             return None
-        return too_few(_distinct(found.shown.record), self._seeds, shown_on, len(found.place)).reason
+        return too_few(
+            _distinct(site_matches.shown.record), self._seeds, shown_on, len(site_matches.place)
+        ).reason
 
 
 def _distinct(numbers: NDArray[Any]) -> int:
     return len(np.unique(numbers))
 
 
-class _Site(NamedTuple):
-    """The newest pages of a site that can be read, by their places, and the records that they may show."""
+class _SiteMatches(NamedTuple):
+    """The newest readable pages of a site, by their places, and the records that they may show."""
 
     place: Ints
     shown: ShownRecords
@@ -297,22 +299,22 @@ class _Site(NamedTuple):
     why_unread: str
 
     @classmethod
-    def of(cls, rows: Any) -> _Site:
-        """The site that the rows of `_matches_schema` tell of."""
+    def of(cls, rows: Any) -> _SiteMatches:
+        """Build the matches of a site from rows of `_matches_schema`."""
         pa = load_pyarrow()
         names = ("url", "content", "seen", "is_read")
         versions = pa.table({"place": _places(rows, "item"), **{name: _flat(rows, name) for name in names}})
-        kept = newest(versions)
-        is_read = kept["is_read"].to_numpy()
-        place = kept["place"].to_numpy()[is_read]
+        newest_rows = newest(versions)
+        is_read = newest_rows["is_read"].to_numpy()
+        place = newest_rows["place"].to_numpy()[is_read]
         shown_on = _places(rows, "shown_on")
-        is_kept = np.isin(shown_on, place)
+        is_on_newest = np.isin(shown_on, place)
         return cls(
             place,
             ShownRecords(
-                np.searchsorted(place, shown_on[is_kept]).astype(np.int32),
-                _flat(rows, "record").to_numpy()[is_kept],
-                _flat(rows, "bits").to_numpy()[is_kept].astype(np.float64),
+                np.searchsorted(place, shown_on[is_on_newest]).astype(np.int32),
+                _flat(rows, "record").to_numpy()[is_on_newest],
+                _flat(rows, "bits").to_numpy()[is_on_newest].astype(np.float64),
             ),
             int((~is_read).sum()),
             next((reason for reason in rows["unread"].to_pylist() if reason is not None), ""),
@@ -320,48 +322,47 @@ class _Site(NamedTuple):
 
 
 def _flat(rows: Any, name: str) -> Any:
-    """What is in the lists of a column."""
+    """Flatten the lists of a column."""
     return rows[name].combine_chunks().flatten()
 
 
 def _places(rows: Any, name: str) -> Ints:
-    """The places of the items that are in the lists of a column."""
+    """Return the places of the items in the lists of a column."""
     counts = load_pyarrow().compute.list_value_length(rows[name]).to_numpy()
     places: Ints = np.repeat(rows["place"].to_numpy(), counts) + _flat(rows, name).to_numpy()
     return places
 
 
-def chosen_pages(pages: int, shown: ShownRecords, most: int) -> Ints:
-    """Which of so many pages of a site are looked at: all, or at most so many.
+def chosen_pages(pages: int, shown: ShownRecords, limit: int) -> Ints:
+    """Choose the pages of a site to examine: all, or at most `limit`.
 
-    Half of them, if there are as many, may show known records: evenly spaced pages of a large site might
-    have none of these, and without them nothing can be learned. Each record has its turn with the page that
-    tells most of it, then with the next; so one that the menu names does not take the place of others, and
-    pages about a record come before lists. The other half is evenly spaced, from all over the site: what is
-    template, and what chance alone would find, is seen on pages that were not chosen for what they say.
+    Up to half of them may show known records: evenly spaced pages of a large site might show none, and
+    nothing could be learned. Records take turns, each with its best page first; so a record in the menu does
+    not displace others, and pages about a record come before lists. The other half is evenly spaced over the
+    site, because template and chance matches only show on pages that were not chosen for their content.
     """
-    if pages <= most:
+    if pages <= limit:
         return np.arange(pages)
-    telling = _most_telling_pages(shown, most // 2)
-    others = np.setdiff1d(np.arange(pages), telling)
-    spaced = evenly_spaced(others.tolist(), most - len(telling))
-    return np.sort(np.concatenate((telling, np.array(spaced, np.int64))))
+    matching_pages = _pages_by_record_turns(shown, limit // 2)
+    remaining = np.setdiff1d(np.arange(pages), matching_pages)
+    spaced = evenly_spaced(remaining.tolist(), limit - len(matching_pages))
+    return np.sort(np.concatenate((matching_pages, np.array(spaced, np.int64))))
 
 
-def _most_telling_pages(shown: ShownRecords, most: int) -> Ints:
+def _pages_by_record_turns(shown: ShownRecords, limit: int) -> Ints:
     order = np.lexsort((shown.page, -shown.bits, shown.record))
     record, page = shown.record[order], shown.page[order]
     turn = np.arange(len(record)) - np.searchsorted(record, record)
     by_turn = np.lexsort((page, turn))
     # Each page at its first turn.
-    every, first = np.unique(page[by_turn], return_index=True)
-    turn_of = turn[by_turn][first]
-    if len(every) <= most:
-        return every.astype(np.int64)
-    last = np.sort(turn_of)[most]
-    whole = every[turn_of < last]
-    spaced = evenly_spaced(every[turn_of == last].tolist(), most - len(whole))
-    return np.concatenate((whole, np.array(spaced, np.int64))).astype(np.int64)
+    pages, first_turn = np.unique(page[by_turn], return_index=True)
+    turn_of = turn[by_turn][first_turn]
+    if len(pages) <= limit:
+        return pages.astype(np.int64)
+    last_turn = np.sort(turn_of)[limit]
+    earlier_pages = pages[turn_of < last_turn]
+    spaced = evenly_spaced(pages[turn_of == last_turn].tolist(), limit - len(earlier_pages))
+    return np.concatenate((earlier_pages, np.array(spaced, np.int64))).astype(np.int64)
 
 
 # ---- the chosen pages
@@ -375,11 +376,11 @@ def _pages_schema() -> Any:
 class _Sending:
     """Sends the chosen pages of a shard to their sites."""
 
-    def __init__(self, wanted: Kept) -> None:
-        self._wanted = wanted
+    def __init__(self, requests: StoredContents) -> None:
+        self._requests = requests
 
     def __call__(self, shard: PageSource, lost: Lost, step: Callable[[int], None], out: Outbox) -> None:
-        for number, page, _ in wanted_pages(self._wanted, shard, lost, step, out):
+        for number, page, _ in requested_pages(self._requests, shard, lost, step, out):
             place = place_of(out.number, number)
             out.send(site_of(page.url), place, url=page.url, html=page.html, charset=page.charset)
 
@@ -388,7 +389,7 @@ class _Sending:
 
 
 class _Wrapping:
-    """Wraps sites, each by itself."""
+    """Wraps sites independently of each other."""
 
     def __init__(
         self,
@@ -404,12 +405,14 @@ class _Wrapping:
     def __call__(self, batches: Iterator[Any], out: Outbox) -> None:
         outcomes: Counter[str] = Counter()
         sites = []
-        for site, of_site in cut_by("key", batches):
+        for site, of_site in group_batches("key", batches):
             row = self._wrapped(site, list(_pages(of_site)))
             out.write(site, arrow_table(self._schema, [row]))
             outcomes[row["outcome"]] += 1
-            sites.append(_told(site, row["outcome"], row["seeds_matched"], row["pages"], row["reason"]))
-        out.counts |= {"outcomes": outcomes, "sites": _most_telling(sites)}
+            sites.append(
+                _site_outcome(site, row["outcome"], row["seeds_matched"], row["pages"], row["reason"])
+            )
+        out.counts |= {"outcomes": outcomes, "sites": _shown_sites(sites)}
 
     def _wrapped(self, site: str, pages: Sequence[Page]) -> dict[str, Any]:
         try:
@@ -427,26 +430,28 @@ def _pages(batches: Iterable[Any]) -> Iterator[Page]:
             yield Page(url, html, charset=charset)
 
 
-def _outcome_row(found: Bootstrapped) -> dict[str, Any]:
-    wrapper = found.wrapper
+def _outcome_row(result: Bootstrapped) -> dict[str, Any]:
+    wrapper = result.wrapper
     return {
         "outcome": "poor" if wrapper is None else "wrapped",
-        "reason": found.reason,
+        "reason": result.reason,
         "wrapper": None if wrapper is None else wrapper.to_json(),
-        "seeds_matched": found.seeds_matched,
-        "pages": found.pages,
-        "pages_matched": found.pages_matched,
-        "attributes": [name for name, one in found.attributes.items() if one.verdict == "accepted"],
-        "evidence": json.dumps({name: one._asdict() for name, one in found.attributes.items()}),
+        "seeds_matched": result.seeds_matched,
+        "pages": result.pages,
+        "pages_matched": result.pages_matched,
+        "attributes": [
+            name for name, attribute in result.attributes.items() if attribute.verdict == "accepted"
+        ],
+        "evidence": json.dumps({name: attribute._asdict() for name, attribute in result.attributes.items()}),
     }
 
 
-def _told(site: str, outcome: str, seeds: int, pages: int, reason: str) -> dict[str, Any]:
-    """What is told of a site in what is counted."""
+def _site_outcome(site: str, outcome: str, seeds: int, pages: int, reason: str) -> dict[str, Any]:
+    """Return the entry of a site in the counts."""
     return {"site": site, "outcome": outcome, "seeds": seeds, "pages": pages, "reason": reason}
 
 
-def _most_telling(sites: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Some of the sites: first those that were wrapped, and those with the most seeds."""
+def _shown_sites(sites: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Select the sites to show: wrapped ones first, then by the number of seeds."""
     order = sorted(sites, key=lambda one: (OUTCOMES.index(one["outcome"]), -one["seeds"], one["site"]))
-    return order[:_SITES_TOLD]
+    return order[:_SITES_SHOWN]

@@ -1,16 +1,16 @@
-"""Runs over many files: stages of shards and of parts, each done once, whatever happens in between.
+"""Resumable runs over many files: stages of shards and of partitions, each completed once.
 
-The output is a folder. All that a stage makes of a shard is in files before a last one, the mark, says
-that the shard is done. So of a run that was killed, wherever it ran, the same command does the rest. A shard
-that is done twice, because its mark was not there yet, gives the same files.
+The output is a folder. Everything that a stage makes of a shard is in files before a final one, the mark,
+records that the shard is done. So after a run was killed anywhere, the same command completes it. A shard
+that is repeated, because its mark was missing, gives the same files.
 
     OUT/_SUCCESS                 the run is done; below are its results
     OUT/site=shop.example/...    Parquet files, by site
-    OUT/_failures/...            Parquet files of what gave no result, and why
-    OUT/_run/plan.json           what the run is of; another one is refused
-    OUT/_run/STAGE/7.json        the mark of shard 7 of a stage, with what was counted
-    OUT/_run/STAGE/empty         the parts that have no rows, if all are done
-    OUT/_run/STAGE/7.parquet     its rows for the next stage, which are gone in the end
+    OUT/_failures/...            Parquet files of failures
+    OUT/_run/plan.json           identifies the run; another one is refused
+    OUT/_run/STAGE/7.json        the mark of shard 7 of a stage, with its counts
+    OUT/_run/STAGE/empty         the partitions without rows, once all are done
+    OUT/_run/STAGE/7.parquet     its rows for the next stage, removed in the end
 """
 
 from __future__ import annotations
@@ -39,145 +39,148 @@ _MARK = ".json"
 _EMPTY = "empty"
 
 FAILURE_COLUMNS = (Column("url"), Column("reason"), Column("detail"))
-"""What is told of a failure."""
+"""The columns of failures."""
 
-# Where shards are enough for many processors, parts are, too. A part for each would be twice as many files.
-_SHARDS_OF_A_PART = 2
-_MOST_PARTS = 4_096
+# Half as many partitions as shards still occupy many processors; one per shard would make twice as many
+# files.
+_SHARDS_OF_A_PARTITION = 2
+_MOST_PARTITIONS = 4_096
 _KEY_BYTES = 8
 
-# A place is the number of a shard and that of an item in it.
+# A place combines the number of a shard with that of an item in it.
 _ITEM_BITS = 32
 
 Counts = dict[str, Any]
-"""What was counted in a shard or a part, as JSON holds it."""
+"""The counts of a shard or a partition, as JSON values."""
 
 Shard_contra = TypeVar("Shard_contra", contravariant=True)
 Shard = TypeVar("Shard")
 
 
 class ShardStage(Protocol[Shard_contra]):
-    """What a stage makes of a shard."""
+    """The work of a stage on a shard."""
 
     def __call__(self, shard: Shard_contra, lost: Lost, step: Callable[[int], None], out: Outbox) -> None:
-        """Do it: see `siteloom.engines.engine.Work`."""
+        """Process a shard: see `siteloom.engines.engine.Work`."""
         ...
 
 
-class PartStage(Protocol):
-    """What a stage makes of a part."""
+class PartitionStage(Protocol):
+    """The work of a stage on a partition."""
 
     def __call__(self, batches: Iterator[Any], out: Outbox) -> None:
-        """Do it: see `siteloom.engines.engine.PartWork`."""
+        """Process a partition: see `siteloom.engines.engine.PartitionWork`."""
         ...
 
 
 def place_of(shard: int, item: int) -> int:
-    """Where an item stands among all items of all shards."""
+    """Return the position of an item among all items of all shards."""
     return shard << _ITEM_BITS | item
 
 
 def shard_and_item(place: int) -> tuple[int, int]:
-    """The numbers that a place was made of."""
+    """Return the shard and the item of a place."""
     return place >> _ITEM_BITS, place & (1 << _ITEM_BITS) - 1
 
 
-def part_count(shards: int) -> int:
-    """Into how many parts the rows of so many shards are divided."""
-    return min(_MOST_PARTS, max(1, -(-shards // _SHARDS_OF_A_PART)))
+def partition_count(shards: int) -> int:
+    """Return the number of partitions for the rows of a number of shards."""
+    return min(_MOST_PARTITIONS, max(1, -(-shards // _SHARDS_OF_A_PARTITION)))
 
 
-def part_of(key: str, parts: int) -> int:
-    """The part that the rows of a key are in, the same on all machines."""
+def partition_of(key: str, partitions: int) -> int:
+    """Return the partition of a key, the same on all machines."""
     digest = blake2b(key.encode("utf-8", "surrogatepass"), digest_size=_KEY_BYTES).digest()
-    return int.from_bytes(digest) % parts
+    return int.from_bytes(digest) % partitions
 
 
 def row_schema(*columns: tuple[str, Any]) -> Any:
-    """The schema of rows that are regrouped: the columns that an engine needs, and others."""
+    """Return the schema of rows to regroup: the columns that an engine needs, and others."""
     pa = load_pyarrow()
     return pa.schema([("part", pa.int32()), ("key", pa.string()), ("place", pa.int64()), *columns])
 
 
 class Outbox:
-    """Where a stage puts what comes of a shard or a part. All is there when it is closed, with its mark."""
+    """Collects the results of a stage for a shard or a partition; `close` completes them with a mark."""
 
-    def __init__(self, folder: OutputFolder, stage: str, number: int, parts: int) -> None:
+    def __init__(self, folder: OutputFolder, stage: str, number: int, partitions: int) -> None:
         self.number = number
         self.counts: Counts = {}
         self.failures: list[Failure] = []
         self._folder = folder
         self._stage = stage
-        self._parts = parts
+        self._partitions = partitions
         self._rows: list[dict[str, Any]] = []
         self._files: dict[str, int] = {}
 
     def send(self, key: str, place: int, **cells: object) -> None:
-        """Send a row to whoever does the part of its key in the next stage."""
-        self._rows.append({"part": part_of(key, self._parts), "key": key, "place": place, **cells})
+        """Send a row to the partition of its key in the next stage."""
+        self._rows.append({"part": partition_of(key, self._partitions), "key": key, "place": place, **cells})
 
     def write(self, site: str, table: Any) -> None:
         """Write results of a site."""
         folder = site_folder(site)
         count = self._files.get(folder, 0)
         self._files[folder] = count + 1
-        # By their names they are in the order in which they were written.
+        # The names sort in the order in which the files were written.
         self._folder.write_rows(f"{folder}/{self._stage}-{self.number:08}-{count:06}.parquet", table)
 
-    def keep(self, shard: int, content: bytes) -> None:
-        """Keep something for the work on a shard in a later stage, which finds it with `BulkRun.kept`."""
-        self._folder.write(_kept_name(self._stage, shard), content)
+    def store_content(self, shard: int, content: bytes) -> None:
+        """Store content for the work on a shard in a later stage: see `BulkRun.stored_contents`."""
+        self._folder.write(_content_name(self._stage, shard), content)
 
     def close(self, schema: Any) -> Counts:
-        """Write the rows that were sent, the failures, and in the end the mark; returns what it says."""
+        """Write the sent rows, the failures, and finally the mark; returns the mark."""
         pa = load_pyarrow()
         name = f"{_RUN}/{self._stage}/{self.number:08}"
         if self._rows:
             self._rows.sort(key=lambda row: (row["part"], row["key"], row["place"]))
             self._folder.write_rows(f"{name}.parquet", pa.Table.from_pylist(self._rows, schema))
-        told = f"{_FAILURES}/{self._stage}-{self.number:08}.parquet"
+        failures_file = f"{_FAILURES}/{self._stage}-{self.number:08}.parquet"
         if self.failures:
             table = arrow_table(arrow_schema(FAILURE_COLUMNS), map(asdict, self.failures))
-            self._folder.write_rows(told, table)
+            self._folder.write_rows(failures_file, table)
         else:
-            self._folder.remove(told)  # it may be left of another try, that was killed before its mark
+            self._folder.remove(
+                failures_file
+            )  # it may remain from an attempt that was killed before its mark
         mark = {"rows": len(self._rows), "failures": len(self.failures), "counts": self.counts}
         self._folder.write(f"{name}{_MARK}", as_json(mark))
         return mark
 
 
-class Kept(NamedTuple):
-    """What a stage has kept for shards, which any process can read."""
+class StoredContents(NamedTuple):
+    """The content that a stage has stored for shards, which any process can read."""
 
     folder: OutputFolder
     stage: str
 
     def read(self, shard: int) -> bytes | None:
-        """What was kept for a shard, if anything was."""
-        found = self.folder.read(_kept_name(self.stage, shard))
-        if found is None:
-            self.folder.check_unfinished()  # for then it may be removed
-        return found
+        """Return the content stored for a shard, if any."""
+        content = self.folder.read(_content_name(self.stage, shard))
+        if content is None:
+            self.folder.check_unfinished()  # a finished run removes contents
+        return content
 
 
-def _kept_name(stage: str, shard: int) -> str:
+def _content_name(stage: str, shard: int) -> str:
     return f"{_RUN}/{stage}/for-{shard:08}"
 
 
 class _Stage(NamedTuple):
-    """What the processes of a stage need to know besides its work."""
+    """What the processes of a stage need in addition to its work."""
 
     folder: OutputFolder
     name: str
-    parts: int
+    partitions: int
     schema: Any
 
     def outbox(self, number: int) -> Outbox:
-        return Outbox(self.folder, self.name, number, self.parts)
+        return Outbox(self.folder, self.name, number, self.partitions)
 
 
 class _ShardWork:
-    """The work of a stage on shards, for an engine."""
+    """Adapts the work of a stage on shards to an engine."""
 
     def __init__(self, stage: _Stage, start: Callable[[], ShardStage[Any]]) -> None:
         self._stage = stage
@@ -190,24 +193,24 @@ class _ShardWork:
         return out.close(self._stage.schema)
 
 
-class _PartWork:
-    """The work of a stage on parts, for an engine."""
+class _PartitionWork:
+    """Adapts the work of a stage on partitions to an engine."""
 
-    def __init__(self, stage: _Stage, start: Callable[[], PartStage]) -> None:
+    def __init__(self, stage: _Stage, start: Callable[[], PartitionStage]) -> None:
         self._stage = stage
         self._do = start()
 
-    def __call__(self, part: int, batches: Iterator[Any]) -> Counts:
-        out = self._stage.outbox(part)
+    def __call__(self, partition: int, batches: Iterator[Any]) -> Counts:
+        out = self._stage.outbox(partition)
         self._do(batches, out)
         return out.close(self._stage.schema)
 
 
 class BulkRun:
-    """A run into a folder, begun or taken up again; a folder that has something else is refused.
+    """A new or resumed run into a folder; a folder with anything else is refused.
 
-    `on_stage` is told of each stage how many shards or parts it has, and how many of them are done. What it
-    gives is told of further ones.
+    `on_stage` is called for each stage with the number of its shards or partitions, and how many of them are
+    done; it returns a function that is called with further ones.
     """
 
     def __init__(
@@ -215,17 +218,17 @@ class BulkRun:
         engine: Engine,
         folder: OutputFolder,
         fingerprint: str,
-        parts: int,
+        partitions: int,
         on_stage: Callable[[str, int, int], Callable[[int], object]],
     ) -> None:
         self._engine = engine
         self._folder = folder
-        self._parts = parts
+        self._partitions = partitions
         self._on_stage = on_stage
         self._schemas: dict[str, Any] = {}
-        self._done: dict[str, dict[int, Counts]] = {}
+        self._marks_by_stage: dict[str, dict[int, Counts]] = {}
         plan = folder.read(_PLAN)
-        # Whoever was killed at the very start has left nothing but its folder.
+        # A run that was killed at the very start has left only its folder.
         if plan is None and (folder.names() not in ([], [_RUN]) or folder.names(_RUN)):
             raise OutputError(f"{folder.shown} holds something else already: give another -o.")
         if plan is None:
@@ -238,11 +241,11 @@ class BulkRun:
 
     @property
     def finished(self) -> Counts | None:
-        """What was counted, if the run is done."""
+        """The counts, if the run is done."""
         content = self._folder.read(SUCCESS)
         if content is None:
             return None
-        self._clear()  # whoever finished it may have been killed meanwhile
+        self._clear()  # the process that finished it may have been killed before that
         counts: Counts = json.loads(content)
         return counts
 
@@ -253,55 +256,68 @@ class BulkRun:
         shards: Sequence[Shard],
         schema: Any = None,
     ) -> list[Counts]:
-        """Do a stage on all shards, and give what each has counted, in their order.
+        """Run a stage on all shards, and return their counts in order.
 
         The rows that it sends have the schema.
         """
-        found = self._marks(stage)
-        left = [(number, (number, shard)) for number, shard in enumerate(shards) if number not in found]
-        advance = self._on_stage(stage, len(shards), len(found))
+        marks = self._marks(stage)
+        remaining = [(number, (number, shard)) for number, shard in enumerate(shards) if number not in marks]
+        advance = self._on_stage(stage, len(shards), len(marks))
         work = partial(_ShardWork, self._stage(stage, schema), start)
-        found.update(self._engine.run(work, left, advance))
-        return [found[number]["counts"] for number in range(len(shards))]
+        marks.update(self._engine.run(work, remaining, advance))
+        return [marks[number]["counts"] for number in range(len(shards))]
 
-    def parts(
-        self, stage: str, start: Callable[[], PartStage], *, of: str | Sequence[str], schema: Any = None
+    def partitions(
+        self, stage: str, start: Callable[[], PartitionStage], *, of: str | Sequence[str], schema: Any = None
     ) -> list[Counts]:
-        """Do a stage on the parts of the rows that another has sent, and give what each has counted.
+        """Run a stage on the partitions of rows that earlier stages have sent, and return their counts.
 
-        It may be the rows of several stages, if they have one schema.
+        The rows of several stages must have the same schema.
         """
         stages = [of] if isinstance(of, str) else of
-        marks = {(one, number): mark for one in stages for number, mark in sorted(self._marks(one).items())}
-        files = [f"{_RUN}/{one}/{number:08}.parquet" for (one, number), mark in marks.items() if mark["rows"]]
-        found = self._marks(stage)
+        marks = {
+            (sender, number): mark
+            for sender in stages
+            for number, mark in sorted(self._marks(sender).items())
+        }
+        files = [
+            f"{_RUN}/{sender}/{number:08}.parquet" for (sender, number), mark in marks.items() if mark["rows"]
+        ]
+        marks_by_partition = self._marks(stage)
         empty_name = f"{_RUN}/{stage}/{_EMPTY}"
-        known_empty = self._folder.read(empty_name)
-        empty = set() if known_empty is None else set(json.loads(known_empty))
-        left = [part for part in range(self._parts) if part not in found and part not in empty]
-        advance = self._on_stage(stage, self._parts, self._parts - len(left))
-        work = partial(_PartWork, self._stage(stage, schema), start)
-        if left:
+        empty_content = self._folder.read(empty_name)
+        empty_partitions = set() if empty_content is None else set(json.loads(empty_content))
+        remaining = [
+            partition
+            for partition in range(self._partitions)
+            if partition not in marks_by_partition and partition not in empty_partitions
+        ]
+        advance = self._on_stage(stage, self._partitions, self._partitions - len(remaining))
+        work = partial(_PartitionWork, self._stage(stage, schema), start)
+        if remaining:
             rows = Rows(self._folder, files, self._schemas[stages[0]])
-            found.update(self._engine.regroup(work, rows, left, advance))
-        if known_empty is None:
-            self._folder.write(empty_name, as_json([part for part in left if part not in found]))
-        return [found[part]["counts"] for part in sorted(found)]
+            marks_by_partition.update(self._engine.regroup(work, rows, remaining, advance))
+        if empty_content is None:
+            self._folder.write(
+                empty_name,
+                as_json([partition for partition in remaining if partition not in marks_by_partition]),
+            )
+        return [marks_by_partition[partition]["counts"] for partition in sorted(marks_by_partition)]
 
-    def kept(self, stage: str) -> Kept:
-        """What a stage has kept for shards."""
-        return Kept(self._folder, stage)
+    def stored_contents(self, stage: str) -> StoredContents:
+        """Return the content that a stage has stored for shards."""
+        return StoredContents(self._folder, stage)
 
     def failures(self) -> Iterator[Failure]:
-        """All failures of the run, in the order of the shards."""
+        """Yield all failures of the run, in the order of the shards."""
         for name in self._folder.names(_FAILURES):
             for row in self._folder.read_rows(f"{_FAILURES}/{name}").to_pylist():
                 yield Failure(**row)
 
     def finish(self, counts: Counts) -> Counts:
-        """Say that the run is done, and what was counted; what stages kept for others is not needed then.
+        """Mark the run as done with its counts, and remove what stages stored for others.
 
-        A run that counts no `pages` is never done: its files may have been empty by mistake.
+        A run without `pages` is never done: its files may have been empty by mistake.
         """
         if counts.get("pages") == 0:
             return counts
@@ -316,16 +332,16 @@ class BulkRun:
 
     def _stage(self, name: str, schema: Any) -> _Stage:
         self._schemas[name] = schema
-        return _Stage(self._folder, name, self._parts, schema)
+        return _Stage(self._folder, name, self._partitions, schema)
 
     def _marks(self, stage: str) -> dict[int, Counts]:
-        """What is done of a stage. It is read once: there may be very many."""
-        if stage not in self._done:
+        """Return the marks of a stage. They are read once, because there may be very many."""
+        if stage not in self._marks_by_stage:
             folder = f"{_RUN}/{stage}"
             names = [name for name in self._folder.names(folder) if name.endswith(_MARK)]
             contents = self._folder.read_all([f"{folder}/{name}" for name in names])
-            self._done[stage] = {
+            self._marks_by_stage[stage] = {
                 int(name.removesuffix(_MARK)): json.loads(content)
                 for name, content in zip(names, contents, strict=True)
             }
-        return self._done[stage]
+        return self._marks_by_stage[stage]

@@ -1,4 +1,4 @@
-"""A folder that many machines write to, on any filesystem of fsspec; each file is whole or not there."""
+"""A folder that many machines write to, on any filesystem of fsspec; files appear as a whole or never."""
 
 from __future__ import annotations
 
@@ -21,41 +21,41 @@ from siteloom.core.urls import site_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-# Rows of one part stand together, so that whoever wants a part reads few groups of them.
+# Rows are sorted by partition, so that reading a partition touches few row groups.
 _ROWS_OF_A_GROUP = 2_000
 
 SUCCESS = "_SUCCESS"
-"""The file that says that all results are there, as those of Spark and Hadoop have it."""
+"""The file that marks results as complete, as in Spark and Hadoop."""
 
-# What Hive escapes in names of folders. It leaves all else as it is, and Spark would not understand it else.
+# The characters that Hive escapes in names of folders; Spark does not understand other escapes.
 _ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\{\[\]^\x7f]""")
 _LONGEST_NAME = 255  # bytes of the name of a file or a folder, on nearly all filesystems
 
 
 @dataclass(frozen=True, slots=True)
 class OutputFolder:
-    """A folder by its path or URL. What is in it is named by paths within it."""
+    """A folder given by its path or URL; its files are named by paths relative to it."""
 
     location: str
 
     @property
     def shown(self) -> str:
-        """The location as it may be shown."""
+        """The location without passwords."""
         return without_passwords(self.location)
 
     def _files(self) -> tuple[Any, str]:
-        """The filesystem, and the folder's path in it."""
+        """Return the filesystem, and the folder's path in it."""
         try:
             from fsspec.core import url_to_fs  # noqa: PLC0415 - an extra
         except ImportError as error:
             raise MissingExtra("A folder of Parquet files", "parquet") from error
-        with self._told("opened"):
+        with self._output_errors("opened"):
             files, path = url_to_fs(self.location, **({} if "://" in self.location else {"auto_mkdir": True}))
         return files, path.rstrip("/")
 
     @contextmanager
-    def _told(self, how: str, name: str = "") -> Iterator[None]:
-        """Make one sentence of whatever error a filesystem has: many have errors of their own."""
+    def _output_errors(self, how: str, name: str = "") -> Iterator[None]:
+        """Convert any error of a filesystem to an OutputError; many have exceptions of their own."""
         try:
             yield
         except SiteloomError:
@@ -66,18 +66,18 @@ class OutputFolder:
             raise OutputError(f"{place} cannot be {how}: {without_passwords(why).rstrip('.')}.") from error
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file; it appears as a whole, in the place of one that is there."""
+        """Write a file, which appears as a whole and replaces an existing one."""
         files, folder = self._files()
         target = f"{folder}/{name}"
-        temporary = f"{folder}/{_beside(name)}"
+        temporary = f"{folder}/{_temporary_name(name)}"
         parent = target.rpartition("/")[0]
-        with self._told("written", name):
+        with self._output_errors("written", name):
             files.makedirs(parent, exist_ok=True)
             with files.open(temporary, "wb") as file:
                 file.write(content)
                 file.flush()
                 if _is_local(files):
-                    os.fsync(file.fileno())  # or after a power cut it may be named, but empty
+                    os.fsync(file.fileno())  # otherwise a power cut may leave an empty file
             if _is_local(files):
                 os.replace(temporary, target)  # noqa: PTH105 - as texts, as fsspec has them
                 sync_to_disk(parent)
@@ -85,45 +85,45 @@ class OutputFolder:
                 files.mv(temporary, target)
 
     def read(self, name: str) -> bytes | None:
-        """The content of a file, if it is there."""
+        """Return the content of a file, if it exists."""
         files, folder = self._files()
-        with self._told("read", name):
+        with self._output_errors("read", name):
             try:
-                found: bytes = files.cat_file(f"{folder}/{name}")
+                content: bytes = files.cat_file(f"{folder}/{name}")
             except FileNotFoundError:
                 return None
-        return found
+        return content
 
     def read_all(self, names: Sequence[str]) -> list[bytes]:
-        """The contents of files that are there; of a place elsewhere many are asked for at a time."""
+        """Return the contents of existing files; a remote filesystem reads many in parallel."""
         files, folder = self._files()
-        with self._told("read"):
-            all_found = files.cat_ranges([f"{folder}/{name}" for name in names], None, None)
+        with self._output_errors("read"):
+            results = files.cat_ranges([f"{folder}/{name}" for name in names], None, None)
         contents: list[bytes] = []
-        for name, found in zip(names, all_found, strict=True):
-            if isinstance(found, FileNotFoundError):
-                raise self._gone(name) from found
-            with self._told("read", name):
-                if isinstance(found, Exception):
-                    raise found
-            contents.append(found)
+        for name, result in zip(names, results, strict=True):
+            if isinstance(result, FileNotFoundError):
+                raise self._gone(name) from result
+            with self._output_errors("read", name):
+                if isinstance(result, Exception):
+                    raise result
+            contents.append(result)
         return contents
 
     def names(self, folder: str = "") -> list[str]:
-        """The names of what is in a folder of it, sorted."""
+        """Return the names in a subfolder, sorted."""
         files, root = self._files()
-        with self._told("read", folder):
-            files.invalidate_cache()  # others write there, too
+        with self._output_errors("read", folder):
+            files.invalidate_cache()  # other processes write there, too
             try:
-                found = files.ls(f"{root}/{folder}".rstrip("/"), detail=False)
+                paths = files.ls(f"{root}/{folder}".rstrip("/"), detail=False)
             except (FileNotFoundError, NotADirectoryError):
                 return []
-        return sorted(name for path in found if (name := path.rstrip("/").rpartition("/")[2])[:1] != ".")
+        return sorted(name for path in paths if (name := path.rstrip("/").rpartition("/")[2])[:1] != ".")
 
     def remove(self, name: str) -> None:
-        """Remove a file, or a folder with all that is in it, if it is there."""
+        """Remove a file, or a folder with its content, if it exists."""
         files, root = self._files()
-        with self._told("removed", name), suppress(FileNotFoundError):
+        with self._output_errors("removed", name), suppress(FileNotFoundError):
             if files.exists(f"{root}/{name}"):
                 files.invalidate_cache()
                 files.rm(f"{root}/{name}", recursive=True)
@@ -136,17 +136,17 @@ class OutputFolder:
         self.write(name, content.getvalue())
 
     def read_rows(self, name: str) -> Any:
-        """A Parquet file as a table of Arrow."""
+        """Read a Parquet file as a table of Arrow."""
         pyarrow = load_pyarrow()
         with self.opened(name) as content:
-            # In this thread alone: Arrow's own may still hold the file when Python ends, and abort it.
+            # In this thread only: Arrow's threads may still hold the file when Python exits, and abort it.
             return pyarrow.parquet.ParquetFile(content, pre_buffer=False).read(use_threads=False)
 
     @contextmanager
     def opened(self, name: str) -> Iterator[Any]:
-        """A file that must be there, to be read in any order."""
+        """Open an existing file for random access."""
         files, folder = self._files()
-        with self._told("read", name):
+        with self._output_errors("read", name):
             try:
                 with files.open(f"{folder}/{name}", "rb") as file:
                     yield file
@@ -154,7 +154,7 @@ class OutputFolder:
                 raise self._gone(name) from error
 
     def check_unfinished(self) -> None:
-        """Raise an error if another process has finished what is done here, and removed what is needed."""
+        """Raise an error if another process has finished this run, and removed its intermediate files."""
         if self.read(SUCCESS) is not None:
             raise OutputError(
                 f"Another process has finished {self.shown} meanwhile: run the same command again to be told "
@@ -166,10 +166,10 @@ class OutputFolder:
         return OutputError(f"{self.shown}/{name} is gone: remove the folder, and begin anew.")
 
 
-def _beside(name: str) -> str:
-    """Where a file of a name is written first; two processes that write the same do not meet."""
-    folder, slash, last = name.rpartition("/")
-    return f"{folder}{slash}.{last}.{uuid4().hex}.tmp"
+def _temporary_name(name: str) -> str:
+    """Return a unique temporary name for a file, so that two processes can write the same file."""
+    folder, slash, file_name = name.rpartition("/")
+    return f"{folder}{slash}.{file_name}.{uuid4().hex}.tmp"
 
 
 def _is_local(files: Any) -> bool:
@@ -177,12 +177,12 @@ def _is_local(files: Any) -> bool:
 
 
 def site_folder(site: str) -> str:
-    """The folder of a site among others, as Hive and all that read its partitions name it."""
+    """Return the folder of a site, named like a partition of Hive."""
     return "site=" + _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", site)
 
 
 def without_folder(url: str) -> Failure | None:
-    """Why there can be no folder for the site of a page, if so."""
+    """Return why there can be no folder for the site of a page, or None if there can."""
     try:
         is_too_long = len(site_folder(site_of(url)).encode()) > _LONGEST_NAME
     except UnicodeEncodeError:
@@ -193,27 +193,27 @@ def without_folder(url: str) -> Failure | None:
 
 
 class Rows(NamedTuple):
-    """Files of rows that were written for regrouping: see `siteloom.engines.engine.RowFiles`."""
+    """Files of rows to regroup: see `siteloom.engines.engine.RowFiles`."""
 
     folder: OutputFolder
     files: Sequence[str]
     schema: Any
 
-    def read(self, file: str, parts: frozenset[int]) -> Iterator[Any]:
-        """Batches with the rows of a file that are of some parts."""
+    def read(self, file: str, partitions: frozenset[int]) -> Iterator[Any]:
+        """Yield batches with the rows of a file that belong to the partitions."""
         pyarrow = load_pyarrow()
         with self.folder.opened(file) as content, pyarrow.parquet.ParquetFile(content) as opened:
             column = opened.schema_arrow.get_field_index("part")
             for group in range(opened.num_row_groups):
-                found = opened.metadata.row_group(group).column(column).statistics
-                if any(found.min <= part <= found.max for part in parts):
+                statistics = opened.metadata.row_group(group).column(column).statistics
+                if any(statistics.min <= partition <= statistics.max for partition in partitions):
                     table = opened.read_row_group(group)
-                    is_wanted = pyarrow.compute.is_in(
-                        table["part"], pyarrow.array(sorted(parts), pyarrow.int32())
+                    is_selected = pyarrow.compute.is_in(
+                        table["part"], pyarrow.array(sorted(partitions), pyarrow.int32())
                     )
-                    yield from table.filter(is_wanted).to_batches()
+                    yield from table.filter(is_selected).to_batches()
 
 
 def as_json(value: object) -> bytes:
-    """A value as a small file holds it."""
+    """Encode a value as JSON for a small file."""
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")

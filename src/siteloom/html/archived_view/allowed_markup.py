@@ -1,7 +1,7 @@
-"""Which elements, attributes and SVG drawings the view keeps.
+"""The elements, attributes and SVG drawings that the archived view keeps.
 
-Whatever is not named here is shown as an element that means nothing, or not at all: what browsers learn
-in the years to come is harmless, too.
+Anything not listed here is shown as an element without meaning, or not at all, so that future features of
+browsers are harmless, too.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ HTML_ELEMENTS = frozenset(
     "q rb rp rt rtc ruby s samp search section select small source span strike strong style sub summary sup "
     "table tbody td textarea tfoot th thead time title tr track tt u ul var video wbr xmp".split()
 )
-"""The elements of HTML, old ones as well, that do nothing but show something."""
+"""The elements of HTML, including obsolete ones, that only show something."""
 
 CUSTOM_ELEMENT = re.compile("[a-z][a-z0-9_.]*-[a-z0-9_.-]*")
-"""Names that sites give to elements of their own: without scripts, these are mere boxes."""
+"""Names of custom elements, which without scripts are mere boxes."""
 
 UNSEEN = NOT_CONTENT - {"style"} | FRAMES - {"iframe"} | {"base", "basefont", "bgsound", "meta", "param"}
-"""Elements of which nothing is ever seen, and whose content is left out."""
+"""Elements that are never visible, and whose content is left out."""
 
 FRAMED = frozenset({"embed", "frame", "iframe"})
-"""Elements that show another document; a box of their size stands for them."""
+"""Elements that show another document; they are replaced by a box of their size."""
 
 CONTROLS = frozenset({"button", "fieldset", "input", "output", "select", "textarea"})
-"""What would belong to a form that it stands in."""
+"""Elements that would belong to the form around them."""
 
 PLAIN_ATTRIBUTES = frozenset(
     # of any element
@@ -55,17 +55,17 @@ PLAIN_ATTRIBUTES = frozenset(
     "scope size span start summary valign vspace width wrap "
     # of the whole page
     "alink bottommargin leftmargin link marginheight marginwidth rightmargin text topmargin vlink "
-    # of forms, and of what can be unfolded
+    # of forms, and of elements that can be unfolded
     "alt checked disabled high label low max maxlength min multiple open optimum pattern placeholder "
     "readonly selected step value".split()
 )
-"""Attributes that say what an element looks like."""
+"""Attributes that determine how an element looks."""
 
 NAMED_FREELY = re.compile("(?:aria|data)-(?!siteloom)[a-z0-9_.-]*")
-"""Attributes whose names sites may choose, and stylesheets select by."""
+"""Attributes with names chosen by sites, which stylesheets may select by."""
 
 TYPED = frozenset({"li", "ol", "ul"})
-"""Elements whose type is how they look."""
+"""Elements whose type determines how they look."""
 
 INPUT_TYPES = frozenset(
     "button checkbox color date datetime-local email hidden image month number radio range reset search "
@@ -88,13 +88,13 @@ ADDRESS_ATTRIBUTES = {
 }
 """The attribute of an element whose address is loaded at once, and shown as an image."""
 
-TOLD_ATTRIBUTES = ("content", "href", "src")
-"""Attributes that are not shown as they are but may be values: what they say is told beside."""
+MIRRORED_ATTRIBUTES = ("content", "href", "src")
+"""Attributes that are not kept but may be values: their text is copied to `data-siteloom-` attributes."""
 
 BREAKS_OUT = frozenset(
     "blockquote body center dd div dl dt form h1 h2 h3 h4 h5 h6 head hr img li ol p pre table ul".split()
 )
-"""Elements that end a drawing for a browser; for lxml, the rest of the page may stand in one never closed."""
+"""Elements that end a drawing in a browser; in lxml, the rest of the page may be inside an unclosed one."""
 
 
 def _by_lower_case(names: str) -> dict[str, str]:
@@ -109,7 +109,7 @@ SVG_ELEMENTS = _by_lower_case(
     "marker mask path pattern polygon polyline radialGradient rect stop style svg switch symbol text "
     "textPath title tspan use view"
 )
-"""The elements of drawings, as the parser writes them and as they are called."""
+"""The elements of drawings: the parser's lower-case names and the correct ones."""
 
 SVG_ATTRIBUTES = _by_lower_case(
     "alignment-baseline amplitude azimuth baseFrequency baseline-shift bias class clip-path clip-rule "
@@ -130,7 +130,7 @@ SVG_ATTRIBUTES = _by_lower_case(
     "viewBox visibility width word-spacing writing-mode x x1 x2 xChannelSelector y y1 y2 yChannelSelector "
     "z"
 )
-"""The attributes of drawings, as the parser writes them and as they are called."""
+"""The attributes of drawings: the parser's lower-case names and the correct ones."""
 
 MATHML_ELEMENTS = _by_lower_case(
     "annotation math menclose merror mfenced mfrac mi mlabeledtr mmultiscripts mn mo mover mpadded mphantom "
@@ -148,50 +148,50 @@ MATHML_ATTRIBUTES = _by_lower_case(
 """The attributes of formulas."""
 
 
-# Browsers copy what is drawn again, and a page may ask for copies without end; icons have few elements.
+# Browsers copy elements for `use`, and a page may request copies without end; icons have few elements.
 _MOST_COPIES = 50_000
 
 
 def broken_out_of(root: Element) -> set[Element]:
-    """The elements with something inside that cannot stand in a drawing: an `svg` among them is none."""
+    """Return the elements that contain something not allowed in a drawing; an `svg` among them is not one."""
     if root.find(".//svg") is None:
         return set()
-    return _holders(root.iter(*BREAKS_OUT), "foreignobject")
+    return _ancestors_of(root.iter(*BREAKS_OUT), "foreignobject")
 
 
 def reference(element: Element) -> str | None:
-    """What an element of a drawing refers to."""
+    """Return the reference of an element of a drawing."""
     return element.get("href", element.get("xlink:href"))
 
 
-def drawn_again(root: Element) -> set[Element]:
-    """The `use` elements of which copies may be drawn: not those of copies, and of all not too many."""
+def copyable_uses(root: Element) -> set[Element]:
+    """Return the `use` elements whose copies may be drawn: no copies of copies, and not too many."""
     uses = list(root.iter("use"))
     if not uses:
         return set()
-    copies = _holders(uses) | set(uses)
+    copies = _ancestors_of(uses) | set(uses)
     by_id: dict[str, Element] = {}
     for element in root.iter(etree.Element):
         by_id.setdefault(element.get("id") or "", element)
-    found: set[Element] = set()
-    left = _MOST_COPIES
+    copyable: set[Element] = set()
+    copies_left = _MOST_COPIES
     for use in uses:
         copied = by_id.get((reference(use) or "").removeprefix("#"))
         if copied is None or copied in copies:
             continue
-        left -= sum(1 for _ in islice(copied.iter(), left + 1))
-        if left < 0:
+        copies_left -= sum(1 for _ in islice(copied.iter(), copies_left + 1))
+        if copies_left < 0:
             break
-        found.add(use)
-    return found
+        copyable.add(use)
+    return copyable
 
 
-def _holders(elements: Iterable[Element], end: str = "") -> set[Element]:
-    """All that elements stand in, up to an element called `end`."""
-    found: set[Element] = set()
+def _ancestors_of(elements: Iterable[Element], end: str = "") -> set[Element]:
+    """Return all ancestors of the elements, up to an element named `end`."""
+    ancestors: set[Element] = set()
     for element in elements:
-        above = element.getparent()
-        while above is not None and above not in found and above.tag != end:
-            found.add(above)
-            above = above.getparent()
-    return found
+        ancestor = element.getparent()
+        while ancestor is not None and ancestor not in ancestors and ancestor.tag != end:
+            ancestors.add(ancestor)
+            ancestor = ancestor.getparent()
+    return ancestors

@@ -1,13 +1,12 @@
-"""An archived page as harmless XHTML with numbered elements, and where its images and styles are loaded
-from.
+"""Write an archived page as harmless XHTML with numbered elements, and rewrite the addresses of its
+images and styles.
 
 archived_tree(root, "https://shop.example/p/1", resource=address_in_the_archive)
 
-A page as its HTML would be read by a browser otherwise than by lxml: tables get bodies, what is nested
-wrongly is moved. So the very tree that learning uses is written as XML, which can be read in one way
-only. Every element of the page has its number, in `data-siteloom`. What is not known to be harmless is
-left out, or its element becomes one that means nothing; and text children stay as many as they are, so
-that they can be counted.
+A browser would build another tree from the page's HTML than lxml: it adds table bodies and moves misnested
+elements. So the tree that learning uses is written as XML, which can be parsed in one way only. Every element
+of the page has its number in `data-siteloom`. Markup not known to be harmless is left out or replaced by an
+element without meaning; the number of text children stays the same, so that they can be counted.
 """
 
 from __future__ import annotations
@@ -29,21 +28,21 @@ from siteloom.html.archived_view.allowed_markup import (
     MATHML,
     MATHML_ATTRIBUTES,
     MATHML_ELEMENTS,
+    MIRRORED_ATTRIBUTES,
     NAMED_FREELY,
     PLAIN_ATTRIBUTES,
     SVG,
     SVG_ATTRIBUTES,
     SVG_ELEMENTS,
-    TOLD_ATTRIBUTES,
     TYPED,
     UNSEEN,
     XHTML,
     broken_out_of,
-    drawn_again,
+    copyable_uses,
     reference,
 )
 from siteloom.html.archived_view.stylesheets import harmless_css
-from siteloom.html.node_paths import numbered
+from siteloom.html.node_paths import elements_in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
     from siteloom.html.parser import Element
 
 
-# Browsers drop these wherever they stand in an address, and these at its ends.
+# Browsers drop the former anywhere in an address, and the latter at its ends.
 _DROPPED = re.compile("[\t\n\r]")
 _TRIMMED = "".join(map(chr, range(0x21)))
 
@@ -60,10 +59,10 @@ _IMAGE_IN_ADDRESS = re.compile("data:image/", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """The addresses in one document, made into such as may be loaded.
+    """Converts the addresses in one document to addresses that may be loaded.
 
-    `base` is what relative ones start from; `resource` gives the address at which the copy in the
-    archive is served, None if there is none; with `remote`, the web itself will do then.
+    `base` is the base of relative ones; `resource` returns the address of the archive's copy, or None if
+    there is none; with `remote`, such are loaded from the web.
     """
 
     base: str
@@ -71,20 +70,20 @@ class Addresses:
     remote: bool = False
 
     def harmless(self, address: str) -> str | None:
-        """Where to load from what the document has at an address; None if from nowhere."""
+        """Return the address to load instead of one in the document; None if it must not be loaded."""
         address = _DROPPED.sub("", address).strip(_TRIMMED)
         if _IMAGE_IN_ADDRESS.match(address):
             return address
         absolute = self.absolute(address)
         if absolute is None:
             return None
-        kept = self.resource(absolute)
-        if kept is None and self.remote and urlsplit(absolute).scheme in {"http", "https"}:
+        archived = self.resource(absolute)
+        if archived is None and self.remote and urlsplit(absolute).scheme in {"http", "https"}:
             return absolute
-        return kept
+        return archived
 
     def absolute(self, address: str) -> str | None:
-        """An address in full, without its fragment; None for one that cannot be read or is empty."""
+        """Return an absolute address without its fragment; None for an invalid or empty one."""
         address = address.strip(_TRIMMED).replace(" ", "%20")
         try:
             return urldefrag(urljoin(self.base, address)).url if address else None
@@ -93,17 +92,17 @@ class Addresses:
 
 
 NEUTRAL = "siteloom-element"
-"""The element that stands for one that may not be shown as what it is."""
+"""The element that replaces elements that may not be shown."""
 
-# Links lead nowhere, not even by a middle click, and can be dragged over as any text, for they have no
-# address. This has them look like links; as the first layer, it yields to all that the page says.
+# Links have no address, so they lead nowhere, not even by a middle click, and their text can be selected by
+# dragging. This style makes them look like links; as the first layer, it yields to all styles of the page.
 _LINKS = (
     "@layer siteloom { :where(a, area)[data-siteloom-href]"
     " { color: var(--siteloom-link, LinkText); text-decoration: underline; cursor: pointer } }"
 )
 
-# What tells of an attribute is for a person to read.
-_LONGEST_TOLD = 2_000
+# Mirrored attributes are for a person to read.
+_LONGEST_MIRRORED = 2_000
 
 _NOT_IN_XML = "\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff"
 _ODD_IN_TEXT = re.compile(f"[&<>\r{_NOT_IN_XML}]")
@@ -128,10 +127,10 @@ _LETTERS = re.compile("[A-Za-z]+")
 def archived_tree(
     root: Element, page_url: str, *, resource: Callable[[str], str | None], remote: bool = False
 ) -> bytes:
-    """The tree of a page as well-formed XHTML in UTF-8 that does no harm.
+    """Write the tree of a page as well-formed, harmless XHTML in UTF-8.
 
-    `resource` gives the address of the archive's copy of a stylesheet or image, None if it has
-    none; with `remote`, such may be loaded from the web.
+    `resource` returns the address of the archive's copy of a stylesheet or image, or None if it has none;
+    with `remote`, such are loaded from the web.
     """
     addresses = Addresses(_base_url(root, page_url), resource, remote)
     return _Writer(root, addresses).written().encode()
@@ -140,13 +139,13 @@ def archived_tree(
 def archived_css(
     css: str, css_url: str, *, resource: Callable[[str], str | None], remote: bool = False
 ) -> str:
-    """A stylesheet of the archive that does no harm; for `resource` and `remote` see `archived_tree`."""
+    """Return an archived stylesheet made harmless; for `resource` and `remote` see `archived_tree`."""
     return harmless_css(css, Addresses(css_url, resource, remote).harmless)
 
 
 def archived_doctype(root: Element) -> str:
-    """The declaration by which browsers choose how to lay out a page; none for a page of the oldest way."""
-    # Of a page without one, the parser says HTML 4.0 Transitional, which is laid out in the oldest way, too.
+    """Return the doctype, by which browsers choose the layout mode; empty for quirks mode."""
+    # For a page without a doctype, the parser reports HTML 4.0 Transitional, which also means quirks mode.
     declared = root.getroottree().docinfo.internalDTD
     if declared is None or (declared.name or "").lower() != "html":
         return ""
@@ -159,7 +158,7 @@ def archived_doctype(root: Element) -> str:
 
 
 def _base_url(root: Element, page_url: str) -> str:
-    """What the addresses on a page start from."""
+    """Return the base address of a page."""
     for base in root.iter("base"):
         href = base.get("href")
         if href is not None:
@@ -177,39 +176,39 @@ class _Writer:
         self._root = root
         self._address = addresses.harmless
         self._broken_out_of = broken_out_of(root)
-        self._drawn_again = drawn_again(root)
-        self._parts: list[str] = []
+        self._copyable_uses = copyable_uses(root)
+        self._pieces: list[str] = []
 
     def written(self) -> str:
-        elements = numbered(self._root)  # held, so that lxml makes none of them twice
+        elements = elements_in_order(self._root)  # kept alive, so that lxml creates no second proxies
         numbers = {element: number for number, element in enumerate(elements)}
-        parts = self._parts
+        pieces = self._pieces
         open_elements: list[tuple[str, str]] = [("", "")]  # the name and the namespace of each
         walk = etree.iterwalk(self._root, events=("start", "end", "comment", "pi"))
         for event, node in walk:
             if event == "start":
                 name, space = self._name(node, open_elements[-1])
                 declared = "" if space == open_elements[-1][1] else f' xmlns="{space}"'
-                parts.append(f'<{name}{declared} data-siteloom="{numbers[node]}"')
-                parts += self._attributes(node, name, space)
-                parts.append(">" if node is not self._root else f"><style>{_LINKS}</style>")
+                pieces.append(f'<{name}{declared} data-siteloom="{numbers[node]}"')
+                pieces += self._attributes(node, name, space)
+                pieces.append(">" if node is not self._root else f"><style>{_LINKS}</style>")
                 open_elements.append((name, space))
                 tag = node.tag
                 if tag in UNSEEN or tag == "iframe":
                     walk.skip_subtree()
                 elif tag == "style":
-                    parts.append(_text(self._stylesheet(node)))
+                    pieces.append(_text(self._stylesheet(node)))
                 elif node.text:
-                    parts.append(_text(node.text))
+                    pieces.append(_text(node.text))
                 continue
-            # Comments and instructions stay to part the texts around them.
-            parts.append(f"</{open_elements.pop()[0]}>" if event == "end" else "<!---->")
+            # Comments and instructions stay to separate the texts around them.
+            pieces.append(f"</{open_elements.pop()[0]}>" if event == "end" else "<!---->")
             if node.tail and node is not self._root:
-                parts.append(_text(node.tail))
-        return "".join(parts)
+                pieces.append(_text(node.tail))
+        return "".join(pieces)
 
     def _name(self, element: Element, parent: tuple[str, str]) -> tuple[str, str]:
-        """What an element is called when it is shown, and its namespace."""
+        """Return the name under which an element is shown, and its namespace."""
         tag: Any = element.tag
         parent_name, space = parent
         if space == SVG and parent_name in {"foreignObject", "desc", "title"}:
@@ -227,13 +226,13 @@ class _Writer:
         return NEUTRAL, XHTML
 
     def _attributes(self, element: Element, name: str, space: str) -> Iterator[str]:
-        given = element.attrib
+        attributes = element.attrib
         tag: Any = element.tag
         if name == NEUTRAL and (tag in UNSEEN or tag == "link"):
             yield ' hidden=""'
-            yield from _told(given)
+            yield from _mirrored_attributes(attributes)
             return
-        if not given:
+        if not attributes:
             if tag in CONTROLS:
                 yield ' form=""'
             return
@@ -241,56 +240,56 @@ class _Writer:
             yield from self._html_attributes(element, name)
         else:
             yield from self._foreign_attributes(element, space)
-        yield from _told(given)
+        yield from _mirrored_attributes(attributes)
 
     def _html_attributes(self, element: Element, name: str) -> Iterator[str]:
-        given = element.attrib
+        attributes = element.attrib
         tag: Any = element.tag
         added = _box(element) if tag in FRAMED else _link_color(element) if tag == "body" else ""
-        if added and "style" not in given:
+        if added and "style" not in attributes:
             yield _attribute("style", added)
-        for key, value in given.items():
+        for key, value in attributes.items():
             if key == "style":
                 yield _attribute("style", added + harmless_css(value, self._address))
             elif key in PLAIN_ATTRIBUTES:
-                # In a form, an image's id can hide what scripts know the form by.
+                # In a form, an image's id can hide properties of the form from scripts.
                 if key != "id" or tag != "img" or not _LETTERS.fullmatch(value):
                     yield _attribute(key, value)
             elif NAMED_FREELY.fullmatch(key):
                 yield _attribute(key, value)
         if name in CONTROLS:
-            yield ' form=""'  # it belongs to no form, so that it sends none and hides no part of it
+            yield ' form=""'  # detached from any form, so that it neither submits nor changes one
         if name == "input":
-            kind = given.get("type", "text").strip().lower()
+            kind = attributes.get("type", "text").strip().lower()
             yield _attribute("type", kind if kind in INPUT_TYPES else "text")
-        elif name in TYPED and "type" in given:
-            yield _attribute("type", given["type"])
-        elif name in {"link", "style"} and "media" in given:
-            yield _attribute("media", given["media"])
+        elif name in TYPED and "type" in attributes:
+            yield _attribute("type", attributes["type"])
+        elif name in {"link", "style"} and "media" in attributes:
+            yield _attribute("media", attributes["media"])
         if name == "link":
             yield ' rel="stylesheet"'
             yield _attribute("href", self._stylesheet_address(element) or "")
         elif name in ADDRESS_ATTRIBUTES:
-            yield from self._loaded(ADDRESS_ATTRIBUTES[name], given.get(ADDRESS_ATTRIBUTES[name]))
+            yield from self._loaded(ADDRESS_ATTRIBUTES[name], attributes.get(ADDRESS_ATTRIBUTES[name]))
 
     def _foreign_attributes(self, element: Element, space: str) -> Iterator[str]:
-        given = element.attrib
-        known = SVG_ATTRIBUTES if space == SVG else MATHML_ATTRIBUTES
-        for key, value in given.items():
-            if key in known:
-                yield _attribute(known[key], harmless_css(value, self._address))
+        attributes = element.attrib
+        allowed = SVG_ATTRIBUTES if space == SVG else MATHML_ATTRIBUTES
+        for key, value in attributes.items():
+            if key in allowed:
+                yield _attribute(allowed[key], harmless_css(value, self._address))
             elif NAMED_FREELY.fullmatch(key):
                 yield _attribute(key, value)
         if space == SVG:
-            named = reference(element)
+            target = reference(element)
             if element.tag == "image":
-                yield from self._loaded("href", named)
-            elif named is not None and named.startswith("#") and self._may_refer(element):
-                yield _attribute("href", named)
+                yield from self._loaded("href", target)
+            elif target is not None and target.startswith("#") and self._may_refer(element):
+                yield _attribute("href", target)
 
     def _may_refer(self, element: Element) -> bool:
-        """Whether an element of a drawing may refer to a part of the page."""
-        return element in self._drawn_again if element.tag == "use" else element.tag != "a"
+        """Return whether an element of a drawing may refer to a part of the page."""
+        return element in self._copyable_uses if element.tag == "use" else element.tag != "a"
 
     def _loaded(self, name: str, address: str | None) -> Iterator[str]:
         harmless = None if address is None else self._address(address)
@@ -309,16 +308,16 @@ class _Writer:
         return harmless_css(style.text or "", self._address) if is_css else ""
 
 
-def _told(given: Any) -> Iterator[str]:
-    """What attributes say that are not shown as they are."""
-    for name in TOLD_ATTRIBUTES:
-        value = given.get(name)
+def _mirrored_attributes(attributes: Any) -> Iterator[str]:
+    """Yield copies of attributes that are not shown themselves."""
+    for name in MIRRORED_ATTRIBUTES:
+        value = attributes.get(name)
         if value is not None:
-            yield _attribute(f"data-siteloom-{name}", value if len(value) <= _LONGEST_TOLD else "")
+            yield _attribute(f"data-siteloom-{name}", value if len(value) <= _LONGEST_MIRRORED else "")
 
 
 def _box(element: Element) -> str:
-    """A style that leaves room for what is not shown; browsers' own size of a frame is the default."""
+    """Return a style that leaves room for a frame, by default in the browsers' default size."""
     sizes = []
     for side, default in (("width", "300"), ("height", "150")):
         size = _PIXELS.match(element.get(side) or default)
@@ -327,7 +326,7 @@ def _box(element: Element) -> str:
 
 
 def _link_color(body: Element) -> str:
-    """A style for the color that pages of old gave to all their links."""
+    """Return a style for the color that old pages set for all their links."""
     color = (body.get("link") or "").strip()
     if _HEXADECIMAL.fullmatch(color):
         color = "#" + color
@@ -344,6 +343,6 @@ def _text(text: str) -> str:
     return _ODD_IN_TEXT.sub(_escaped, text) if _ODD_IN_TEXT.search(text) else text
 
 
-def _escaped(found: re.Match[str]) -> str:
-    """How XML writes a character; one that it cannot say becomes another of the same length."""
-    return _REFERENCES.get(found[0], "\ufffd")
+def _escaped(match: re.Match[str]) -> str:
+    """Escape a character for XML; a forbidden one becomes a replacement of the same length."""
+    return _REFERENCES.get(match[0], "\ufffd")

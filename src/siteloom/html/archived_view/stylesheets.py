@@ -1,11 +1,11 @@
-"""Stylesheets that load nothing but what they are allowed to."""
+"""Rewrite stylesheets so that they load only allowed addresses."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from siteloom.html.archived_view.allowed_markup import TOLD_ATTRIBUTES
+from siteloom.html.archived_view.allowed_markup import MIRRORED_ATTRIBUTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,8 +17,8 @@ _STRING = r"""
     (?: " (?: [^"\\\n\r\f] | \\ (?: \r\n | . ) )*+ "?+ | ' (?: [^'\\\n\r\f] | \\ (?: \r\n | . ) )*+ '?+ )
 """
 
-# What a browser takes for one name may be several here, never the other way round: letters that are
-# not ASCII end a name. So nothing that a browser would load is missed.
+# A single name in a browser may be several here, never the other way round, because non-ASCII letters end a
+# name. So nothing that a browser would load is missed.
 _NAME = rf"@?+ (?: [A-Za-z0-9_-] | {_ESCAPE} )++"
 _TOKEN = re.compile(rf"{_COMMENT} | {_STRING} | (?P<name>{_NAME}) (?P<open>\()?+", re.DOTALL | re.VERBOSE)
 _ARGUMENT = re.compile(
@@ -29,7 +29,7 @@ _IMPORTED = re.compile(
     rf"(?: {_BLANK} | {_COMMENT} )*+ (?: (?P<string>{_STRING}) | (?P<name>{_NAME}) \( )",
     re.DOTALL | re.VERBOSE,
 )
-_REST_OF_RULE = re.compile(r"[^;{}]*+;?+")
+_RULE_END = re.compile(r"[^;{}]*+;?+")
 
 _ESCAPED = re.compile(
     rf"\\ (?: (?P<code>[0-9a-fA-F]{{1,6}}+) {_BLANK}?+ | (?: \r\n | [\n\r\f] ) | (?P<self>.) | \Z )",
@@ -38,34 +38,33 @@ _ESCAPED = re.compile(
 
 _TO_ESCAPE = re.compile(r'["\\\x00-\x1f]')
 
-# Functions that take addresses as mere strings, and what ran scripts in browsers of old.
+# Functions that take addresses as plain strings, and features that ran scripts in old browsers.
 _ODD_FUNCTIONS = frozenset({"expression", "image", "image-set", "-webkit-image-set", "src"})
 _ODD_PROPERTIES = frozenset({"behavior", "-moz-binding"})
-_WORTH_A_LOOK = re.compile(r"[(\\@\[]|:(?:any-)?link", re.IGNORECASE)
+_MAY_LOAD = re.compile(r"[(\\@\[]|:(?:any-)?link", re.IGNORECASE)
 _LINKED = frozenset({"any-link", "link"})
-_UNKNOWN = "-siteloom-removed"  # whatever has a name that means nothing is passed over
+_UNKNOWN = "-siteloom-removed"  # browsers ignore anything with an unknown name
 
-# An image and a font that are none: with nothing in their place, the text around could mean other things.
-_NOTHING = 'url("data:,")'
+# An empty image and font: without a placeholder, the text around could change its meaning.
+_EMPTY_IMAGE = 'url("data:,")'
 _NO_FONT = 'local("-siteloom-removed")'
-# Without it, what stands around a rule that is left out would grow together: u@import;rl(...) is a trap.
+# Separates the text around a removed rule, which would otherwise join: u@import;rl(...) is a trap.
 _GAP = "/**/"
 
 
 def harmless_css(css: str, address: Callable[[str], str | None]) -> str:
-    """A stylesheet, or the text of a style attribute, that loads only what `address` gives.
+    """Rewrite a stylesheet, or the text of a style attribute, to load only addresses that `address` returns.
 
-    `address` is asked for every address in it, as it is written there. What it gives None for is
-    left out; references inside the page (`#shade`) stay. Selectors by where a link leads select by what is
-    told of it.
+    `address` is called with every address as written. Those for which it returns None are removed; references
+    inside the page (`#shade`) stay. Selectors by link address select by its mirrored attribute.
     """
-    if not _WORTH_A_LOOK.search(css):
+    if not _MAY_LOAD.search(css):
         return css
-    parts: list[str] = []
-    kept_to = at = 0
+    pieces: list[str] = []
+    copied_to = position = 0
     font_from = -1  # where a @font-face that may still be open was last seen
-    while token := _TOKEN.search(css, at):
-        at = token.end()
+    while token := _TOKEN.search(css, position):
+        position = token.end()
         name = token["name"]
         if name is None:
             continue
@@ -73,60 +72,60 @@ def harmless_css(css: str, address: Callable[[str], str | None]) -> str:
         is_function = token["open"] is not None
         if name == "url" and is_function:
             if font_from >= 0:
-                font_from = -1 if css.find("}", font_from, at) >= 0 else at
-            new, at = _url(css, at, address, _NOTHING if font_from < 0 else _NO_FONT)
+                font_from = -1 if css.find("}", font_from, position) >= 0 else position
+            new, position = _url(css, position, address, _EMPTY_IMAGE if font_from < 0 else _NO_FONT)
         elif name == "@font-face":
-            font_from = at
+            font_from = position
             continue
         elif name == "@import":
-            new, at = _import(css, token.end("name"), address)
+            new, position = _import(css, token.end("name"), address)
         elif is_function and name in _ODD_FUNCTIONS:
             new = _UNKNOWN + "("
         elif name in _ODD_PROPERTIES:
-            new = _UNKNOWN + css[token.end("name") : at]
+            new = _UNKNOWN + css[token.end("name") : position]
         elif name in _LINKED and css[token.start() - 1 : token.start()] == ":":
-            parts.append(css[kept_to : token.start() - 1])
-            kept_to = token.start()
+            pieces.append(css[copied_to : token.start() - 1])
+            copied_to = token.start()
             new = "[data-siteloom-href]"
-        elif name in TOLD_ATTRIBUTES and css[token.start() - 1 : token.start()] == "[":
+        elif name in MIRRORED_ATTRIBUTES and css[token.start() - 1 : token.start()] == "[":
             new = f"data-siteloom-{name}"
         else:
             continue
-        parts += css[kept_to : token.start()], new
-        kept_to = at
-    return "".join(parts) + css[kept_to:]
+        pieces += css[copied_to : token.start()], new
+        copied_to = position
+    return "".join(pieces) + css[copied_to:]
 
 
-def _url(css: str, at: int, address: Callable[[str], str | None], nothing: str) -> tuple[str, int]:
-    """What to write for the rest of `url(`, and where that ends."""
-    given, end = _argument(css, at)
-    found = given if given.startswith("#") else address(given)
-    return _written(found) if found else nothing, end
+def _url(css: str, position: int, address: Callable[[str], str | None], placeholder: str) -> tuple[str, int]:
+    """Return the replacement for the rest of `url(`, and where that ends."""
+    original, end = _argument(css, position)
+    replacement = original if original.startswith("#") else address(original)
+    return _written(replacement) if replacement else placeholder, end
 
 
-def _import(css: str, at: int, address: Callable[[str], str | None]) -> tuple[str, int]:
-    """What to write for `@import` and its address, and where that ends; a gap for the whole rule."""
-    imported = _IMPORTED.match(css, at)
+def _import(css: str, position: int, address: Callable[[str], str | None]) -> tuple[str, int]:
+    """Return the replacement for `@import` and its address, a gap for the whole rule, and where that ends."""
+    imported = _IMPORTED.match(css, position)
     sheet = None
     if imported is not None and imported["string"] is not None:
-        at = imported.end()
+        position = imported.end()
         sheet = address(_unquoted(imported["string"]))
     elif imported is not None and _unescaped(imported["name"]).lower() == "url":
-        given, at = _argument(css, imported.end())
-        sheet = address(given)
+        original, position = _argument(css, imported.end())
+        sheet = address(original)
     if sheet and not sheet.startswith("data:"):
-        return f"@import {_written(sheet)}", at
-    rest = _REST_OF_RULE.match(css, at)
-    return _GAP, at if rest is None else rest.end()
+        return f"@import {_written(sheet)}", position
+    rule_end = _RULE_END.match(css, position)
+    return _GAP, position if rule_end is None else rule_end.end()
 
 
-def _argument(css: str, at: int) -> tuple[str, int]:
-    """The address in `url(...)`, and where that ends."""
-    argument = _ARGUMENT.match(css, at)
+def _argument(css: str, position: int) -> tuple[str, int]:
+    """Return the address in `url(...)`, and where that ends."""
+    argument = _ARGUMENT.match(css, position)
     assert argument is not None  # it matches even nothing
     string = argument["string"]
-    given = _unescaped(argument["plain"]) if string is None else _unquoted(string)
-    return given.strip(), argument.end()
+    address = _unescaped(argument["plain"]) if string is None else _unquoted(string)
+    return address.strip(), argument.end()
 
 
 def _written(address: str) -> str:

@@ -1,4 +1,4 @@
-"""The add-on: it puts what Siteloom does into the chains of a project's crawler."""
+"""The Scrapy add-on, which adds Siteloom's middlewares to a project's crawlers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from siteloom.integrations.scrapy.items import ExtractionMiddleware
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-# Nearest to the spider: whatever else looks at items sees these as if the spider had made them.
+# Nearest to the spider, so that other middlewares see the items as if the spider had made them.
 _EXTRACTION_PLACE = 1_100
-# Nearest to the downloader, behind Scrapy's cache at 900: there, bodies are still as the headers say, and
-# redirects are still answers.
+# Nearest to the downloader, after Scrapy's cache at 900: there, bodies still match their headers, and
+# redirects are still responses.
 _ARCHIVE_PLACE = 950
 
 
@@ -21,7 +21,7 @@ class Siteloom:
     """`ADDONS = {"siteloom.integrations.scrapy.addon.Siteloom": 500}`."""
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Add the middlewares, but leave those where they are that the project has placed itself."""
+        """Add the middlewares, except those that the project has placed itself."""
         settings.setdefault_in_component_priority_dict(
             "SPIDER_MIDDLEWARES", ExtractionMiddleware, _EXTRACTION_PLACE
         )

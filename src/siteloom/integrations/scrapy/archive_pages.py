@@ -15,7 +15,7 @@ from scrapy.exceptions import NotConfigured
 
 from siteloom.core.errors import OutputError
 from siteloom.integrations.scrapy.project_settings import project_folder
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.sources.page_source import Items
 from siteloom.sources.warc_writer import open_warc
 from siteloom.store.workspace_folder import open_store
@@ -39,11 +39,11 @@ ARCHIVE_SETTING = "SITELOOM_WARC"
 
 
 class ArchiveMiddleware:
-    """A downloader middleware that writes answers to the archive that `SITELOOM_WARC` names.
+    """A downloader middleware that writes responses to the archive that `SITELOOM_WARC` names.
 
-    Written are all answers of web servers: pages, redirects, errors that will be tried again, robots.txt,
-    images of a media pipeline. What Scrapy's cache answers was fetched by an earlier crawl, and is not
-    written again.
+    It writes all responses of web servers: pages, redirects, errors that will be retried, robots.txt, images
+    of a media pipeline. Responses from Scrapy's cache were fetched by an earlier crawl, and are not written
+    again.
     """
 
     def __init__(self, path: Path, stats: StatsCollector) -> None:
@@ -53,14 +53,14 @@ class ArchiveMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """As Scrapy makes it; an archive that cannot be written is an error before anything is fetched."""
+        """Create the middleware; an archive that cannot be written raises before anything is fetched."""
         name = crawler.settings.get(ARCHIVE_SETTING)
         if not name:
             raise NotConfigured(f"{ARCHIVE_SETTING} names no archive to write to, such as crawl.warc.gz.")
         assert crawler.stats is not None
-        made = cls(project_folder() / name, crawler.stats)
-        crawler.signals.connect(made.close, signal=signals.spider_closed)
-        return made
+        middleware = cls(project_folder() / name, crawler.stats)
+        crawler.signals.connect(middleware.close, signal=signals.spider_closed)
+        return middleware
 
     def process_response(self, request: Request, response: Response) -> Response:
         """Write an answer and pass it on."""
@@ -84,21 +84,21 @@ class ArchiveMiddleware:
         return response
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the archive."""
         self._opened.close()
 
 
-# Each time is a run in the history of the workspace, so they should be few; but what is lost if the process
-# is killed, and the memory that it takes, should be little. In between, others can write to the workspace:
+# Each batch is a run in the history of the workspace, so batches should be few; but little should be lost if
+# the process is killed, and it should need little memory. Between batches, others can write to the workspace:
 # people who work in it, and other spiders.
 _PAGES_AT_A_TIME = 1_000
 _BYTES_AT_A_TIME = 32_000_000
-# If others write for so long that more is waiting, the crawl must wait, too.
+# If others write for so long that more batches are pending, the crawl waits, too.
 _MOST_TIMES_WAITING = 2
 
 
 class PageKeeper:
-    """Takes pages one by one; all are in the workspace, or told of as lost, once it is closed."""
+    """Stores pages in a workspace; once it is closed, all are stored or reported as lost."""
 
     def __init__(self, settings: StoreSettings, origin: str) -> None:
         self._store = open_store(settings, create=True, on_busy=_tell_of_waiting)
@@ -107,38 +107,38 @@ class PageKeeper:
         self._pages: list[Page] = []
         self._bytes = 0
         self._writing: deque[Future[int]] = deque()
-        self._kept = 0
+        self._stored_pages = 0
 
     def add(self, page: Page) -> None:
-        """Take a page; it is in the workspace some pages later, or in the end."""
+        """Add a page, which is stored with a later batch or on closing."""
         self._pages.append(page)
         self._bytes += len(page.html)
         if len(self._pages) >= _PAGES_AT_A_TIME or self._bytes >= _BYTES_AT_A_TIME:
             self._write()
-            self._wait_for_all_but(_MOST_TIMES_WAITING)
+            self._wait_for_writes(_MOST_TIMES_WAITING)
 
     def close(self) -> int:
-        """Write all that is left; returns how many pages are in the workspace."""
+        """Write the remaining pages, and return how many were stored."""
         if self._pages:
             self._write()
-        self._wait_for_all_but(0)
+        self._wait_for_writes(0)
         self._thread.shutdown()
         self._store.close()
-        return self._kept
+        return self._stored_pages
 
     def _write(self) -> None:
         self._writing.append(self._thread.submit(self._ingest, tuple(self._pages)))
         self._pages.clear()
         self._bytes = 0
 
-    def _wait_for_all_but(self, most: int) -> None:
-        while len(self._writing) > most:
-            self._kept += self._writing.popleft().result()
+    def _wait_for_writes(self, allowed_pending: int) -> None:
+        while len(self._writing) > allowed_pending:
+            self._stored_pages += self._writing.popleft().result()
 
     def _ingest(self, pages: tuple[Page, ...]) -> int:
         try:
-            return ingest(self._store, [Items(pages)], names=[self._origin]).kept
-        except Exception as error:  # noqa: BLE001 - whatever it is, the crawl goes on
+            return import_pages(self._store, [Items(pages)], names=[self._origin]).kept
+        except Exception as error:  # noqa: BLE001 - no error may stop the crawl
             _log.error("%d pages are lost to the workspace: %s", len(pages), error)
             return 0
 

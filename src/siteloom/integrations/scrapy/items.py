@@ -37,28 +37,28 @@ _CONFIDENCE = "_confidence"
 
 
 class SiteloomItem(Item):
-    """A record: `url`, a field for each attribute, `_wrapper`, and `_confidence` for its least sure value.
+    """A record: `url`, a field for each attribute, `_wrapper`, and `_confidence`, the lowest of its values.
 
-    A field has a text, or a list of texts if the attribute may have several values. An attribute that is
-    called as another field is has the field `values.NAME`, and one that the page lacks has none.
+    A field has a text, or a list of texts if the attribute may have several values. An attribute with the
+    name of another field has the field `values.NAME`; attributes that the page lacks have no field.
     """
 
     _record: Record
 
     @property
     def record(self) -> Record:
-        """The record itself, with typed values, provenance and all confidences, for pipelines."""
+        """The record with typed values, provenance and all confidences, for pipelines."""
         return self._record
 
     def copy(self) -> Self:
-        """A copy, as pipelines make them, of the same record."""
+        """Copy the item, as pipelines do, with the same record."""
         copied = super().copy()
         copied._record = self._record  # noqa: SLF001 - of its own kind
         return copied
 
 
 class ItemMaker:
-    """Makes items of records; each has the fields of all wrappers, so that they fit into one table."""
+    """Converts records to items with the fields of all wrappers, so that they fit into one table."""
 
     def __init__(self, wrappers: Iterable[NamedWrapper]) -> None:
         attributes = list(dict.fromkeys(name for named in wrappers for name in named.wrapper.attributes))
@@ -68,7 +68,7 @@ class ItemMaker:
         self._kind = cast("type[SiteloomItem]", type("SiteloomItem", (SiteloomItem,), {"fields": fields}))
 
     def item(self, record: Record, named: NamedWrapper) -> SiteloomItem:
-        """A record that a wrapper found, as an item."""
+        """Convert a record of a wrapper to an item."""
         item = self._kind()
         item._record = record  # noqa: SLF001 - the fields of an item are for feeds
         item[_URL] = record.url
@@ -86,11 +86,10 @@ KEEP_SETTING = "SITELOOM_KEEP_UNMATCHED"
 
 
 class ExtractionMiddleware:
-    """A spider middleware that adds items to what callbacks yield, which goes through unchanged.
+    """A spider middleware that adds items to the output of callbacks, which is passed on unchanged.
 
-    Only HTML with status 200 is looked at, and no answer to a HEAD request, which has no body. A page that no
-    wrapper is for goes to `keeper`, if there is one; one that gives nothing is counted, and never disturbs
-    the spider.
+    It reads only HTML with status 200, but no response to a HEAD request, which has no body. Pages that match
+    no wrapper go to `keeper`, if there is one; failures are counted and never disturb the spider.
     """
 
     def __init__(
@@ -107,39 +106,42 @@ class ExtractionMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """As Scrapy makes it: with the wrappers of the project, or else not at all."""
-        asked = project(crawler.settings)
-        wrappers = wrappers_of(asked)
+        """Create the middleware with the wrappers of the project; NotConfigured if there are none."""
+        crawl_project = project(crawler.settings)
+        wrappers = wrappers_of(crawl_project)
         is_keeping = crawler.settings.getbool(KEEP_SETTING)
         if not wrappers and not is_keeping:
             raise NotConfigured(
                 f"Siteloom has no wrapper: name files in {WRAPPERS_SETTING}, or learn one in the workspace "
-                f"{asked.store.workspace}, or set {KEEP_SETTING} = True to collect pages to learn from."
+                f"{crawl_project.store.workspace}, or set {KEEP_SETTING} = True to collect pages to learn "
+                "from."
             )
         assert crawler.stats is not None
         assert crawler.spidercls is not None
-        keeper = PageKeeper(asked.store, f"scrapy spider {crawler.spidercls.name}") if is_keeping else None
-        made = cls(wrappers, asked.limits, crawler.stats, keeper)
-        crawler.signals.connect(made.close, signal=signals.spider_closed)
-        return made
+        keeper = (
+            PageKeeper(crawl_project.store, f"scrapy spider {crawler.spidercls.name}") if is_keeping else None
+        )
+        middleware = cls(wrappers, crawl_project.limits, crawler.stats, keeper)
+        crawler.signals.connect(middleware.close, signal=signals.spider_closed)
+        return middleware
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        """The items of a response, and then what its callback yields, which may break."""
+        """Yield the items of a response, and then the output of its callback, which may raise."""
         for item in self._items(response):
             yield item
-        async for one in result:
-            yield one
+        async for output in result:
+            yield output
 
     def process_spider_exception(
         self, response: Response, exception: Exception
     ) -> Iterable[SiteloomItem] | None:
-        """Be the callback of a spider that has none of its own."""
+        """Return the items if the spider has no callback of its own."""
         return self._items(response) if _lacks_callback(exception) else None
 
     def close(self, spider: Spider) -> None:
-        """Write the pages that are to be kept, and sum up."""
+        """Store the remaining pages, and log a summary."""
         if self._keeper is not None:
             self._stats.set_value("siteloom/kept", self._keeper.close())
         counts = ", ".join(
@@ -156,31 +158,31 @@ class ExtractionMiddleware:
         self._stats.inc_value("siteloom/pages")
         try:
             return self._extracted(_page(response))
-        except Exception:  # noqa: BLE001 - it must not end the user's own work on the page
+        except Exception:  # noqa: BLE001 - it must not stop the user's own callback
             _log.exception("Extraction failed on %s", response.url)
             self._stats.inc_value(f"siteloom/failed/{BROKEN}")
             return []
 
     def _extracted(self, page: Page) -> list[SiteloomItem]:
-        found = self._extractor.extract(page)
-        if found.failure is not None:
-            _log.debug("%s: %s (%s)", page.url, found.failure.reason, found.failure.detail)
-            self._stats.inc_value(f"siteloom/failed/{found.failure.reason}")
-            if not found.match.chosen:
+        result = self._extractor.extract(page)
+        if result.failure is not None:
+            _log.debug("%s: %s (%s)", page.url, result.failure.reason, result.failure.detail)
+            self._stats.inc_value(f"siteloom/failed/{result.failure.reason}")
+            if not result.match.chosen:
                 self._stats.inc_value("siteloom/unmatched")
                 if self._keeper is not None:
                     self._keeper.add(page)
             return []
-        named = found.wrapper
+        named = result.wrapper
         assert named is not None
-        items = [self._maker.item(record, named) for record in found.records]
+        items = [self._maker.item(record, named) for record in result.records]
         self._stats.inc_value("siteloom/records", len(items))
         self._stats.inc_value(f"siteloom/wrapper/{named.name}", len(items))
         return items
 
 
 def _lacks_callback(exception: Exception) -> bool:
-    """Whether it is Scrapy itself that misses a callback: what stands for one only raises."""
+    """Return whether Scrapy's placeholder for a missing callback raised the exception."""
     raised_by = exception.__traceback__
     while raised_by is not None and raised_by.tb_next is not None:
         raised_by = raised_by.tb_next
@@ -196,7 +198,7 @@ def _page(response: HtmlResponse) -> Page:
 
 
 def _charset(response: HtmlResponse) -> str | None:
-    """What the HTTP header says, unless whoever made the response says better, as browsers that render do."""
-    # Scrapy's own `encoding` would do, but where nobody says anything it guesses, which Siteloom does itself.
-    said: str | None = getattr(response, "_encoding", None)
-    return content_type(response.headers.get("Content-Type")).charset if said is None else said
+    """Return the charset that the response was created with, as rendering browsers do, or of its header."""
+    # Scrapy's own `encoding` guesses if neither is given, which Siteloom does better itself.
+    declared: str | None = getattr(response, "_encoding", None)
+    return content_type(response.headers.get("Content-Type")).charset if declared is None else declared

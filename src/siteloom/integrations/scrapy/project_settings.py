@@ -1,10 +1,9 @@
-"""What a Scrapy project says of Siteloom: its settings, its workspace and its wrappers."""
+"""The Siteloom settings of a Scrapy project: its workspace and wrappers."""
 
 from __future__ import annotations
 
 import logging
 import os
-import warnings
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy.utils.conf import closest_scrapy_cfg
 
 from siteloom.core.settings import load_settings
-from siteloom.operations.stored_wrappers import wrapper_texts_of_store
+from siteloom.operations.stored_wrappers import wrappers_of_store
 from siteloom.store.workspace_folder import open_store, workspace_exists
-from siteloom.wrappers.named_wrappers import wrapper_texts_of_files
+from siteloom.wrappers.named_wrappers import wrappers_of_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
     from siteloom.core.settings import ParseSettings, StoreSettings
     from siteloom.wrappers.matching import NamedWrapper
-    from siteloom.wrappers.named_wrappers import WrapperText
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +31,7 @@ WORKSPACE_SETTING = "SITELOOM_WORKSPACE"
 
 
 class Project(NamedTuple):
-    """What is asked for, with every path as it is seen from the project's folder."""
+    """The settings of a project, with every path relative to the project's folder resolved."""
 
     wrappers: tuple[str, ...]
     store: StoreSettings
@@ -41,7 +39,7 @@ class Project(NamedTuple):
 
 
 def project(settings: BaseSettings) -> Project:
-    """The project that a crawler's settings belong to; a `siteloom.toml` in its folder counts, too."""
+    """Read the project of a crawler's settings and of the `siteloom.toml` in its folder."""
     folder = project_folder()
     own, _ = load_settings(folder, os.environ, {"store.workspace": settings.get(WORKSPACE_SETTING)})
     store = replace(own.store, workspace=str(folder / own.store.workspace))
@@ -50,18 +48,22 @@ def project(settings: BaseSettings) -> Project:
 
 
 def project_folder() -> Path:
-    """Where `scrapy.cfg` is, or else the current folder."""
-    found = closest_scrapy_cfg()
-    return Path(found).parent if found else Path.cwd()
+    """Return the folder of `scrapy.cfg`, or else the current folder."""
+    configuration = closest_scrapy_cfg()
+    return Path(configuration).parent if configuration else Path.cwd()
 
 
 def wrappers_of(asked: Project) -> list[NamedWrapper]:
     """The wrappers that are named, or else those of the workspace; what there is to beware of is logged."""
-    return [_loaded(text) for text in _texts(asked)]
+    wrappers = _read_wrappers(asked)
+    for named in wrappers:
+        if not named.is_for_pages:
+            _log.warning("No page can find its way to %s, for it has no footprint: learn it again.", named)
+    return wrappers
 
 
 def _files(folder: Path, location: str) -> Iterator[str]:
-    """A file, or all wrappers that lie in a folder."""
+    """Yield a file, or all wrappers in a folder."""
     if "://" in location:
         yield location
         return
@@ -70,21 +72,14 @@ def _files(folder: Path, location: str) -> Iterator[str]:
     yield from map(str, files or [path])
 
 
-def _texts(asked: Project) -> list[WrapperText]:
+def _read_wrappers(asked: Project) -> list[NamedWrapper]:
     if asked.wrappers:
-        return wrapper_texts_of_files(asked.wrappers)
+        return wrappers_of_files(asked.wrappers, tell=_warn)
     if not workspace_exists(asked.store):
         return []
     with closing(open_store(asked.store)) as store:
-        return wrapper_texts_of_store(store) if store.wrappers() else []
+        return wrappers_of_store(store, tell=_warn) if store.wrappers() else []
 
 
-def _loaded(text: WrapperText) -> NamedWrapper:
-    with warnings.catch_warnings(record=True, action="always") as caught:
-        named = text.loaded()
-    for warning in caught:
-        _log.warning("%s: %s", named, warning.message)
-    footprint = named.wrapper.footprint
-    if not (footprint.sites and footprint.url_patterns):
-        _log.warning("No page can find its way to %s, for it has no footprint: learn it again.", named)
-    return named
+def _warn(message: str) -> None:
+    _log.warning("%s", message)

@@ -7,7 +7,7 @@ from collections import Counter
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from siteloom.html.node_paths import Spot, previous_spot, text_before
+from siteloom.html.node_paths import TextPosition, previous_text_position, text_before
 from siteloom.html.visible_text import attribute_words, normalize, visible_text
 from siteloom.learning.discovery.text_strands import COLONS, OWN_LABEL
 
@@ -146,15 +146,15 @@ def _label_beside(context: ValueContext) -> str | None:
     return label if is_marked or (not is_link and _is_near(spot.parent, context.element)) else None
 
 
-def _preceding_text(context: ValueContext) -> Spot | None:
+def _preceding_text(context: ValueContext) -> TextPosition | None:
     """Return the text before the first text of the value's element."""
-    own_spot = Spot(context.element, None)
+    own_spot = TextPosition(context.element, None)
     for child in (None, *context.element):
-        if normalize(Spot(context.element, child).text) == context.text:
-            own_spot = Spot(context.element, child)
+        if normalize(TextPosition(context.element, child).text) == context.text:
+            own_spot = TextPosition(context.element, child)
             break
-    limit = None if context.boundary is None else previous_spot(Spot(context.boundary, None))
-    return text_before(previous_spot(own_spot), limit)
+    limit = None if context.boundary is None else previous_text_position(TextPosition(context.boundary, None))
+    return text_before(previous_text_position(own_spot), limit)
 
 
 def _is_near(label: Element, element: Element) -> bool:
@@ -242,7 +242,7 @@ def _heading(context: ValueContext) -> str | None:
             return text if is_short(text) else None
         if normalize(spot.text) and spot.parent.tag != context.element.tag:
             return None
-        spot = text_before(previous_spot(spot))
+        spot = text_before(previous_text_position(spot))
     return None
 
 

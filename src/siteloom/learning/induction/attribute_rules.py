@@ -14,7 +14,7 @@ from siteloom.learning.induction.feature_columns import target_rows
 from siteloom.learning.induction.rule_search import Covering, CoverProblem, Instance, cover
 from siteloom.learning.induction.tree_walk import NONE
 from siteloom.learning.value_search.labelled_units import Form
-from siteloom.wrappers.rule_features import Evidence, Feature, Part, Rule
+from siteloom.wrappers.rule_features import Feature, Rule, RuleSupport, ValuePart
 from siteloom.wrappers.safe_patterns import pattern_fault
 from siteloom.wrappers.value_from_node import part_values
 
@@ -49,7 +49,7 @@ class ValueSpan(NamedTuple):
         return self.text[self.start : self.end]
 
 
-def learn_part(spans: Iterable[ValueSpan], other_texts: Sequence[str]) -> Part | None:
+def learn_part(spans: Iterable[ValueSpan], other_texts: Sequence[str]) -> ValuePart | None:
     """Return the part that gives exactly the values of each text, or None if there is none.
 
     `other_texts` are texts of nodes that the same rule selects on other pages.
@@ -70,17 +70,17 @@ def learn_part(spans: Iterable[ValueSpan], other_texts: Sequence[str]) -> Part |
 
 def _candidate_parts(
     outer_spans: Sequence[ValueSpan], separators: Sequence[str], other_texts: Sequence[str]
-) -> Iterator[Part]:
+) -> Iterator[ValuePart]:
     """Yield the parts to try, the most informative first."""
     texts = [*other_texts, *(span.text for span in outer_spans)]
     lefts = _frequent_anchors(_common_ends([span.text[: span.start] for span in outer_spans]), texts)
     rights = _frequent_anchors(_common_starts([span.text[span.end :] for span in outer_spans]), texts)
     for separator in separators:
         for left_anchor, right_anchor in product(lefts, rights):
-            yield Part(left=left_anchor, right=right_anchor, separator=separator)
+            yield ValuePart(left=left_anchor, right=right_anchor, separator=separator)
     for pattern in _patterns([span.value for span in outer_spans]):
         if not pattern_fault(pattern):
-            yield Part(pattern=pattern)
+            yield ValuePart(pattern=pattern)
 
 
 def _separators(spans_by_text: Iterable[list[ValueSpan]]) -> list[str]:
@@ -314,10 +314,10 @@ def _candidate_rules(candidate: CandidateRule, form_problem: _FormProblem) -> li
     ]
 
 
-def _learn_value_part(candidate: CandidateRule, form_problem: _FormProblem) -> Part | None:
+def _learn_value_part(candidate: CandidateRule, form_problem: _FormProblem) -> ValuePart | None:
     """Learn how to extract the values from the texts of the selected nodes."""
     if form_problem.form.is_whole:
-        return Part()
+        return ValuePart()
     problem = form_problem.problem
     hits = problem.hits(candidate.features)
     spans = [span for row in hits.tolist() for span in form_problem.spans.get(row, ())]
@@ -327,13 +327,13 @@ def _learn_value_part(candidate: CandidateRule, form_problem: _FormProblem) -> P
 
 
 def _build_rule(
-    features: set[Feature], candidate: CandidateRule, value_part: Part, form_problem: _FormProblem
+    features: set[Feature], candidate: CandidateRule, value_part: ValuePart, form_problem: _FormProblem
 ) -> Rule:
     return Rule(
         target=form_problem.form.target,
         features=tuple(sorted(features)),
         part=value_part,
-        evidence=Evidence(
+        evidence=RuleSupport(
             # The instances after these are lists of other pages that served as examples.
             examples=sum(number < len(form_problem.values) for number in candidate.covered),
             wrong=candidate.wrong,

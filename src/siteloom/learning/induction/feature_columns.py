@@ -22,7 +22,7 @@ from siteloom.learning.induction.tree_walk import (
     TableBuilder,
     Walked,
 )
-from siteloom.wrappers.rule_evaluation import Standing
+from siteloom.wrappers.rule_evaluation import NodePosition
 from siteloom.wrappers.rule_features import TEXT_KINDS, Feature, shape
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ class Rows:
             ]
         return features
 
-    def node_position(self, row: int) -> Standing:
+    def node_position(self, row: int) -> NodePosition:
         """Return the position of a node in its unit."""
         element = int(self._ancestors[0][row])
         position = text_number = 0
@@ -252,7 +252,7 @@ class Rows:
         while element != NONE:
             depth += 1
             element = int(self.table.parents[element])
-        return Standing(position, text_number, depth)
+        return NodePosition(position, text_number, depth)
 
     def tags(self, rows: Ints) -> list[str]:
         """Return the distinct tags of the elements of some nodes, the most frequent first."""

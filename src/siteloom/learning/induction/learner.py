@@ -13,7 +13,7 @@ from siteloom.learning.induction.units import Trees
 from siteloom.wrappers.wrapper import Wrapper
 
 if TYPE_CHECKING:
-    from siteloom.learning.induction.wrapper_assembly import LearningResult
+    from siteloom.learning.induction.wrapper_assembly import InductionResult
 
 _MAX_TREE_BYTES = 10_000_000  # of HTML; in memory a tree is about ten times as large as its page
 
@@ -40,7 +40,7 @@ def learn_wrapper(
     method: Method = "united",
     *,
     limits: ParseSettings = ParseSettings(),
-) -> LearningResult:
+) -> InductionResult:
     """Learn a wrapper, and report what it does on the pages."""
     return LearningSession(unlabelled, _MAX_TREE_BYTES, limits).learn(examples, schema, method)
 

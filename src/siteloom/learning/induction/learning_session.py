@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from siteloom.learning.induction.match_cache import RecordOf
     from siteloom.learning.induction.rule_search import Covering, CoverProblem
     from siteloom.learning.induction.units import PageUnits, SampledPage, UnitKey, UnitTable
-    from siteloom.learning.induction.wrapper_assembly import AttributeCache, LearningResult
+    from siteloom.learning.induction.wrapper_assembly import AttributeCache, InductionResult
     from siteloom.learning.value_search.labelled_units import Form, LocatedValue
     from siteloom.wrappers.rule_evaluation import Node, Scope
     from siteloom.wrappers.rule_features import RecordRule, Rule
@@ -165,7 +165,7 @@ class LearningSession:
 
     def learn(
         self, examples: Sequence[Example], schema: Schema = None, method: Method = "united"
-    ) -> LearningResult:
+    ) -> InductionResult:
         """Learn a wrapper, and report what it does on the pages."""
         if method not in METHODS:
             raise UsageError(f"No method {method!r} to learn by: use one of {', '.join(METHODS)}.")
@@ -293,7 +293,7 @@ class LearningSession:
         find_record: RecordOf = (
             self._match_cache.record_of(wrapper, known_nodes)
             if self._trees.keeps_all
-            else partial(wrapper.record_of, known=known_nodes)
+            else partial(wrapper.record_of, known_nodes=known_nodes)
         )
 
         def record_of(root: Element, url: str, scope: Scope | None) -> Record:

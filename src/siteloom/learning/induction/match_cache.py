@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from siteloom.core.model import Record
-from siteloom.html.node_paths import spot_of_text
+from siteloom.html.node_paths import position_of_text
 from siteloom.learning.induction.feature_columns import target_rows, too_long
 from siteloom.wrappers.rule_evaluation import Node
 from siteloom.wrappers.wrapper import Wrapper
@@ -240,7 +240,7 @@ class NodesByTable:
                 continue
             parent = text_parents[row - first_text]
             assert parent is not None, "texts of a unit stand in elements"
-            nodes.append(Node(parent, spot_of_text(parent, text_numbers[row - first_text]), text))
+            nodes.append(Node(parent, position_of_text(parent, text_numbers[row - first_text]), text))
         return nodes
 
     def _may_be_too_long(self, tags: frozenset[str], rule: Rule, unit: int) -> bool:

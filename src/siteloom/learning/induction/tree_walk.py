@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from lxml import etree
 
-from siteloom.html.node_paths import Spot
+from siteloom.html.node_paths import TextPosition
 from siteloom.html.visible_text import BREAKS, HIDDEN, NOT_CONTENT, attribute_words, normalize
 from siteloom.wrappers.rule_features import TELLING_ATTRIBUTES
 
@@ -250,7 +250,7 @@ class TableBuilder:
             if with_tails and outside.element is not None:
                 for node in _with_comments(root):
                     if node.tail:
-                        outside.text_nodes = Spot(outside.element, node).number - 1
+                        outside.text_nodes = TextPosition(outside.element, node).number - 1
                         self._add_text(outside, node.tail, rows)
         for key, texts in inner_texts(rows, self._attributes, self._tags).items():
             self.inner_texts[key] += texts

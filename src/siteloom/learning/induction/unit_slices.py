@@ -95,10 +95,10 @@ class WalkedPages:
         parent = scope.start.getparent()
         if scope.end is None or parent is None:
             return Span(slice(first, walk.span.elements.stop), slice(starts[first], walk.span.texts.stop))
-        if scope.end.after is None:  # up to the next record
+        if scope.end.preceding is None:  # up to the next record
             following = rows[scope.end.parent]
             return Span(slice(first, following), slice(starts[first], starts[following]))
-        last = rows[scope.end.after]  # up to the end of this one
+        last = rows[scope.end.preceding]  # up to the end of this one
         return Span(slice(first, self._end(last, walk)), slice(starts[first], ends[last]))
 
     def nodes(self, root: Element, span: Span) -> Nodes:

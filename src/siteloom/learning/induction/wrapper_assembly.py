@@ -153,7 +153,7 @@ def _oddness(wrapper: Wrapper, record: Record) -> OddPage:
     return OddPage(record.url, round(doubt, 3), tuple(reasons))
 
 
-class LearningResult(NamedTuple):
+class InductionResult(NamedTuple):
     """A learned wrapper with its report; `urls` are the pages of the session that it applies to."""
 
     wrapper: Wrapper
@@ -181,7 +181,7 @@ def finalize(
     records_by_page: Sequence[tuple[Page, tuple[Record, ...]]],
     signature: Callable[[Page], bytes | None],
     cache: AttributeCache,
-) -> LearningResult:
+) -> InductionResult:
     """Complete a draft wrapper from the records that it finds on all pages, and report on it.
 
     `unit_results` are its results on the examples, `records_by_page` its records on the other pages.
@@ -206,7 +206,7 @@ def finalize(
     pages = [*example_pages, *matching_pages]
     wrapper_footprint = footprint([(page.url, signature(page)) for page in pages])
     wrapper = replace(wrapper, footprint=wrapper_footprint)
-    return LearningResult(
+    return InductionResult(
         wrapper, report(wrapper, unit_results, extracted), tuple(page.url for page in pages)
     )
 

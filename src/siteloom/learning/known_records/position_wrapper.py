@@ -12,7 +12,7 @@ from siteloom.core.settings import ParseSettings
 from siteloom.html.parser import parse
 from siteloom.templates.footprint import footprint
 from siteloom.templates.signature import signature
-from siteloom.wrappers.rule_features import AttributeRules, Evidence, Feature, Part, Rule
+from siteloom.wrappers.rule_features import AttributeRules, Feature, Rule, RuleSupport, ValuePart
 from siteloom.wrappers.wrapper import Wrapper
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def positions_wrapper(
                     _rule(
                         position,
                         roots,
-                        Evidence(
+                        RuleSupport(
                             examples=positions.support,
                             wrong=0,
                             filled=positions.filled[attribute],
@@ -59,7 +59,7 @@ def positions_wrapper(
     )
 
 
-def _rule(position: str, roots: Iterable[Element], evidence: Evidence) -> Rule:
+def _rule(position: str, roots: Iterable[Element], evidence: RuleSupport) -> Rule:
     """Return the rule of a position: every tag on its path with its number."""
     path, _, text = position.partition("/text()")
     steps = [(tag, int(number)) for tag, number in _STEP.findall(path)]
@@ -69,14 +69,14 @@ def _rule(position: str, roots: Iterable[Element], evidence: Evidence) -> Rule:
         for feature in (Feature("tag", distance, tag), Feature("position", distance, str(number)))
     ]
     if not text:
-        return Rule(target="element", features=tuple(features), part=Part(), evidence=evidence)
+        return Rule(target="element", features=tuple(features), part=ValuePart(), evidence=evidence)
     number_counts = Counter(
         number
         for root in roots
         if (number := _visible_number(_element_at(root, steps), int(text[1:-1]))) is not None
     )
     features.insert(0, Feature("text-number", 0, str(number_counts.most_common(1)[0][0])))
-    return Rule(target="text", features=tuple(features), part=Part(), evidence=evidence)
+    return Rule(target="text", features=tuple(features), part=ValuePart(), evidence=evidence)
 
 
 def _element_at(root: Element, steps: Sequence[tuple[str, int]]) -> Element | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.core.errors import ExampleError
-from siteloom.html.node_paths import is_seen, siblings_with_tag
+from siteloom.html.node_paths import is_visible_element, siblings_with_tag
 from siteloom.html.visible_text import attribute_words
 from siteloom.learning.value_search.labelled_units import resolve
 from siteloom.wrappers.rule_evaluation import records
@@ -159,7 +159,10 @@ def _inner_paths(element: Element) -> frozenset[str]:
     level = [("", element)]
     for _ in range(_INNER_DEPTH):
         level = [
-            (f"{path}/{child.tag!s}", child) for path, parent in level for child in parent if is_seen(child)
+            (f"{path}/{child.tag!s}", child)
+            for path, parent in level
+            for child in parent
+            if is_visible_element(child)
         ]
         paths.update(path for path, _ in level)
     return frozenset(paths)
@@ -293,7 +296,7 @@ def _features(element: Element) -> frozenset[Feature]:
     features: set[Feature] = set()
     above: Element | None = element
     for distance in range(_RULE_DISTANCES):
-        if above is None or not is_seen(above):
+        if above is None or not is_visible_element(above):
             break
         features.add(Feature("tag", distance, str(above.tag)))
         if distance and (id_ := above.get("id")):

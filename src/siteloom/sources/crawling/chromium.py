@@ -1,10 +1,10 @@
-"""Pages that scripts make, opened in Chromium.
+"""Render pages that scripts build, in Chromium.
 
-What the server sends is fetched by Scrapy like any other page, by all its rules, and handed to Chromium,
-which runs the scripts. Whatever these load goes through a proxy within this process, which connects only to
-addresses that may be fetched. Where a script leads to another page, that is a redirect, which Scrapy follows.
+Scrapy fetches the page like any other, by all its rules, and passes the response to Chromium, which runs the
+scripts. Whatever these load goes through a proxy within this process, which connects only to addresses that
+may be fetched. If a script leads to another page, that is a redirect, which Scrapy follows.
 
-Only pages are held to robots.txt and to the delay, not what they load; that is limited by time alone.
+robots.txt and the delay apply only to pages, not to what they load; that is limited by time alone.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from scrapy.http import HtmlResponse, Response
 
 from siteloom.core.errors import SourceError
 from siteloom.core.urls import site_of
-from siteloom.sources.crawling.crawl_source import Problem, Refused
-from siteloom.sources.crawling.frontier import FOUND
+from siteloom.sources.crawling.crawl_problems import CrawlProblem, RequestRefused
+from siteloom.sources.crawling.frontier import DISCOVERED_URL
 from siteloom.sources.crawling.middlewares import Redirects
 from siteloom.sources.crawling.url_filters import resolver
 
@@ -42,48 +42,52 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-# Under these names systems install it; without any of them, the one that Playwright has installed is taken.
+# The names under which systems install it; without any of them, Playwright's own is used.
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _FLAGS = (
-    "--blink-settings=imagesEnabled=false",  # they make no text, and cost the site most
-    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # which would pass by the proxy
+    "--blink-settings=imagesEnabled=false",  # images add no text, and cost the site most
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # which would bypass the proxy
     "--disable-quic",
     "--mute-audio",
 )
 # Each takes some hundred megabytes, and a processor while it loads.
-_AT_ONCE = 4
-# Pages that ask for news over and over never get quiet: after so many seconds, what is there counts.
-_LONGEST_UNREST = 10.0
-# As Playwright 1.65 says it if Chromium refuses to start because it is root, or finds no sandbox.
+_MAX_OPEN_PAGES = 4
+# Seconds until a page that keeps loading is read as it is.
+_LONGEST_SETTLING = 10.0
+# Playwright 1.65's message if Chromium refuses to start as root or without a sandbox.
 _NO_SANDBOX = "Chromium sandboxing failed"
-# What Scrapy has undone already, or would make a download of a page.
+# Headers that Scrapy has already processed, or that would turn a page into a download.
 _DROPPED_HEADERS = (b"content-encoding", b"content-length", b"transfer-encoding", b"content-disposition")
 
 
 class Rendering(Redirects):
-    """Puts the document that the scripts of a page have made in the place of what the server sent."""
+    """Replaces the server's response by the document after its scripts have run."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """As Scrapy makes it."""
-        made = super().from_crawler(crawler)
-        made.chromium = Chromium(
+        middleware = super().from_crawler(crawler)
+        middleware.chromium = Chromium(
             crawler.settings["USER_AGENT"], has_sandbox=crawler.settings.getbool("CHROMIUM_SANDBOX")
         )
-        crawler.signals.connect(made.chromium.close, signal=signals.spider_closed)
-        return made
+        crawler.signals.connect(middleware.chromium.close, signal=signals.spider_closed)
+        return middleware
 
     chromium: Chromium
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
-        """Open a page, and say what became of it, or where it leads to."""
-        if FOUND not in request.meta or response.status != 200 or not isinstance(response, HtmlResponse):
+        """Render a page, and return the resulting document or the redirect of a script."""
+        if (
+            DISCOVERED_URL not in request.meta
+            or response.status != 200
+            or not isinstance(response, HtmlResponse)
+        ):
             return response
         settings = self.crawler.settings
         html = await self.chromium.rendered(response, settings.getfloat("DOWNLOAD_TIMEOUT"))
-        if isinstance(html, Elsewhere):
-            led = Response(response.url, 302, {"Location": html.url})
-            return super().process_response(request, led)
+        if isinstance(html, ScriptRedirect):
+            redirect = Response(response.url, 302, {"Location": html.url})
+            return super().process_response(request, redirect)
         body = html.encode("utf-8", "replace")
         if len(body) > settings.getint("DOWNLOAD_MAXSIZE"):
             raise DownloadCancelledError
@@ -91,28 +95,28 @@ class Rendering(Redirects):
         return HtmlResponse(response.url, 200, headers, body, request=request, encoding="utf-8")
 
 
-class Elsewhere(NamedTuple):
-    """Where a page leads to by script."""
+class ScriptRedirect(NamedTuple):
+    """The address that a script leads to."""
 
     url: str
 
 
 class Chromium:
-    """A browser that is started when it is first needed, with a context for each site."""
+    """A browser that starts when it is first needed, with a context for each site."""
 
     def __init__(self, user_agent: str, *, has_sandbox: bool) -> None:
         self._user_agent = user_agent
         self._has_sandbox = has_sandbox
         self._starting = asyncio.Lock()
-        self._places = asyncio.Semaphore(_AT_ONCE)
+        self._places = asyncio.Semaphore(_MAX_OPEN_PAGES)
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._contexts: dict[str, BrowserContext] = {}
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
         self._proxy: asyncio.Server | None = None
 
-    async def rendered(self, response: Response, seconds: float) -> str | Elsewhere:
-        """The HTML of a page after its scripts have run; one page of a site at a time."""
+    async def rendered(self, response: Response, seconds: float) -> str | ScriptRedirect:
+        """Return the HTML of a page after its scripts have run; one page per site at a time."""
         site = site_of(response.url)
         async with self._turns[site], self._places:
             try:
@@ -123,7 +127,9 @@ class Chromium:
                 async with asyncio.timeout(seconds):
                     return await _Visit(page, response, seconds).result()
             except (TimeoutError, BrowserTimeout) as error:
-                raise Refused(Problem("too slow", f"not loaded after {seconds:g} seconds")) from error
+                raise RequestRefused(
+                    CrawlProblem("too slow", f"not loaded after {seconds:g} seconds")
+                ) from error
             except BrowserError as error:
                 raise _failed(error) from error
             finally:
@@ -131,7 +137,7 @@ class Chromium:
                     await page.close()
 
     async def close(self) -> None:
-        """End all that was started."""
+        """Stop the browser, Playwright and the proxy."""
         if self._browser is not None:
             with suppress(BrowserError):
                 await self._browser.close()
@@ -168,7 +174,7 @@ class Chromium:
             return await chromium.launch(
                 executable_path=program,
                 args=list(_FLAGS),
-                # This machine is no exception; and as Playwright starts it, it resolves no name itself.
+                # Loopback addresses go through the proxy as well; Chromium resolves no names itself.
                 proxy={"server": f"socks5://127.0.0.1:{port}", "bypass": "<-loopback>"},
                 chromium_sandbox=self._has_sandbox,
             )
@@ -182,23 +188,23 @@ class Chromium:
             raise SourceError(f"Chromium cannot be started from {program}: {why}.") from error
 
 
-def _failed(error: BrowserError) -> Refused:
-    return Refused(Problem("rendering failed", str(error).partition("\n")[0]))
+def _failed(error: BrowserError) -> RequestRefused:
+    return RequestRefused(CrawlProblem("rendering failed", str(error).partition("\n")[0]))
 
 
 class _Visit:
-    """One page in Chromium, whose document Chromium does not load itself."""
+    """One page in Chromium, whose document is provided rather than loaded."""
 
     def __init__(self, page: Page, response: Response, seconds: float) -> None:
         loop = asyncio.get_running_loop()
         self._page = page
         self._response = response
         self._deadline = loop.time() + seconds
-        self._led: asyncio.Future[Elsewhere] = loop.create_future()
+        self._led: asyncio.Future[ScriptRedirect] = loop.create_future()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._is_given = False
+        self._is_document_sent = False
 
-    async def result(self) -> str | Elsewhere:
+    async def result(self) -> str | ScriptRedirect:
         self._page.on("popup", lambda popup: self._do(popup.close()))
         session = await self._page.context.new_cdp_session(self._page)
         tree: dict[str, Any] = await session.send("Page.getFrameTree")
@@ -216,29 +222,29 @@ class _Visit:
 
     async def _opened(self) -> str:
         await self._page.goto(self._response.url, wait_until="load", timeout=0)
-        left = self._deadline - asyncio.get_running_loop().time()
+        seconds_left = self._deadline - asyncio.get_running_loop().time()
         with suppress(BrowserTimeout):
-            unrest = min(_LONGEST_UNREST, left / 2)  # the other half is for what comes then
-            await self._page.wait_for_load_state("networkidle", timeout=unrest * 1_000)
+            settling = min(_LONGEST_SETTLING, seconds_left / 2)  # the other half is for what follows
+            await self._page.wait_for_load_state("networkidle", timeout=settling * 1_000)
         return await self._page.content()
 
     async def _answer(self, session: CDPSession, main: str, event: dict[str, Any]) -> None:
-        """Say what is to become of a document that the page wants: itself, a frame, or another page."""
+        """Answer a request for a document: the page itself, a frame, or another page."""
         request = {"requestId": event["requestId"]}
         url: str = event["request"]["url"]
         if event["frameId"] != main:
             await session.send("Fetch.continueRequest", request)
-        elif not self._is_given:
-            self._is_given = True
-            await session.send("Fetch.fulfillRequest", {**request, **_as_sent(self._response)})
+        elif not self._is_document_sent:
+            self._is_document_sent = True
+            await session.send("Fetch.fulfillRequest", {**request, **_response_for_chromium(self._response)})
         else:
             await session.send("Fetch.failRequest", {**request, "errorReason": "Aborted"})
             is_itself = urldefrag(url).url == urldefrag(self._response.url).url
             if not is_itself and not self._led.done():
-                self._led.set_result(Elsewhere(url))
+                self._led.set_result(ScriptRedirect(url))
 
     def _do(self, work: Any) -> None:
-        """Do something that no one waits for, and that the end of the page may interrupt."""
+        """Start background work that closing the page may interrupt."""
 
         async def tried() -> None:
             with suppress(BrowserError):
@@ -249,8 +255,8 @@ class _Visit:
         task.add_done_callback(self._tasks.discard)
 
 
-def _as_sent(response: Response) -> dict[str, Any]:
-    """What a server sent, as Chromium takes it."""
+def _response_for_chromium(response: Response) -> dict[str, Any]:
+    """Convert a server's response to Chromium's format."""
     headers = [
         {"name": name.decode("latin-1"), "value": value.decode("latin-1")}
         for name, values in response.headers.items()
@@ -265,29 +271,29 @@ def _as_sent(response: Response) -> dict[str, Any]:
 
 
 async def serve_proxy(addresses: Callable[[str, int], list[Any]]) -> asyncio.Server:
-    """A SOCKS proxy for this machine (RFC 1928) that connects to what `addresses` finds, and nothing else.
+    """Start a local SOCKS proxy (RFC 1928) that connects only to addresses that `addresses` returns.
 
-    It finds the addresses of a host and connects to one of these very ones, so that a name cannot mean
-    another address when it is used than when it was looked at.
+    It resolves a host and connects to one of the returned addresses, so that a name cannot resolve to another
+    address between check and use.
     """
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError, EOFError, UnicodeError):
-            host, port = await _asked(reader, writer)
-            there = await _connected(addresses, host, port)
-            # 2: not allowed, or not there, which is all the same to a page.
+            host, port = await _requested_address(reader, writer)
+            there = await _connect(addresses, host, port)
+            # 2: not allowed, or not reachable, which makes no difference to a page.
             writer.write(bytes([5, 0 if there else 2, 0, 1, 0, 0, 0, 0, 0, 0]))
             if there:
-                await asyncio.gather(_passed_on(reader, there[1]), _passed_on(there[0], writer))
+                await asyncio.gather(_forward(reader, there[1]), _forward(there[0], writer))
         writer.close()
 
     return await asyncio.start_server(serve, "127.0.0.1", 0)
 
 
-async def _asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[str, int]:
+async def _requested_address(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[str, int]:
     _, methods = await reader.readexactly(2)
     await reader.readexactly(methods)
-    writer.write(b"\x05\x00")  # whoever asks need not say who they are
+    writer.write(b"\x05\x00")  # no authentication
     _, command, _, kind = await reader.readexactly(4)
     if kind == 3:
         (length,) = await reader.readexactly(1)
@@ -300,7 +306,7 @@ async def _asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
     return host, port
 
 
-async def _connected(
+async def _connect(
     addresses: Callable[[str, int], list[Any]], host: str, port: int
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
     loop = asyncio.get_running_loop()
@@ -311,10 +317,10 @@ async def _connected(
     return None
 
 
-async def _passed_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     try:
-        while some := await reader.read(65_536):
-            writer.write(some)
+        while chunk := await reader.read(65_536):
+            writer.write(chunk)
             await writer.drain()
     finally:
         writer.close()

@@ -1,7 +1,7 @@
-"""What a crawl knows, on disk, so that it can continue.
+"""The journal of a crawl: its state on disk, so that an interrupted crawl can continue.
 
-Lines are only ever appended. A line is written when all that it tells of is safe in the store, so it may be
-lost, as the last one is when the power fails in the middle of it, and then some pages are fetched again.
+Lines are only appended. A line is written once everything it reports is safe in the store. If a line is lost,
+as the last one may be in a power failure, some pages are fetched again.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from siteloom.sources.crawling.crawl_source import Crawl
 
 
-class Found(NamedTuple):
-    """An address that was found, and how many links away from those that were asked for; 0 for these.
+class DiscoveredUrl(NamedTuple):
+    """A discovered address, and how many links (`clicks`) it is away from the start URLs; 0 for these.
 
     `chain` counts the last of these links: those between pages of one shape that led to nothing else.
     """
@@ -32,87 +32,90 @@ class Found(NamedTuple):
     chain: int = 0
 
 
-class Links(NamedTuple):
-    """Addresses that are known from now on."""
+class DiscoveredLinks(NamedTuple):
+    """Newly discovered addresses."""
 
-    found: tuple[Found, ...]
+    urls: tuple[DiscoveredUrl, ...]
 
 
-class Done(NamedTuple):
+class FetchedUrl(NamedTuple):
     """An address that need not be fetched again.
 
-    `at` is where a page was in the end, empty if there was none; `is_kept` says whether it is one of those
-    that are wanted.
+    `page_url` is the final address of its page, empty if there is none; `is_collected` says whether the page
+    matches the patterns of pages to collect.
     """
 
     url: str
-    at: str
-    is_kept: bool
+    page_url: str
+    is_collected: bool
 
 
-class Progress(NamedTuple):
-    """What is known from an earlier part of the same crawl."""
+class CrawlProgress(NamedTuple):
+    """The state of a crawl that was interrupted."""
 
-    found: tuple[Found, ...] = ()
-    done: tuple[Done, ...] = ()
+    discovered: tuple[DiscoveredUrl, ...] = ()
+    fetched: tuple[FetchedUrl, ...] = ()
 
     @property
     def pages(self) -> int:
-        """How many pages were fetched and kept."""
-        return sum(one.is_kept for one in self.done)
+        """How many pages were fetched and collected."""
+        return sum(fetched_url.is_collected for fetched_url in self.fetched)
 
 
 FOLDER = "crawls"
-"""The folder of a workspace that the journals of its unfinished crawls are in."""
+"""The folder of a workspace with the journals of its unfinished crawls."""
 
 
-class Journal(NamedTuple):
-    """The journal of one crawl, which is there as long as that is unfinished."""
+class CrawlJournal(NamedTuple):
+    """The journal of one crawl, which exists while the crawl is unfinished."""
 
     workspace: Path
     name: str
 
     @property
     def file(self) -> Path:
-        """Where it is."""
+        """The path of the journal."""
         return self.workspace / self.name
 
     @classmethod
-    def of(cls, workspace: Path, crawl: Crawl, site: str | None) -> Journal:
-        """The journal of a crawl into a workspace: the same each time that the same is asked for.
+    def of(cls, workspace: Path, crawl: Crawl, site: str | None) -> CrawlJournal:
+        """Return the journal of a crawl into a workspace; the same request always has the same journal.
 
-        How many pages are wanted, and how fast, may change from one time to the next.
+        The number of pages and the speed are not part of the request and may change.
         """
-        ways = (crawl.follows, crawl.with_sitemaps, crawl.renders, crawl.with_requisites)
-        asked = [crawl.urls, ways, crawl.patterns, site]
-        digest = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
+        options = (crawl.follows, crawl.with_sitemaps, crawl.renders, crawl.with_requisites)
+        request = [crawl.urls, options, crawl.patterns, site]
+        digest = hashlib.sha256(json.dumps(request).encode()).hexdigest()[:16]
         return cls(workspace, f"{FOLDER}/{digest}.jsonl")
 
-    def read(self) -> Progress:
-        """How far the crawl had come when it was stopped; nothing if it was not begun."""
-        found: list[Found] = []
-        done: list[Done] = []
+    def read(self) -> CrawlProgress:
+        """Read how far the crawl had come when it was interrupted; empty if it was not started."""
+        discovered: list[DiscoveredUrl] = []
+        fetched: list[FetchedUrl] = []
         try:
             lines = ConfinedFolder(self.workspace).read(self.name).split(b"\n")
         except FileNotFoundError:
-            return Progress()
+            return CrawlProgress()
         except OSError as error:
             raise StoreError(f"{self.file} cannot be read: {error.strerror}.") from error
         for line in lines:
             try:
                 kind, values = json.loads(line)
                 if kind == "found":
-                    found.extend(Found(*one) for one in values)
+                    discovered.extend(DiscoveredUrl(*fields) for fields in values)
                 else:
-                    done.append(Done(*values))
+                    fetched.append(FetchedUrl(*values))
             except (ValueError, TypeError):
-                continue  # torn: what it told of is found and fetched again
-        return Progress(tuple(found), tuple(done))
+                continue  # a torn line: its addresses are discovered and fetched again
+        return CrawlProgress(tuple(discovered), tuple(fetched))
 
-    def append(self, events: Iterable[Links | Done]) -> None:
-        """Write down what is safe in the store by now."""
-        lines = [["found", event.found] if isinstance(event, Links) else ["done", event] for event in events]
-        # An own line break in front keeps a line that was torn before apart from these.
+    def append(self, events: Iterable[DiscoveredLinks | FetchedUrl]) -> None:
+        """Record events that are safe in the store."""
+        lines = [
+            ["found", event.urls] if isinstance(event, DiscoveredLinks) else ["done", event]
+            for event in events
+        ]
+        # The leading line break separates these lines from one that was torn before.
         text = "".join("\n" + json.dumps(line, ensure_ascii=False) for line in lines)
         try:
             workspace = ConfinedFolder(self.workspace)
@@ -125,5 +128,5 @@ class Journal(NamedTuple):
             raise StoreError(f"{self.file} cannot be written: {error.strerror}.") from error
 
     def remove(self) -> None:
-        """Forget the crawl: it has come to its end."""
+        """Remove the journal after the crawl has finished."""
         ConfinedFolder(self.workspace).remove(self.name)

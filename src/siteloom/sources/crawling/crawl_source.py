@@ -1,7 +1,7 @@
 """A crawl as a page source: start the child process, stream its pages, report progress and failures.
 
-What fetches can run only once in a process, and only in its main thread; so it is a program of its own. It
-is told what to fetch on its standard input, and ends when that is closed, so it never outlives this process.
+Scrapy can run only once in a process, and only in its main thread, so the crawler is a program of its own. It
+reads what to fetch from its standard input and exits when that is closed, so it never outlives this process.
 """
 
 from __future__ import annotations
@@ -10,24 +10,15 @@ import os
 import pickle
 import subprocess
 import sys
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy.exceptions import (
-    CannotResolveHostError,
-    DownloadCancelledError,
-    DownloadConnectionRefusedError,
-    DownloadTimeoutError,
-    IgnoreRequest,
-)
-from scrapy.spidermiddlewares.httperror import HttpError
-
 from siteloom.core.errors import MissingExtra, SiteloomError, SourceError
 from siteloom.core.model import Failure
 from siteloom.core.settings import CrawlSettings, PagesSettings
-from siteloom.sources.crawling.crawl_journal import Done, Links, Progress
+from siteloom.sources.crawling.crawl_journal import CrawlProgress, DiscoveredLinks, FetchedUrl
 from siteloom.sources.crawling.url_filters import UrlPatterns
 
 if TYPE_CHECKING:
@@ -37,21 +28,21 @@ if TYPE_CHECKING:
 
 
 NOT_MODIFIED = "not modified"
-"""Why a page is skipped that is as it was."""
+"""The reason for skipping a page that has not changed."""
 
 FORBIDDEN = "forbidden by robots.txt"
-"""Why an address is not fetched whose host does not want that."""
+"""The reason for not fetching an address that its host excludes."""
 
 WALKED = "only walked for its links"
-"""Why a page is skipped that is not one of those to keep."""
+"""The reason for skipping a page that is not to be collected."""
 
-_PROGRAM = "siteloom.sources.open_sources.crawl"
+_PROGRAM = "siteloom.sources.crawling"
 
 
-class Ended(NamedTuple):
-    """The last thing that the process says; `problem` is why it could not go on, if that is so.
+class CrawlEnded(NamedTuple):
+    """The last message of the child process; `problem` is why it could not continue, if it could not.
 
-    `error` is one that the user can do something about.
+    `error` is an error that the user can fix.
     """
 
     problem: str = ""
@@ -62,16 +53,16 @@ class Ended(NamedTuple):
 class Crawl:
     """Pages of the web: at most `most_pages`, beginning with the URLs.
 
-    With `follows`, links on these pages are followed within the sites that they are on, in such an order
-    that URLs of all shapes get their share; `with_sitemaps`, also to what sitemaps of their hosts list. Of
-    what is found, the patterns say what is kept, and what is not even fetched. A crawl that only looks ahead
-    fetches nothing but the URLs and the sitemaps, and tells which of what it finds is `FORBIDDEN`.
-    `progress` is what an earlier part of it has done.
+    With `follows`, links on these pages are followed within their sites, in an order that covers all shapes
+    of URLs; `with_sitemaps`, links in the sitemaps of their hosts as well. The patterns say which pages are
+    collected, and which are not even fetched. A crawl that only looks ahead fetches only the URLs and the
+    sitemaps, and reports which discovered addresses are `FORBIDDEN`. `progress` is the state of an
+    interrupted crawl to continue.
 
-    With `validators` for a URL, its page is only sent if it is another than they were said of; else it is
-    `Skipped` as `NOT_MODIFIED`. If `as_asked`, pages have the URLs that were asked for, wherever these lead.
+    With `validators` for a URL, its page is only sent if it has changed since; otherwise it is `Skipped` as
+    `NOT_MODIFIED`. If `as_asked`, pages keep the requested URLs, wherever these redirect to.
 
-    If it `renders`, pages are what their scripts have made of them in Chromium. `with_requisites`, the
+    If it `renders`, pages are the documents after their scripts have run in Chromium. `with_requisites`, the
     stylesheets of pages are fetched too, wherever they are.
     """
 
@@ -87,13 +78,13 @@ class Crawl:
     patterns: UrlPatterns = UrlPatterns()
     with_sitemaps: bool = False
     looks_ahead: bool = False
-    progress: Progress = Progress()
+    progress: CrawlProgress = CrawlProgress()
 
     def check(self) -> None:
-        """Raise an error if this cannot be done here.
+        """Raise an error if the crawl cannot run here.
 
-        A MissingExtra if what fetches pages is not installed, or what opens them in a browser; a SourceError
-        if that would run their scripts as root.
+        MissingExtra if Scrapy or Playwright is needed but not installed; SourceError if Chromium would run
+        the scripts of pages as root.
         """
         if find_spec("scrapy") is None:
             raise MissingExtra("Fetching pages from the web", "crawl")
@@ -106,14 +97,18 @@ class Crawl:
             )
 
     def read(self) -> Iterator[Page | Resource | Failure | Skipped]:
-        """The pages as they come; closing this ends the process that fetches them."""
+        """Yield the pages as they arrive; closing the iterator ends the child process."""
         with closing(self.events()) as events:
-            yield from (event for event in events if not isinstance(event, Links | Done | Ended))
+            yield from (
+                event for event in events if not isinstance(event, DiscoveredLinks | FetchedUrl | CrawlEnded)
+            )
 
-    def events(self) -> Generator[Page | Resource | Failure | Skipped | Links | Done | Ended]:
-        """The same, and how far it has come: a page, then its links, then that it is done.
+    def events(
+        self,
+    ) -> Generator[Page | Resource | Failure | Skipped | DiscoveredLinks | FetchedUrl | CrawlEnded]:
+        """Yield pages and progress: a page, then its links, then that the URL is done.
 
-        The last is that the crawl has ended, unless it had to end early.
+        The last event is that the crawl has ended, unless it ended early.
         """
         self.check()
         process = subprocess.Popen(  # noqa: S603 - our own
@@ -127,7 +122,7 @@ class Crawl:
         try:
             pickle.dump(self, process.stdin)
             process.stdin.flush()
-            while not isinstance(item := pickle.load(process.stdout), Ended):  # noqa: S301 - our own
+            while not isinstance(item := pickle.load(process.stdout), CrawlEnded):  # noqa: S301 - our own
                 yield item
             if item.error is not None:
                 raise item.error
@@ -140,69 +135,9 @@ class Crawl:
             process.kill()
             process.wait()
             process.stdout.close()
-            with suppress(BrokenPipeError):  # it may have ended before it was told what to fetch
+            with suppress(BrokenPipeError):  # the process may have ended before it read what to fetch
                 process.stdin.close()
 
     def shards(self) -> Sequence[Crawl]:
-        """All at once: requests to a site must not be closer together than they may."""
+        """Return the crawl itself: splitting it would break the delay between requests to a site."""
         return (self,)
-
-
-_BAD_CERTIFICATE = "bad certificate"
-_NO_HTTPS = "no https"
-# What OpenSSL says of an answer in plain text.
-_PLAIN_ANSWERS = ("wrong version number", "packet length too long")
-
-
-class Problem(NamedTuple):
-    """Why there is no page; `is_expected` where a link leads to what no one wants or may have."""
-
-    reason: str
-    detail: str = ""
-    is_expected: bool = False
-
-
-class Refused(IgnoreRequest):
-    """A request that is not made."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem.reason)
-        self.problem = problem
-
-
-@contextmanager
-def ignored_as(problem: Exception) -> Iterator[None]:
-    """Say for which problem Scrapy drops a request: it does so only in words, which may change."""
-    try:
-        yield
-    except IgnoreRequest as error:
-        raise problem from error
-
-
-def host_problem(error: BaseException, problem: Problem) -> Problem | None:
-    """The problem, if it is one that any other page of the same host has, too."""
-    is_of_host = isinstance(error, Refused | CannotResolveHostError | DownloadConnectionRefusedError)
-    return problem if is_of_host or problem.reason in (_BAD_CERTIFICATE, _NO_HTTPS) else None
-
-
-def problem_of(error: BaseException | None, limit: int) -> Problem:
-    """What an error means; `limit` is how many bytes are taken at most."""
-    match error:
-        case Refused():
-            return error.problem
-        case HttpError():
-            return Problem(f"status {error.response.status}")
-        case DownloadCancelledError():
-            return Problem("page too large", f"at most {limit:,} bytes are taken")
-        case DownloadTimeoutError():
-            return Problem("too slow", str(error))
-        case CannotResolveHostError():
-            return Problem("unknown host", str(error))
-        case DownloadConnectionRefusedError():
-            return Problem("connection refused")
-        case _ if "certificate verify failed" in str(error):
-            return Problem(_BAD_CERTIFICATE, "the host cannot prove that it is who it says")
-        case _ if any(words in str(error) for words in _PLAIN_ANSWERS):
-            return Problem(_NO_HTTPS, "the server does not speak https: try an address with http://")
-        case _:
-            return Problem("connection failed", f"{type(error).__name__}: {error}")

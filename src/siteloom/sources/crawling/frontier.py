@@ -1,4 +1,4 @@
-"""Which page is fetched next, so that few pages show all templates of a site."""
+"""Choose which page to fetch next, so that few pages cover all templates of a site."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ from typing import TYPE_CHECKING
 from w3lib.url import canonicalize_url
 
 from siteloom.core.urls import oversized_url, url_shape
-from siteloom.sources.crawling.crawl_journal import Found
+from siteloom.sources.crawling.crawl_journal import DiscoveredUrl
 from siteloom.sources.crawling.url_filters import UrlPatterns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from siteloom.sources.crawling.crawl_journal import Progress
+    from siteloom.sources.crawling.crawl_journal import CrawlProgress
 
-# As long as Scrapy lets them be by default, which is from the longest that browsers once took.
+# Scrapy's default limit, which comes from the longest URL that browsers once accepted.
 _LONGEST_LINK = 2_083
-# So many addresses are tried for each page that is wanted: a site whose links are mostly dead is given up.
+# The number of addresses tried per page to collect: a site whose links are mostly dead is abandoned.
 _TRIES_PER_PAGE = 5
-# So many more where most pages may only be walked on the way to those that are wanted.
-_TRIES_TO_GET_THERE = 200
-# So many addresses are kept for each page that is wanted: more than pages have links, enough to choose from,
-# and a site that makes up ever more of them does not fill the memory.
-_KNOWN_PER_PAGE = 200
-# An address whose path has the same part more often in a row leads in circles (as Heritrix has it).
+# Further tries if patterns are given: most pages may only lead to those that match.
+_EXTRA_TRIES_WITH_PATTERNS = 200
+# The number of known addresses per page to collect: more than the links of a page, enough to choose from, and
+# a site that generates addresses without end does not fill the memory.
+_KNOWN_URLS_PER_PAGE = 200
+# An address whose path repeats a segment more often in a row is circular (as in Heritrix).
 _MOST_REPEATED = 2
-# Pages of one shape that lead to each other and to nothing else, such as the months of a calendar, are given
-# up after so many steps: two years of months; related products are not that far from each other.
+# Chains of pages of one shape that lead to nothing else, such as the months of a calendar, are abandoned
+# after this many steps: two years of months; related products are not that far from each other.
 _LONGEST_CHAIN = 24
 
 
-FOUND = "siteloom_found"
-"""Under which name a request tells what it is for."""
+DISCOVERED_URL = "siteloom_found"
+"""The metadata key of requests for pages: their `DiscoveredUrl`."""
 
 
 class Frontier:
-    """The addresses that are known and not fetched yet, and how many pages are still wanted.
+    """The addresses that are known but not fetched yet, and how many pages are still to be collected.
 
-    First come those that were asked for. Then each page is of the shape that had the fewest; shapes count a
-    page more for each link that they are away, or an endless nest of ever new shapes would take all; and they
-    count all the more the longer a chain is of pages that only lead to more of their own shape. Where only
-    some pages are kept, others are walked until enough of those are known.
+    Start URLs come first. Then each page comes from the shape with the fewest fetched pages. Each link
+    between a shape and the start URLs counts as one more page, since an endless nest of new shapes would
+    otherwise take all fetches; chains of pages that only lead to more of their own shape count even more. If
+    only some pages are to be collected, others are walked for links until enough of those are known.
     """
 
     def __init__(
@@ -52,152 +52,159 @@ class Frontier:
         most_pages: int,
         patterns: UrlPatterns = UrlPatterns(),
         *,
-        most_known: int | None = None,
-        is_only_asked: bool = False,
+        max_known_urls: int | None = None,
+        only_start_urls: bool = False,
     ) -> None:
-        self._wanted = most_pages
+        self._pages_left = most_pages
         self._patterns = patterns
-        self._tries = most_pages * _TRIES_PER_PAGE + (_TRIES_TO_GET_THERE if patterns.include else 0)
-        self._most_known = most_pages * _KNOWN_PER_PAGE if most_known is None else most_known
-        # No shape can use more than are tried; so many of one leave room for others.
-        self._most_of_a_shape = self._tries if most_known is None else most_known
-        self._is_only_asked = is_only_asked
+        self._fetches_left = most_pages * _TRIES_PER_PAGE + (
+            _EXTRA_TRIES_WITH_PATTERNS if patterns.include else 0
+        )
+        self._max_known_urls = most_pages * _KNOWN_URLS_PER_PAGE if max_known_urls is None else max_known_urls
+        # No shape can use more than are tried; this limit leaves room for others.
+        self._most_of_a_shape = self._fetches_left if max_known_urls is None else max_known_urls
+        self._only_start_urls = only_start_urls
         self._under_way = 0
-        self._known: set[str] = set()
-        self._asked: deque[Found] = deque()
-        self._by_shape: dict[tuple[bool, str], deque[Found]] = {}
-        self._waiting: Counter[bool] = Counter()  # how many are known that are to be kept, and that are not
-        self._taken: Counter[str] = Counter()
-        # One entry for each shape that has addresses left, of those that are to be kept and of others: its
-        # rank, when it came in, and its name.
-        self._turns: dict[bool, list[tuple[int, int, str]]] = {True: [], False: []}
+        self._seen_keys: set[str] = set()
+        self._start_urls: deque[DiscoveredUrl] = deque()
+        self._by_shape: dict[tuple[bool, str], deque[DiscoveredUrl]] = {}
+        self._waiting: Counter[bool] = Counter()  # the number of known addresses to collect, and of others
+        self._fetched_by_shape: Counter[str] = Counter()
+        # One entry for each shape with addresses left, separately for those to collect and for others: rank,
+        # order of arrival, name.
+        self._shape_queues: dict[bool, list[tuple[int, int, str]]] = {True: [], False: []}
         self._arrivals = 0
 
     @property
-    def has_more(self) -> bool:
-        """Whether a page will be wanted, perhaps after those under way have failed."""
-        is_any_left = bool(
-            self._asked or (not self._is_only_asked and (self._turns[True] or self._turns[False]))
+    def has_urls_left(self) -> bool:
+        """Whether another page may be fetched, perhaps only if those in progress fail."""
+        are_urls_queued = bool(
+            self._start_urls
+            or (not self._only_start_urls and (self._shape_queues[True] or self._shape_queues[False]))
         )
-        return self._wanted > 0 and self._tries > 0 and is_any_left
+        return self._pages_left > 0 and self._fetches_left > 0 and are_urls_queued
 
-    def add_links(self, urls: Iterable[str], page: Found | None = None) -> tuple[Found, ...]:
-        """Take in the links of a page, or what a sitemap lists; those of them that were not known."""
+    def add_links(self, urls: Iterable[str], page: DiscoveredUrl | None = None) -> tuple[DiscoveredUrl, ...]:
+        """Add the links of a page or of a sitemap, and return the new ones."""
         if page is None:
-            return tuple(found for url in urls if self.add(found := Found(url, 1)))
+            return tuple(link for url in urls if self.add(link := DiscoveredUrl(url, 1)))
         own = template_shape(page.url)
-        alike: list[str] = []
-        new: list[Found] = []
+        same_shape: list[str] = []
+        added: list[DiscoveredUrl] = []
         for url in urls:
             if template_shape(url) == own:
-                alike.append(url)
-            elif self.add(found := Found(url, page.clicks + 1)):
-                new.append(found)
-        chain = 0 if new else page.chain + 1
+                same_shape.append(url)
+            elif self.add(discovered := DiscoveredUrl(url, page.clicks + 1)):
+                added.append(discovered)
+        chain = 0 if added else page.chain + 1
         if chain <= _LONGEST_CHAIN:
-            new += [found for url in alike if self.add(found := Found(url, page.clicks + 1, chain))]
-        return tuple(new)
+            added += [
+                discovered
+                for url in same_shape
+                if self.add(discovered := DiscoveredUrl(url, page.clicks + 1, chain))
+            ]
+        return tuple(added)
 
-    def add(self, found: Found) -> bool:
-        """Take in an address, unless it is known already, unfit, or a link where enough are known."""
-        url, clicks, _ = found
-        is_one_too_many = clicks > 0 and len(self._known) >= self._most_known
-        if is_one_too_many or url in self._known:
+    def add(self, discovered: DiscoveredUrl) -> bool:
+        """Add an address unless it is known, unsuitable, or over the limit; return whether it was added."""
+        url, clicks, _ = discovered
+        is_one_too_many = clicks > 0 and len(self._seen_keys) >= self._max_known_urls
+        if is_one_too_many or url in self._seen_keys:
             return False
         if clicks > 0 and (len(url) > _LONGEST_LINK or oversized_url(url)):
             return False
         if clicks > 0 and (_is_circular(url) or self._patterns.excludes(url)):
             return False
-        is_kept = self._patterns.keeps(url)
+        is_collected = self._patterns.includes(url)
         shape = template_shape(url)
-        waiting = self._by_shape.setdefault((is_kept, shape), deque())
+        waiting = self._by_shape.setdefault((is_collected, shape), deque())
         if clicks > 0 and len(waiting) >= self._most_of_a_shape:
             return False
-        key = canonicalize_url(url)  # takes far longer than to find it as it is
-        if key in self._known:
+        key = canonicalize_url(url)  # far slower than looking up the URL itself
+        if key in self._seen_keys:
             return False
-        self._known.add(key)
+        self._seen_keys.add(key)
         if clicks == 0:
-            self._asked.append(found)
+            self._start_urls.append(discovered)
             return True
-        waiting.append(found)
-        self._waiting[is_kept] += 1
+        waiting.append(discovered)
+        self._waiting[is_collected] += 1
         if len(waiting) == 1:
-            self._line_up(is_kept, shape)
+            self._enqueue_shape(is_collected, shape)
         return True
 
-    def take_up(self, progress: Progress) -> None:
-        """Go on where an earlier part of the same crawl was."""
-        kept_by_url = {one.url: one.is_kept for one in progress.done}
-        for found in progress.found:
-            if found.url in kept_by_url:
-                self._known.add(canonicalize_url(found.url))
-                self._taken[template_shape(found.url)] += 1
-                self._wanted -= kept_by_url[found.url]
-                self._tries -= 1
+    def resume(self, progress: CrawlProgress) -> None:
+        """Continue where an interrupted crawl stopped."""
+        collected_by_url = {fetched.url: fetched.is_collected for fetched in progress.fetched}
+        for discovered in progress.discovered:
+            if discovered.url in collected_by_url:
+                self._seen_keys.add(canonicalize_url(discovered.url))
+                self._fetched_by_shape[template_shape(discovered.url)] += 1
+                self._pages_left -= collected_by_url[discovered.url]
+                self._fetches_left -= 1
             else:
-                self.add(found)
+                self.add(discovered)
 
-    def next(self) -> Found | None:
-        """The address to fetch now; `ended` is to be called when it has been. None if there is none now."""
-        if not self.has_more or self._under_way >= self._wanted:
+    def next_url(self) -> DiscoveredUrl | None:
+        """Return the address to fetch now, or None; call `ended` when it has been fetched."""
+        if not self.has_urls_left or self._under_way >= self._pages_left:
             return None
         self._under_way += 1
-        self._tries -= 1
-        if self._asked:
-            found = self._asked.popleft()
-            self._taken[template_shape(found.url)] += 1
-            return found
-        is_kept = self._is_next_kept()
-        _, _, shape = heapq.heappop(self._turns[is_kept])
-        found = self._by_shape[is_kept, shape].popleft()
-        self._waiting[is_kept] -= 1
-        self._taken[shape] += 1
-        if self._by_shape[is_kept, shape]:
-            self._line_up(is_kept, shape)
-        return found
+        self._fetches_left -= 1
+        if self._start_urls:
+            discovered = self._start_urls.popleft()
+            self._fetched_by_shape[template_shape(discovered.url)] += 1
+            return discovered
+        is_collected = self._is_collected_next()
+        _, _, shape = heapq.heappop(self._shape_queues[is_collected])
+        discovered = self._by_shape[is_collected, shape].popleft()
+        self._waiting[is_collected] -= 1
+        self._fetched_by_shape[shape] += 1
+        if self._by_shape[is_collected, shape]:
+            self._enqueue_shape(is_collected, shape)
+        return discovered
 
-    def ended(self, *, is_kept: bool) -> None:
-        """Note that an address has been fetched, and whether it was a page that is wanted."""
+    def ended(self, *, is_collected: bool) -> None:
+        """Record that an address has been fetched, and whether its page was collected."""
         self._under_way -= 1
-        self._wanted -= is_kept
+        self._pages_left -= is_collected
 
-    def _is_next_kept(self) -> bool:
-        """Whether one that is to be kept is next: if enough of them are known, or by their ranks."""
-        kept, others = self._turns[True], self._turns[False]
-        if not kept or not others:
-            return bool(kept)
-        return self._waiting[True] >= self._wanted or kept[0] < others[0]
+    def _is_collected_next(self) -> bool:
+        """Return whether the next page is one to collect: if enough of them are known, or by rank."""
+        collected, uncollected = self._shape_queues[True], self._shape_queues[False]
+        if not collected or not uncollected:
+            return bool(collected)
+        return self._waiting[True] >= self._pages_left or collected[0] < uncollected[0]
 
-    def _line_up(self, is_kept: bool, shape: str) -> None:
+    def _enqueue_shape(self, is_collected: bool, shape: str) -> None:
         self._arrivals += 1
-        _, clicks, chain = self._by_shape[is_kept, shape][0]
-        rank = (self._taken[shape] + clicks) * (1 + chain)
-        heapq.heappush(self._turns[is_kept], (rank, self._arrivals, shape))
+        _, clicks, chain = self._by_shape[is_collected, shape][0]
+        rank = (self._fetched_by_shape[shape] + clicks) * (1 + chain)
+        heapq.heappush(self._shape_queues[is_collected], (rank, self._arrivals, shape))
 
 
 def template_shape(url: str) -> str:
-    """The shape of a URL, where all that stands right under the host is alike, and so is all in a folder.
+    """Return the shape of a URL; all pages directly under the host have one shape, and so have folders.
 
-    A site that names its pages there, with or without a slash behind, would otherwise have as many shapes as
+    A site that puts its pages there, with or without a trailing slash, would otherwise have as many shapes as
     pages.
     """
     address, question_mark, query = url.partition("#")[0].partition("?")
     path, question_mark, keys = url_shape(address.rstrip("/") + question_mark + query).partition("?")
-    host, slash, rest = path.partition("/")
+    host, slash, path_below_host = path.partition("/")
     if not slash:  # the home page
         return f"{host}/{question_mark}{keys}"
-    if "/" not in rest:
+    if "/" not in path_below_host:
         path = f"{host}/*"
     return path + "/" * address.endswith("/") + question_mark + keys
 
 
 def _is_circular(url: str) -> bool:
-    """Whether the path has a part over and over, as links make it that are relative and should not be."""
-    parts = url.partition("?")[0].split("/")
+    """Return whether the path repeats a segment, as wrongly relative links produce."""
+    segments = url.partition("?")[0].split("/")
     repeated = 1
-    for before, part in pairwise(parts):
-        repeated = repeated + 1 if part == before and part else 1
+    for preceding, segment in pairwise(segments):
+        repeated = repeated + 1 if segment == preceding and segment else 1
         if repeated > _MOST_REPEATED:
             return True
     return False

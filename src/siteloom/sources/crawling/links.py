@@ -1,7 +1,7 @@
 """Links on a page, the next page of a list, links in sitemaps, stylesheets a page needs.
 
-No entity is resolved in their XML, and no more is read than a sitemap may hold: none fills the memory.
-A sitemap that is broken gives what stands before the break.
+XML entities in sitemaps are not resolved, and no more is read than a sitemap may hold, so memory is bounded.
+A broken sitemap gives the addresses before the break.
 """
 
 from __future__ import annotations
@@ -26,35 +26,35 @@ if TYPE_CHECKING:
 
 
 MOST_SITEMAPS = 50
-"""So many files are read in a crawl: with 2,500,000 addresses, far more than a sample is taken from."""
+"""The limit per crawl: with 2,500,000 addresses, far more than a sample is chosen from."""
 DEEPEST = 3
-"""An index lists sitemaps, and by the protocol nothing else; some list others."""
+"""The deepest nesting of sitemap indexes: by the protocol an index lists only sitemaps; some list indexes."""
 MOST_BYTES = 52_428_800
-"""As large as a sitemap may be by the protocol (50 MiB), packed or not."""
+"""The largest sitemap by the protocol (50 MiB), compressed or not."""
 
-# As many addresses as a sitemap may list by the protocol.
+# The most addresses in a sitemap by the protocol.
 _MOST_ADDRESSES = 50_000
-# So many starts and ends of elements are read: ten elements for each address, such as its translations.
+# The limit of element starts and ends: ten elements for each address, such as its translations.
 _MOST_EVENTS = 20 * _MOST_ADDRESSES
-# What lists, and what an address stands in there.
+# The root element and its entry element.
 _ENTRIES = {"urlset": "url", "sitemapindex": "sitemap"}
 _GZIP = b"\x1f\x8b"
 
 
-class Listed(NamedTuple):
-    """What a sitemap lists: pages, and further sitemaps."""
+class SitemapLinks(NamedTuple):
+    """The addresses in a sitemap: pages, and further sitemaps."""
 
     pages: tuple[str, ...] = ()
     sitemaps: tuple[str, ...] = ()
 
 
-def read_sitemap(body: bytes) -> Listed:
-    """What a sitemap lists, be it XML, packed XML or lines of text; nothing if it is none of them."""
+def read_sitemap(body: bytes) -> SitemapLinks:
+    """Read a sitemap in XML, compressed XML or lines of text; empty if it is none of them."""
     unpacked = _unpacked(body).lstrip(b"\xef\xbb\xbf \t\r\n")
     if not unpacked.startswith(b"<"):
         lines = (line.strip().decode("utf-8", "replace") for line in BytesIO(unpacked))
-        urls = (line for line in lines if line.startswith(("http://", "https://")))
-        return Listed(pages=tuple(islice(urls, _MOST_ADDRESSES)))
+        pages = (line for line in lines if line.startswith(("http://", "https://")))
+        return SitemapLinks(pages=tuple(islice(pages, _MOST_ADDRESSES)))
     events = etree.iterparse(
         BytesIO(unpacked),
         events=("start", "end"),
@@ -64,19 +64,19 @@ def read_sitemap(body: bytes) -> Listed:
         remove_pis=True,
         collect_ids=False,
     )
-    found: list[str] = []
+    urls: list[str] = []
     kind = ""
     try:
         _, root = next(events)
         kind = _name(root)
-        found.extend(islice(_addresses(events, _ENTRIES.get(kind)), _MOST_ADDRESSES))
+        urls.extend(islice(_addresses(events, _ENTRIES.get(kind)), _MOST_ADDRESSES))
     except (etree.LxmlError, StopIteration):
-        pass  # what was found before is good
-    return Listed(sitemaps=tuple(found)) if kind == "sitemapindex" else Listed(pages=tuple(found))
+        pass  # the addresses before the error are valid
+    return SitemapLinks(sitemaps=tuple(urls)) if kind == "sitemapindex" else SitemapLinks(pages=tuple(urls))
 
 
 def _addresses(events: etree.iterparse[tuple[str, etree._Element]], entry: str | None) -> Iterator[str]:
-    """The addresses of the entries of a sitemap, as they are read; nothing if it has no such entries."""
+    """Yield the addresses of the entries of a sitemap as they are read; none if it has no such entries."""
     if entry is None:
         return
     for event, element in islice(events, _MOST_EVENTS):
@@ -87,12 +87,12 @@ def _addresses(events: etree.iterparse[tuple[str, etree._Element]], entry: str |
 
 
 def _name(element: etree._Element) -> str:
-    # Broken XML has names that lxml gives but does not take.
+    # In broken XML, lxml returns names that it does not accept itself.
     return str(element.tag).rpartition("}")[2]
 
 
 def _unpacked(body: bytes) -> bytes:
-    """The bytes of a sitemap; of one that is packed and too large, its beginning."""
+    """Decompress a sitemap; if it is too large, return its beginning."""
     if not body.startswith(_GZIP):
         return body
     reader = zlib.decompressobj(16 + zlib.MAX_WBITS)
@@ -103,12 +103,12 @@ def _unpacked(body: bytes) -> bytes:
 
 
 _EXTRACTOR = LinkExtractor()
-# Where lists say in their head what their next page is.
+# The link to the next page in the head of a list page.
 _NEXT_PAGE = "//link[contains(concat(' ', normalize-space(@rel), ' '), ' next ')]/@href"
 
 
 def links_of(response: Response) -> Iterator[str]:
-    """The addresses that a page links to; those that make no sense are left out."""
+    """Yield the addresses that a page links to, without malformed ones."""
     if isinstance(response, TextResponse):
         with suppress(ValueError):  # a base like http://[, with which Scrapy reads nothing
             yield from (link.url for link in _EXTRACTOR.extract_links(response))
@@ -116,7 +116,7 @@ def links_of(response: Response) -> Iterator[str]:
 
 
 def complete(addresses: Iterable[str], base: str) -> Iterator[str]:
-    """Those of the web in full, without fragment."""
+    """Yield the web addresses among these as absolute URLs without fragments."""
     for address in addresses:
         try:
             url = urldefrag(urljoin(base, address.strip().replace(" ", "%20"))).url
@@ -128,15 +128,15 @@ def complete(addresses: Iterable[str], base: str) -> Iterator[str]:
 
 
 REQUISITE = "siteloom_requisite"
-"""Under which name a request tells that it is for a stylesheet, and how many imports away from a page."""
+"""The metadata key of requests for stylesheets: the URL, and how many imports it is away from a page."""
 
 STYLESHEET = "text/css"
 MOST_STYLESHEETS = 300
-"""So many of a crawl are fetched: ten times what large sites have for all their templates."""
+"""The limit per crawl: ten times what large sites have for all their templates."""
 LARGEST_STYLESHEET = 5_000_000
-"""In bytes; the frameworks that are known for their size have less than a million."""
+"""In bytes; frameworks known for their size have less than a million."""
 DEEPEST_IMPORT = 5
-"""As many steps as anyone will have made who did not make a circle."""
+"""Deeper imports are probably circular."""
 
 _LINKED = (
     "//link[contains(concat(' ', translate(normalize-space(@rel), 'EHLSTY', 'ehlsty'), ' '), ' stylesheet ')]"
@@ -150,7 +150,7 @@ _IMPORT = re.compile(
 
 
 def stylesheets_of(response: Response) -> Iterator[str]:
-    """The addresses of the stylesheets of a page, as the archive of pages looks them up."""
+    """Yield the addresses of the stylesheets of a page, as the archived view looks them up."""
     if isinstance(response, TextResponse):
         with suppress(ValueError):  # a base like http://[, with which Scrapy reads nothing
             base = get_base_url(response)
@@ -160,6 +160,6 @@ def stylesheets_of(response: Response) -> Iterator[str]:
 
 
 def imports_of(css: str, base: str) -> Iterator[str]:
-    """The addresses of the stylesheets that another imports."""
-    found = _IMPORT.findall(_COMMENT.sub(" ", css))
-    yield from complete(("".join(groups) for groups in found), base)
+    """Yield the addresses of the stylesheets that another one imports."""
+    matches = _IMPORT.findall(_COMMENT.sub(" ", css))
+    yield from complete(("".join(groups) for groups in matches), base)

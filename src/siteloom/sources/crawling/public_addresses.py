@@ -73,7 +73,7 @@ _REACHABLE = {
     "::/0": False,
 }
 
-# The one that says most about an address first.
+# The most specific network first.
 _NETWORKS = sorted(
     ((ip_network(block), is_reachable) for block, is_reachable in _REACHABLE.items()),
     key=lambda row: -row[0].prefixlen,
@@ -85,12 +85,12 @@ _STAND_FOR_IPV4 = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is one that anybody on the internet can reach.
+    """Return whether an IP address can be reached from anywhere on the internet.
 
-    Private, loopback, link-local, multicast and reserved ones are not, nor IPv6 addresses that stand for
-    such an IPv4 address, nor those of tunnels that may end at one (6to4, Teredo).
+    Private, loopback, link-local, multicast and reserved addresses cannot, nor can IPv6 addresses that stand
+    for such an IPv4 address, nor those of tunnels that may end at one (6to4, Teredo).
     """
-    found = ip_address(address)
-    if isinstance(found, IPv6Address) and any(found in network for network in _STAND_FOR_IPV4):
-        found = IPv4Address(int(found) & 0xFFFF_FFFF)
-    return next(is_reachable for network, is_reachable in _NETWORKS if found in network)
+    ip = ip_address(address)
+    if isinstance(ip, IPv6Address) and any(ip in network for network in _STAND_FOR_IPV4):
+        ip = IPv4Address(int(ip) & 0xFFFF_FFFF)
+    return next(is_reachable for network, is_reachable in _NETWORKS if ip in network)

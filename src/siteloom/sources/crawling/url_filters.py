@@ -1,9 +1,9 @@
-"""Which URLs a crawl may fetch (public http only, private networks refused) and which it wants (include
+"""Which URLs a crawl may fetch (public http only, no private networks) and which pages it collects (include
 and exclude patterns).
 
-A `*` stands for anything, and all else for itself: dots and question marks, which addresses are full of, need
-no care. A pattern that begins with a slash is one of a path with its query, any other of a whole address. It
-takes no longer than to look for its parts one after the other, whatever it is.
+In a pattern, `*` matches any text and every other character matches itself, so dots and question marks need
+no escaping. A pattern that begins with a slash is matched against the path and query, any other against the
+whole address. Matching takes no longer than searching for its parts one after the other.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 
 
 PRIVATE = "private address"
-"""Why an address is refused that is within a private network."""
+"""The reason for refusing an address within a private network."""
 
 ALLOWING_PRIVATE = (
     "to allow this, give --private, or set private = true under [crawl] in siteloom.toml, or "
     "SITELOOM_CRAWL_PRIVATE=true, and start Siteloom again"
 )
-"""What to do about it."""
+"""How to allow addresses within private networks."""
 
 _NEVER_IN_A_URL = re.compile(r"[\s\x00-\x1f\x7f\\]")
 
 
 def checked_url(text: str) -> str:
-    """The address of a web page as a person wrote it, complete; a UsageError if it is none."""
+    """Complete the address of a web page as a person wrote it; raises UsageError if it is not one."""
     written = text.strip()
     url = written if "://" in written else f"https://{written}"
     if failure := oversized_url(url):
@@ -50,7 +50,7 @@ def checked_url(text: str) -> str:
         host.encode("idna")
         url.encode()
         is_page = parts.scheme.lower() in ("http", "https") and host != "" and parts.port != 0
-    except ValueError:  # an encoding error is one, too
+    except ValueError:  # includes encoding errors
         is_page = False
     if not is_page or _NEVER_IN_A_URL.search(url):
         raise UsageError(f"{text!r} is no address of a web page: write it like https://example.org/page.")
@@ -59,102 +59,102 @@ def checked_url(text: str) -> str:
     return url
 
 
-_ANY = "*"
+_WILDCARD = "*"
 
 
 class UrlPatterns(NamedTuple):
-    """Which pages are kept, all if `include` is empty, and which are not even fetched."""
+    """Which pages are collected, all if `include` is empty, and which are not even fetched."""
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
 
-    def keeps(self, url: str) -> bool:
-        """Whether a page is one of those that are wanted."""
+    def includes(self, url: str) -> bool:
+        """Return whether a page is to be collected."""
         return not self.include or any(matches(url, pattern) for pattern in self.include)
 
     def excludes(self, url: str) -> bool:
-        """Whether an address must not be fetched."""
+        """Return whether an address must not be fetched."""
         return any(matches(url, pattern) for pattern in self.exclude)
 
 
 def checked_pattern(text: str) -> str:
-    """A pattern as a person wrote it; a UsageError if no address can match it."""
+    """Check a pattern as a person wrote it; raises UsageError if no address can match it."""
     written = text.strip()
     if not written:
         raise UsageError("A pattern of addresses must not be empty: write it like '/products/*'.")
-    if not written.startswith(("/", _ANY, "http://", "https://")):
+    if not written.startswith(("/", _WILDCARD, "http://", "https://")):
         raise UsageError(
             f"No address matches the pattern {text!r} as a whole: "
-            f"write '*{written.strip(_ANY)}*' for all that contain it, or '/products/*' for a folder."
+            f"write '*{written.strip(_WILDCARD)}*' for all that contain it, or '/products/*' for a folder."
         )
     return quote(written, safe=string.printable)  # as links are written that have other letters
 
 
 def matches(url: str, pattern: str) -> bool:
-    """Whether an address is of a pattern, as a whole."""
+    """Return whether a whole address matches a pattern."""
     text = url.partition("#")[0]
     if pattern.startswith("/"):
         parts = urlsplit(text)
         text = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    first, *rest = pattern.split(_ANY)
-    if not rest:
-        return text == first
-    *inner, last = rest
-    if len(text) < len(first) + len(last) or not (text.startswith(first) and text.endswith(last)):
+    prefix, *later_parts = pattern.split(_WILDCARD)
+    if not later_parts:
+        return text == prefix
+    *inner, suffix = later_parts
+    if len(text) < len(prefix) + len(suffix) or not (text.startswith(prefix) and text.endswith(suffix)):
         return False
-    at, end = len(first), len(text) - len(last)
-    for part in inner:  # the first place of each leaves the most for those behind it
-        found = text.find(part, at, end)
-        if found < 0:
+    position, end = len(prefix), len(text) - len(suffix)
+    for literal in inner:  # the first match of each leaves the most for those after it
+        match_start = text.find(literal, position, end)
+        if match_start < 0:
             return False
-        at = found + len(part)
+        position = match_start + len(literal)
     return True
 
 
 class AnyAddresses(GAIResolver):
-    """Finds the addresses of hosts as the system does."""
+    """Resolves host names as the system does."""
 
     def __init__(self, reactor: Any) -> None:
         super().__init__(reactor, getaddrinfo=self.addresses)  # type: ignore[arg-type]
         self._installed_on = reactor
         self.refused: set[str] = set()
-        """Hosts that have addresses, of which none may be connected to."""
+        """Hosts whose addresses may all not be connected to."""
 
     @classmethod
     def from_crawler(cls, _: Crawler, reactor: Any) -> Self:
-        """As Scrapy makes it."""
+        """Create the resolver for a Scrapy crawler."""
         return cls(reactor)
 
     def install_on_reactor(self) -> None:
-        """Take the place of what found addresses before."""
+        """Replace the reactor's resolver."""
         self._installed_on.installNameResolver(self)
 
-    def addresses(self, host: Any, port: Any, *rest: Any) -> list[Any]:
-        """The addresses of a host that may be connected to, as `socket.getaddrinfo` gives them."""
+    def addresses(self, host: Any, port: Any, *arguments: Any) -> list[Any]:
+        """Return the addresses of a host that may be connected to, as `socket.getaddrinfo` does."""
         try:
-            return list(socket.getaddrinfo(host, port, *rest))
+            return list(socket.getaddrinfo(host, port, *arguments))
         except UnicodeError as error:  # a name that no host can have
             raise socket.gaierror(str(error)) from error
 
 
 class PublicAddresses(AnyAddresses):
-    """Finds the public addresses of hosts.
+    """Resolves host names to public addresses only.
 
-    All connections are made to what is found here, at the moment that they are made; also to hosts that are
-    written as an address, and behind redirects.
+    Every connection uses the addresses returned here, resolved at the moment it is made; also to hosts that
+    are written as an address, and after redirects.
     """
 
-    def addresses(self, host: Any, port: Any, *rest: Any) -> list[Any]:
-        """Those of them that are public."""
-        found = super().addresses(host, port, *rest)
-        public = [one for one in found if is_public(one[4][0])]
-        if found and not public:
+    def addresses(self, host: Any, port: Any, *arguments: Any) -> list[Any]:
+        """Return the public addresses of a host."""
+        addresses = super().addresses(host, port, *arguments)
+        public = [address_info for address_info in addresses if is_public(address_info[4][0])]
+        if addresses and not public:
             self.refused.add(host.lower())
         return public
 
 
 def resolver() -> Any:
-    """What finds the addresses of hosts for all connections of this process."""
-    from twisted.internet import reactor  # noqa: PLC0415 - it is made when the crawl begins
+    """Return the resolver for all connections of this process."""
+    from twisted.internet import reactor  # noqa: PLC0415 - created when the crawl begins
 
     return reactor.nameResolver

@@ -1,7 +1,7 @@
-"""Models of AutoScraper: ways down the tree, step by step, each by tag, class and style.
+"""Read models of AutoScraper: paths down the tree, each step by tag, class and style.
 
-They are followed as `get_result_exact` does, to the one element that they lead to. Rules of one alias are
-ways to one attribute; a rule without an alias is an attribute under its own name.
+Paths are followed as `get_result_exact` does, to a single element. Rules with the same alias lead to one
+attribute; a rule without an alias is an attribute under its own name.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from siteloom.html.visible_text import attribute_words, normalize
 from siteloom.sources.other_tools.tool_model import (
     PeerExample,
     PeerModel,
-    each_once,
+    distinct_texts,
     html_attribute_of,
     shown,
 )
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TOOL = "AutoScraper"
 
-_DOCUMENT = "[document]"  # what Beautiful Soup calls the page, above its html
+_DOCUMENT = "[document]"  # Beautiful Soup's name for the root above html
 
 
 class _Step(NamedTuple):
@@ -52,31 +52,31 @@ class _StepsLayout:
 
     @property
     def attributes(self) -> list[str]:
-        """The attributes that it has rules for."""
+        """The attributes that the layout has rules for."""
         return list(dict.fromkeys(rule.name for rule in self.rules))
 
     def on(self, root: Element) -> PeerExample:
-        """What the rules find on a page."""
-        found: dict[str, list[str]] = {}
+        """Apply the rules to a page."""
+        texts_by_name: dict[str, list[str]] = {}
         for rule in self.rules:
-            element = _followed(root, rule.steps)
+            element = _follow_steps(root, rule.steps)
             if element is not None:
-                found.setdefault(rule.name, []).append(_text(element, rule))
-        values = {name: each_once(texts) for name, texts in found.items()}
+                texts_by_name.setdefault(rule.name, []).append(_text(element, rule))
+        values = {name: distinct_texts(texts) for name, texts in texts_by_name.items()}
         return PeerExample({name: texts for name, texts in values.items() if texts})
 
 
-def is_model(found: object) -> bool:
-    """Whether JSON is a model; those of early versions are the bare list of rules."""
-    rules = found.get("stack_list") if isinstance(found, dict) else found
+def is_model(content: object) -> bool:
+    """Return whether JSON is a model; in early versions it is a list of rules."""
+    rules = content.get("stack_list") if isinstance(content, dict) else content
     return isinstance(rules, list) and all(isinstance(rule, dict) and "content" in rule for rule in rules)
 
 
-def read_auto_scraper(found: Mapping[str, Any] | Sequence[Any]) -> PeerModel:
-    """The rules of a model."""
+def read_auto_scraper(content: Mapping[str, Any] | Sequence[Any]) -> PeerModel:
+    """Read the rules of a model."""
     left_out: list[str] = []
     rules: list[_Rule] = []
-    for number, stack in enumerate(found["stack_list"] if isinstance(found, dict) else found, 1):
+    for number, stack in enumerate(content["stack_list"] if isinstance(content, dict) else content, 1):
         name = stack.get("alias") or stack.get("stack_id") or f"rule_{number}"
         try:
             steps = _steps(stack["content"])
@@ -92,15 +92,17 @@ def read_auto_scraper(found: Mapping[str, Any] | Sequence[Any]) -> PeerModel:
 
 
 def _steps(content: Sequence[Sequence[Any]]) -> tuple[_Step, ...]:
-    """The steps below html. How many there are like it stands with the element above."""
+    """Return the steps below html; the number of each is stored with the step above it."""
     steps = [step for step in content if step[0] != _DOCUMENT]
     return tuple(
-        _Step(str(step[0]), {name: _wanted(value) for name, value in step[1].items()}, _number(above[2]))
+        _Step(
+            str(step[0]), {name: _expected_value(value) for name, value in step[1].items()}, _number(above[2])
+        )
         for above, step in pairwise(steps)
     )
 
 
-def _wanted(value: Any) -> str | list[str]:
+def _expected_value(value: Any) -> str | list[str]:
     return value if isinstance(value, str) else [str(word) for word in value]
 
 
@@ -110,7 +112,7 @@ def _number(value: Any) -> int:
     return int(value)
 
 
-def _followed(root: Element, steps: Sequence[_Step]) -> Element | None:
+def _follow_steps(root: Element, steps: Sequence[_Step]) -> Element | None:
     element = root
     for step in steps:
         alike = [child for child in element if child.tag == step.tag and _has(child, step.html_attributes)]
@@ -121,13 +123,13 @@ def _followed(root: Element, steps: Sequence[_Step]) -> Element | None:
 
 
 def _has(element: Element, html_attributes: Mapping[str, str | list[str]]) -> bool:
-    """Whether an element has attributes as Beautiful Soup compares them: any of the classes, or none."""
-    for name, wanted in html_attributes.items():
-        given = html_attribute_of(element, name)
-        if isinstance(wanted, str):
-            is_alike = given == wanted if wanted else not given.strip()
+    """Return whether an element has attributes, as Beautiful Soup compares them: any class, or none."""
+    for name, expected in html_attributes.items():
+        actual = html_attribute_of(element, name)
+        if isinstance(expected, str):
+            is_alike = actual == expected if expected else not actual.strip()
         else:
-            is_alike = bool(set(attribute_words(given)) & set(wanted))
+            is_alike = bool(set(attribute_words(actual)) & set(expected))
         if not is_alike:
             return False
     return True

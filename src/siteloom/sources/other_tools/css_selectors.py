@@ -1,4 +1,4 @@
-"""Rules that are CSS selectors, as people write or click them together."""
+"""Layouts of CSS selectors, as people write them or point-and-click tools generate them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lxml import etree
 
 from siteloom.core.errors import MissingExtra
 from siteloom.html.visible_text import normalize
-from siteloom.sources.other_tools.tool_model import PeerExample, each_once, shown
+from siteloom.sources.other_tools.tool_model import PeerExample, distinct_texts, shown
 
 if TYPE_CHECKING:
     import re
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from siteloom.sources.other_tools.tool_model import Values
 
 ITSELF = "_parent_"
-"""The selector of the element that others are looked for in, as Web Scraper writes it."""
+"""Web Scraper's selector of the scope element itself."""
 
 
 class Field(NamedTuple):
-    """Where the values of an attribute stand: all the text of elements, or an HTML attribute of them.
+    """How the values of an attribute are found: the text of elements, or an HTML attribute of them.
 
-    What the first selector finds comes first, wherever on the page it stands. With a pattern, a value is what
-    it matches in there.
+    Results of the first selector come first, wherever they are on the page. With a pattern, a value is its
+    match in the text.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Field(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SelectorLayout:
-    """Fields of a page; or, with a `scope`, of the first such element, or of each if it is a list."""
+    """Fields of a page; with a `scope`, of the first such element, or of each if the layout is a list."""
 
     fields: tuple[Field, ...]
     scope: str = ""
@@ -46,38 +46,44 @@ class SelectorLayout:
 
     @property
     def attributes(self) -> list[str]:
-        """The attributes that it has rules for."""
+        """The attributes that the layout has rules for."""
         return list(dict.fromkeys(field.name for field in self.fields))
 
     def on(self, root: Element) -> PeerExample:
-        """What the selectors find on a page."""
-        # A selector may name what is around the scope, so it is looked for in the whole page.
-        found = {selector: _selected(root, selector) for field in self.fields for selector in field.selectors}
+        """Apply the selectors to a page."""
+        # A selector may refer to elements around the scope, so it is applied to the whole page.
+        elements_by_selector = {
+            selector: _selected(root, selector) for field in self.fields for selector in field.selectors
+        }
         if not self.scope:
-            return PeerExample(self._values(found, None))
+            return PeerExample(self._values(elements_by_selector, None))
         scopes = _selected(root, self.scope)
         if self.is_list:
-            all_values = (self._values(found, scope) for scope in scopes)
+            all_values = (self._values(elements_by_selector, scope) for scope in scopes)
             return PeerExample({}, tuple(filter(None, all_values)))
-        return PeerExample(self._values(found, scopes[0]) if scopes else {})
+        return PeerExample(self._values(elements_by_selector, scopes[0]) if scopes else {})
 
-    def _values(self, found: dict[str, list[Element]], scope: Element | None) -> Values:
+    def _values(self, elements_by_selector: dict[str, list[Element]], scope: Element | None) -> Values:
         values: dict[str, tuple[str, ...]] = {}
         for field in self.fields:
-            inside = [element for each in field.selectors for element in _inside(scope, each, found[each])]
+            inside = [
+                element
+                for selector in field.selectors
+                for element in _inside(scope, selector, elements_by_selector[selector])
+            ]
             if not field.several:
                 inside = inside[:1]
-            if texts := each_once(_text(element, field) for element in inside):
+            if texts := distinct_texts(_text(element, field) for element in inside):
                 values[field.name] = texts
         return values
 
 
-def _inside(scope: Element | None, selector: str, found: list[Element]) -> list[Element]:
+def _inside(scope: Element | None, selector: str, elements: list[Element]) -> list[Element]:
     if scope is None:
-        return found
+        return elements
     if selector == ITSELF:
         return [scope]
-    return [element for element in found if any(above is scope for above in element.iterancestors())]
+    return [element for element in elements if any(ancestor is scope for ancestor in element.iterancestors())]
 
 
 def _text(element: Element, field: Field) -> str:
@@ -89,7 +95,7 @@ def _text(element: Element, field: Field) -> str:
 
 
 def why_not_css(selector: str) -> str:
-    """Why a selector cannot be used; empty if it can."""
+    """Return why a selector cannot be used; empty if it can."""
     if selector == ITSELF:
         return ""
     if not selector.strip():
@@ -102,11 +108,11 @@ def why_not_css(selector: str) -> str:
 
 
 def _selected(root: Element, selector: str) -> list[Element]:
-    """The elements of a page that a selector means, in their order."""
+    """Return the elements of a page that a selector selects, in document order."""
     if selector == ITSELF:
         return []
-    found = _compiled(selector)(root)
-    return [element for element in found if isinstance(element.tag, str)] if isinstance(found, list) else []
+    result = _compiled(selector)(root)
+    return [element for element in result if isinstance(element.tag, str)] if isinstance(result, list) else []
 
 
 @lru_cache(maxsize=256)
@@ -117,7 +123,7 @@ def _compiled(selector: str) -> etree.XPath:
         raise MissingExtra("Reading CSS selectors", "crawl") from error
     try:
         compiled = etree.XPath(cssselect.HTMLTranslator().css_to_xpath(selector))
-        compiled(etree.Element("html"))  # a prefix that stands for nothing is told only now
+        compiled(etree.Element("html"))  # an unknown prefix raises only now
     except (cssselect.SelectorError, etree.XPathError) as error:
         raise ValueError(str(error)) from error
     return compiled

@@ -1,7 +1,7 @@
-"""Samples of Portia: pages with what people pointed at on them.
+"""Read samples of Portia: pages with annotations.
 
-Early ones have the page with `data-scrapy-annotate` at each element that was pointed at, later ones a
-selector for each. A spider may hold its samples, as `templates`. What is meant is read as slybot 0.13 does.
+In early versions, the page has `data-scrapy-annotate` at each annotated element; later ones have a selector
+for each. A spider may contain its samples, as `templates`. Annotations are interpreted as in slybot 0.13.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from siteloom.core.foreign_files import open_below, read_at_most
 from siteloom.core.model import Failure, Page
 from siteloom.html.parser import parse
 from siteloom.sources.other_tools.css_selectors import Field, SelectorLayout, why_not_css
-from siteloom.sources.other_tools.tool_model import PeerExample, PeerModel, Sample, each_once, shown
+from siteloom.sources.other_tools.tool_model import PeerExample, PeerModel, Sample, distinct_texts, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,26 +30,26 @@ _PLUGIN = "annotations-plugin"
 _MARK = "data-scrapy-annotate"
 _IGNORED = ("data-scrapy-ignore", "data-scrapy-ignore-beneath")
 _TEXT = "text-content"
-# What is no field: an element that only has others inside, and one that must be there but has no name.
+# Annotations that are not fields: elements that only contain others, and required ones without a name.
 _NO_FIELDS = ("#dummy", "#sticky", "_sticky")
-_LARGEST_FILE = 50_000_000  # bytes, as many as a page may have by default
+_LARGEST_FILE = 50_000_000  # bytes, the default limit of a page
 _FOLDERS_ABOVE = 4  # of a sample: its spider, the spiders, the project, and one to spare
 
 
-def is_portia(found: Mapping[str, Any]) -> bool:
-    """Whether an object of JSON is a sample, or a spider with its samples."""
-    return isinstance(found.get("templates"), list) or (
-        isinstance(found.get("url"), str)
-        and bool({"annotated_body", "plugins", "original_body"} & set(found))
+def is_portia(content: Mapping[str, Any]) -> bool:
+    """Return whether a JSON object is a sample, or a spider with its samples."""
+    return isinstance(content.get("templates"), list) or (
+        isinstance(content.get("url"), str)
+        and bool({"annotated_body", "plugins", "original_body"} & set(content))
     )
 
 
-def read_portia(found: Mapping[str, Any], file: Path) -> PeerModel:
-    """The samples of a file, or of a spider."""
+def read_portia(content: Mapping[str, Any], file: Path) -> PeerModel:
+    """Read the samples of a file, or of a spider."""
     left_out: list[str] = []
     names = _field_names(file)
     samples = []
-    for number, sample in enumerate(found.get("templates") or [found], 1):
+    for number, sample in enumerate(content.get("templates") or [content], 1):
         if not isinstance(sample, dict) or not isinstance(sample.get("url"), str):
             left_out.append(f"Sample {number} has no url.")
             continue
@@ -77,7 +77,7 @@ def _sample(
     example = (
         _from_selectors(extracts, root, names, left_out)
         if extracts
-        else _from_marks(annotated, url, sample.get("extractors") or {}, names, left_out)
+        else _from_markup(annotated, url, sample.get("extractors") or {}, names, left_out)
     )
     if example is None or not example.attributes:
         left_out.append(f"The sample of {url} has no values that can be taken over.")
@@ -86,19 +86,19 @@ def _sample(
 
 
 def _extracts(sample: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What was pointed at by selectors; before these it was by numbers, and then the marks say it, too."""
+    """Return the annotations with selectors; older ones have numbers, and are also marked in the page."""
     plugins = sample.get("plugins")
-    found = plugins.get(_PLUGIN, {}).get("extracts") if isinstance(plugins, dict) else None
-    extracts = [each for each in found or () if isinstance(each, dict)]
-    return extracts if any(each.get("selector") for each in extracts) else []
+    extracts = plugins.get(_PLUGIN, {}).get("extracts") if isinstance(plugins, dict) else None
+    annotations = [extract for extract in extracts or () if isinstance(extract, dict)]
+    return annotations if any(extract.get("selector") for extract in annotations) else []
 
 
 def _body(sample: Mapping[str, Any], file: Path, *keys: str) -> str:
-    """A page of a sample: in the file itself, or in the folder of its name."""
+    """Return the page of a sample: from the file itself, or from the folder of its name."""
     for key in keys:
         if isinstance(text := sample.get(key), str) and text.strip():
             return text
-        # The sample says what it is called, and might say any path.
+        # The name comes from the sample, and could be any path.
         beside = file.with_suffix("") / f"{PurePath(key).name}.html"
         with suppress(OSError), open_below(beside, file.parent) as page:
             return read_at_most(page, _LARGEST_FILE).decode("utf-8", "replace")
@@ -106,7 +106,7 @@ def _body(sample: Mapping[str, Any], file: Path, *keys: str) -> str:
 
 
 def _field_names(file: Path) -> dict[str, str]:
-    """The names of fields by their ids, from the items.json of the project; early ones have no ids."""
+    """Return the names of fields by id, from the project's items.json; early versions have no ids."""
     for folder in file.absolute().parents[:_FOLDERS_ABOVE]:
         try:
             with open_below(folder / "items.json", folder) as file_of_items:
@@ -114,12 +114,12 @@ def _field_names(file: Path) -> dict[str, str]:
         except (OSError, ValueError, RecursionError):
             continue
         schemas = items.values() if isinstance(items, dict) else ()
-        fields = [each.get("fields") for each in schemas if isinstance(each, dict)]
+        fields = [schema.get("fields") for schema in schemas if isinstance(schema, dict)]
         return {
             key: str(field["name"])
-            for schema in fields
-            if isinstance(schema, dict)
-            for key, field in schema.items()
+            for schema_fields in fields
+            if isinstance(schema_fields, dict)
+            for key, field in schema_fields.items()
             if isinstance(field, dict) and field.get("name")
         }
     return {}
@@ -128,7 +128,7 @@ def _field_names(file: Path) -> dict[str, str]:
 def _from_selectors(
     extracts: list[dict[str, Any]], root: Element, names: Mapping[str, str], left_out: list[str]
 ) -> PeerExample | None:
-    containers = {str(each.get("id")): each for each in extracts if each.get("item_container")}
+    containers = {str(extract.get("id")): extract for extract in extracts if extract.get("item_container")}
     fields: dict[str, list[Field]] = {}  # by the repeated container, and under "" those of the page
     for extract in extracts:
         if extract.get("item_container"):
@@ -140,35 +140,37 @@ def _from_selectors(
             if why := "it is an XPath" if mode == "xpath" else why_not_css(selector):
                 left_out.append(f"{name} has a selector that cannot be read, {selector!r}: {why}.")
                 continue
-            # A selector that was written by hand means all that it finds.
+            # A selector written by hand stands for all elements that it selects.
             field = Field(name, (selector,), attribute, extract.get("repeated") is True or mode == "css")
             fields.setdefault(_repeated_around(extract, containers), []).append(field)
     layouts = []
-    for place, some in fields.items():
-        container = containers.get(place, {})
+    for container_id, container_fields in fields.items():
+        container = containers.get(container_id, {})
         scope = str(container.get("selector") or "")
-        if place and (container.get("siblings") or why_not_css(scope)):
+        if container_id and (container.get("siblings") or why_not_css(scope)):
             left_out.append(
                 f"The records at {scope!r} are of several elements each, and cannot be taken over."
             )
             continue
-        layouts.append(SelectorLayout(tuple(some), scope, is_list=bool(place)))
+        layouts.append(SelectorLayout(tuple(container_fields), scope, is_list=bool(container_id)))
     if len(layouts) > 1 and any(layout.is_list for layout in layouts):
-        beside = [name for layout in layouts if not layout.is_list for name in layout.attributes]
-        left_out.extend(f"{name} stands beside a list, whose records are taken over." for name in beside)
+        page_attributes = [name for layout in layouts if not layout.is_list for name in layout.attributes]
+        left_out.extend(
+            f"{name} stands beside a list, whose records are taken over." for name in page_attributes
+        )
         layouts = [layout for layout in layouts if layout.is_list]
-    found = (layout.on(root) for layout in layouts)
-    return max(found, key=lambda example: len(example.attributes), default=None)
+    examples = (layout.on(root) for layout in layouts)
+    return max(examples, key=lambda example: len(example.attributes), default=None)
 
 
 def _repeated_around(extract: Mapping[str, Any], containers: Mapping[str, Mapping[str, Any]]) -> str:
-    """The nearest container of a field of which there are several; empty if there is none."""
-    passed: set[str] = set()
+    """Return the nearest repeated container of a field; empty if there is none."""
+    visited: set[str] = set()
     name = str(extract.get("container_id"))
-    while name in containers and name not in passed:
+    while name in containers and name not in visited:
         if containers[name].get("repeated"):
             return name
-        passed.add(name)
+        visited.add(name)
         name = str(containers[name].get("container_id"))
     return ""
 
@@ -176,26 +178,26 @@ def _repeated_around(extract: Mapping[str, Any], containers: Mapping[str, Mappin
 def _annotated(
     extract: Mapping[str, Any], names: Mapping[str, str], left_out: list[str]
 ) -> Iterator[tuple[str, str]]:
-    """What was pointed at of an element, an HTML attribute or "" for its text, and what it was called."""
-    # Where an element has an HTML attribute `content`, another word stands for its text.
+    """Yield the annotated HTML attributes of an element, "" for its text, each with its field name."""
+    # If an element has an HTML attribute `content`, another word stands for its text.
     texts = (_TEXT, extract.get(_TEXT) or "content")
-    said = (
+    annotations = (
         list(extract["data"].values())
         if isinstance(extract.get("data"), dict)
         else [{"attribute": key, "field": field} for key, field in (extract.get("annotations") or {}).items()]
     )
-    for each in said:
-        attribute, field = each.get("attribute"), each.get("field")
+    for annotation in annotations:
+        attribute, field = annotation.get("attribute"), annotation.get("field")
         if not isinstance(field, str) or not field or field.startswith(_NO_FIELDS):
             continue
         name = names.get(field, field)
-        if each.get("extractors") or extract.get("pre_text") or extract.get("post_text"):
+        if annotation.get("extractors") or extract.get("pre_text") or extract.get("post_text"):
             left_out.append(f"{name} is part of a text, by a pattern that is not taken over.")
         else:
             yield "" if attribute in texts else str(attribute), name
 
 
-def _from_marks(
+def _from_markup(
     body: str,
     url: str,
     extractors: Mapping[str, Any],
@@ -211,13 +213,13 @@ def _from_marks(
         if mark is None:
             continue
         try:
-            told = json.loads(unquote(mark))
+            annotations = json.loads(unquote(mark))
         except (ValueError, RecursionError):
             left_out.append(f"A mark on the sample of {url} cannot be read: {mark[:60]!r}.")
             continue
-        for each in told if isinstance(told, list) else [told]:
-            for attribute, name in _annotated(each, names, left_out):
-                if each.get("variant"):
+        for annotation in annotations if isinstance(annotations, list) else [annotations]:
+            for attribute, name in _annotated(annotation, names, left_out):
+                if annotation.get("variant"):
                     left_out.append(f"{name} belongs to a variant, of which examples know nothing.")
                 elif extractors.get(name):
                     left_out.append(f"{name} is part of a text, by a pattern that is not taken over.")
@@ -225,8 +227,10 @@ def _from_marks(
                     left_out.append(f"{name} has parts that are to be ignored, and is not taken over.")
                 else:
                     values.setdefault(name, []).append(shown(element, attribute))
-    return PeerExample({name: found for name, texts in values.items() if (found := each_once(texts))})
+    return PeerExample(
+        {name: distinct for name, texts in values.items() if (distinct := distinct_texts(texts))}
+    )
 
 
 def _has_ignored(element: Element) -> bool:
-    return any(each.get(name) is not None for each in element.iter("{*}*") for name in _IGNORED)
+    return any(descendant.get(name) is not None for descendant in element.iter("{*}*") for name in _IGNORED)

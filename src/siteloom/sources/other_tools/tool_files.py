@@ -1,4 +1,4 @@
-"""Which tool a file is of, told by what is in it."""
+"""Read files of other tools, recognized by their content."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 
 def read_peer_file(file: str | Path) -> PeerModel:
-    """What another tool was taught: a sitemap of Web Scraper, a model of AutoScraper, a sample of Portia.
+    """Read a sitemap of Web Scraper, a model of AutoScraper or a sample of Portia.
 
-    Raises SourceError if the file cannot be read, is of none of them, or has nothing that can be taken over.
+    Raises SourceError if the file cannot be read, is none of these, or contains nothing that can be imported.
     """
     path = Path(file)
     try:
-        found = json.loads(read_file(str(file)))
+        content = json.loads(read_file(str(file)))
     except OSError as error:
         raise SourceError(f"{file} cannot be read: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:
         raise SourceError(f"{file} is no JSON: {error}.") from error
     try:
-        model = _model(found, path)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:  # other JSON where some was expected
+        model = _model(content, path)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:  # unexpected JSON
         raise SourceError(f"{file} is damaged, or of a version that is not known: {error!r}.") from error
     if model is None:
         raise SourceError(
@@ -43,11 +43,11 @@ def read_peer_file(file: str | Path) -> PeerModel:
     return model
 
 
-def _model(found: Any, path: Path) -> PeerModel | None:
-    if is_model(found):
-        return read_auto_scraper(found)
-    if isinstance(found, dict) and is_sitemap(found):
-        return read_sitemap(found)
-    if isinstance(found, dict) and is_portia(found):
-        return read_portia(found, path)
+def _model(content: Any, path: Path) -> PeerModel | None:
+    if is_model(content):
+        return read_auto_scraper(content)
+    if isinstance(content, dict) and is_sitemap(content):
+        return read_sitemap(content)
+    if isinstance(content, dict) and is_portia(content):
+        return read_portia(content, path)
     return None

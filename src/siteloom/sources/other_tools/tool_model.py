@@ -1,4 +1,4 @@
-"""What another tool was taught, as far as it can be said in examples."""
+"""The rules and samples of another tool, as far as they can be expressed as examples."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ if TYPE_CHECKING:
     from siteloom.core.model import Page
     from siteloom.html.parser import Element
 
-# A layout of which a page shows less is that of other pages: a title alone is on nearly all pages of a site.
+# A page that shows a smaller share of a layout does not have it: nearly all pages of a site have a title.
 _LEAST_SHARE = 0.5
 
 
 Values: TypeAlias = "Mapping[str, tuple[str, ...]]"
-"""Texts by attribute. What was not found is left out, for it may be there all the same. Nor is it told where
-they stand: a page often has a value twice, and the learner finds out which places can be told from others."""
+"""Texts by attribute. Missing values are left out, because they may still be on the page. Positions are not
+given: a page often shows a value twice, and the learner determines which nodes can be distinguished."""
 
 
 @dataclass(frozen=True, slots=True)
 class PeerExample:
-    """What another tool finds on a page: the values of the page, or the records of a list."""
+    """The result of another tool on a page: the values of the page, or the records of a list."""
 
     values: Values
     records: tuple[Values, ...] = ()
 
     @property
     def attributes(self) -> set[str]:
-        """Those with a value."""
-        return {name for found in (self.values, *self.records) for name in found}
+        """The attributes with a value."""
+        return {name for values in (self.values, *self.records) for name in values}
 
 
 class Layout(Protocol):
@@ -40,17 +40,17 @@ class Layout(Protocol):
 
     @property
     def attributes(self) -> Sequence[str]:
-        """The attributes that it has rules for."""
+        """The attributes that the layout has rules for."""
         ...
 
     def on(self, root: Element) -> PeerExample:
-        """What the rules find on a page."""
+        """Apply the rules to a page."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A page that came with what a tool was taught, and what was said of it."""
+    """A page stored by a tool, with its values."""
 
     page: Page
     example: PeerExample
@@ -58,9 +58,9 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class PeerModel:
-    """What a tool was taught: rules for any pages, or pages with their values.
+    """The content of a tool's file: rules for any pages, or pages with their values.
 
-    `left_out` has a sentence for each thing that cannot be taken over.
+    `left_out` has a sentence for each part that cannot be imported.
     """
 
     tool: str
@@ -70,26 +70,26 @@ class PeerModel:
 
 
 def best_example(layouts: Sequence[Layout], root: Element) -> tuple[int, PeerExample] | None:
-    """The number of the layout that a page shows most of, and what it finds; None if none shows half."""
+    """Return the number and result of the layout that matches a page best; None if none matches half."""
     best: tuple[float, int, PeerExample] | None = None
     for number, layout in enumerate(layouts):
-        found = layout.on(root)
-        share = len(found.attributes) / len(layout.attributes)
+        example = layout.on(root)
+        share = len(example.attributes) / len(layout.attributes)
         if share >= _LEAST_SHARE and (best is None or share > best[0]):
-            best = share, number, found
+            best = share, number, example
     return None if best is None else best[1:]
 
 
 def shown(element: Element, html_attribute: str) -> str:
-    """All that is read inside an element, or what an HTML attribute of it says if one is named."""
+    """Return the visible text of an element, or the value of an HTML attribute if one is named."""
     return normalize(html_attribute_of(element, html_attribute)) if html_attribute else visible_text(element)
 
 
 def html_attribute_of(element: Element, name: str) -> str:
-    """What an HTML attribute says, which may be called anything; nothing if there is none."""
-    return str(dict(element.attrib).get(name, ""))  # lxml itself refuses to look for odd names
+    """Return the value of an HTML attribute with any name; empty if there is none."""
+    return str(dict(element.attrib).get(name, ""))  # lxml itself rejects invalid names
 
 
-def each_once(texts: Iterable[str]) -> tuple[str, ...]:
-    """The texts that say something, each once."""
+def distinct_texts(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the distinct texts without empty ones."""
     return tuple(dict.fromkeys(filter(None, texts)))

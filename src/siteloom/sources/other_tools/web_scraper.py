@@ -1,7 +1,7 @@
-"""Sitemaps of the browser extension Web Scraper (webscraper.io): a tree of CSS selectors.
+"""Read sitemaps of the browser extension Web Scraper (webscraper.io): a tree of CSS selectors.
 
-A selector stands on the start page (`_root`), on the pages that a link leads to, or in an element. So the
-selectors of the start page are one layout, those behind a link another, those in an element a list.
+A selector applies to the start page (`_root`), to the pages that a link leads to, or to an element. So the
+selectors of the start page are one layout, those of a link another, those in an element a list.
 """
 
 from __future__ import annotations
@@ -27,32 +27,38 @@ _PIECE = re.compile(r""" "[^"]*+" | '[^']*+' | [^"'(),]++ | . """, re.DOTALL | r
 class _Selector(NamedTuple):
     id: str
     type: str
-    css: tuple[str, ...]  # one after the other: what the first finds is wanted most
+    css: tuple[str, ...]  # results of the first are preferred
     several: bool
     parents: tuple[str, ...]
     regex: str
     html_attribute: str
 
 
-def is_sitemap(found: Mapping[str, Any]) -> bool:
-    """Whether an object of JSON is a sitemap."""
-    return isinstance(found.get("selectors"), list) and bool({"startUrl", "startUrls", "_id"} & set(found))
+def is_sitemap(content: Mapping[str, Any]) -> bool:
+    """Return whether a JSON object is a sitemap."""
+    return isinstance(content.get("selectors"), list) and bool(
+        {"startUrl", "startUrls", "_id"} & set(content)
+    )
 
 
-def read_sitemap(found: Mapping[str, Any]) -> PeerModel:
-    """The layouts of a sitemap."""
+def read_sitemap(content: Mapping[str, Any]) -> PeerModel:
+    """Read the layouts of a sitemap."""
     left_out: list[str] = []
-    selectors = [each for each in map(_selector, found["selectors"]) if _is_usable(each, left_out)]
-    by_id = {each.id: each for each in selectors}
-    pages = {_ROOT, *(each.id for each in selectors if each.type in (*_LINKS, *_LEADING_ON))}
-    parents = {parent for each in selectors for parent in each.parents}
+    selectors = [
+        selector for selector in map(_selector, content["selectors"]) if _is_usable(selector, left_out)
+    ]
+    by_id = {selector.id: selector for selector in selectors}
+    pages = {_ROOT, *(selector.id for selector in selectors if selector.type in (*_LINKS, *_LEADING_ON))}
+    parents = {parent for selector in selectors for parent in selector.parents}
     layouts: list[SelectorLayout] = []
-    for place in (_ROOT, *by_id):
-        inside = [each for each in selectors if place in each.parents]
-        element = by_id.get(place)
+    for parent_id in (_ROOT, *by_id):
+        inside = [selector for selector in selectors if parent_id in selector.parents]
+        element = by_id.get(parent_id)
         if element is not None and element.type in _ELEMENTS:
             if not pages.intersection(element.parents):
-                left_out.append(f"{place} is an element in an element, of which only the outer one is taken.")
+                left_out.append(
+                    f"{parent_id} is an element in an element, of which only the outer one is taken."
+                )
                 continue
             fields = _fields(inside, parents, left_out, in_element=True)
             layout = SelectorLayout(fields, ", ".join(element.css), element.several)
@@ -63,42 +69,42 @@ def read_sitemap(found: Mapping[str, Any]) -> PeerModel:
     return PeerModel(TOOL, tuple(layouts), (), tuple(dict.fromkeys(left_out)))
 
 
-def _selector(found: Any) -> _Selector:
-    given = found if isinstance(found, dict) else {}
-    parents = given.get("parentSelectors")
+def _selector(content: Any) -> _Selector:
+    fields = content if isinstance(content, dict) else {}
+    parents = fields.get("parentSelectors")
     return _Selector(
-        _text(given.get("id")),
-        _text(given.get("type")),
-        _parts(_text(given.get("selector"))),
-        given.get("multiple") is True,
+        _text(fields.get("id")),
+        _text(fields.get("type")),
+        _split_selector(_text(fields.get("selector"))),
+        fields.get("multiple") is True,
         tuple(map(_text, parents)) if isinstance(parents, list) else (),
-        _text(given.get("regex")),
-        _text(given.get("extractAttribute")),
+        _text(fields.get("regex")),
+        _text(fields.get("extractAttribute")),
     )
 
 
-def _parts(css: str) -> tuple[str, ...]:
-    """What stands between the commas of a selector that are in no quotes and no parentheses."""
-    parts: list[list[str]] = [[]]
+def _split_selector(css: str) -> tuple[str, ...]:
+    """Split a selector at the commas that are not in quotes or parentheses."""
+    selectors: list[list[str]] = [[]]
     depth = 0
     for piece in _PIECE.findall(css):
         depth += (piece == "(") - (piece == ")")
         if piece == "," and depth == 0:
-            parts.append([])
+            selectors.append([])
         else:
-            parts[-1].append(piece)
-    return tuple(filter(None, ("".join(pieces).strip() for pieces in parts)))
+            selectors[-1].append(piece)
+    return tuple(filter(None, ("".join(pieces).strip() for pieces in selectors)))
 
 
-def _text(found: object) -> str:
-    return found if isinstance(found, str) else ""
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _is_usable(selector: _Selector, left_out: list[str]) -> bool:
     if not selector.id or not selector.type:
         left_out.append("A selector without an id or a type is none.")
         return False
-    if selector.type in _LEADING_ON:  # what they lead to is a page like others; how does not matter here
+    if selector.type in _LEADING_ON:  # it only leads to further pages
         return True
     for css in selector.css or ("",):
         if why := why_not_css(css):
@@ -112,13 +118,13 @@ def _fields(
 ) -> tuple[Field, ...]:
     return tuple(
         field
-        for each in selectors
-        for field in _fields_of(each, each.id in parents and not in_element, left_out)
+        for selector in selectors
+        for field in _fields_of(selector, selector.id in parents and not in_element, left_out)
     )
 
 
 def _fields_of(selector: _Selector, leads_on: bool, left_out: list[str]) -> Iterator[Field]:
-    """The attributes of a selector, called as Web Scraper calls its columns."""
+    """Yield the attributes of a selector, named like the columns of Web Scraper."""
     if selector.type in (*_ELEMENTS, *_LEADING_ON):
         return
     name, css, several = selector.id, selector.css, selector.several

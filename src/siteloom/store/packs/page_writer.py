@@ -8,7 +8,7 @@ Blocks of several sites share a transaction, for its price is high.
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -28,7 +28,6 @@ from siteloom.store.packs.pack_file import Document, PackAppender, encode_block,
 from siteloom.store.queries.runs import last_forgetting
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Callable
     from datetime import datetime
     from pathlib import Path
@@ -111,6 +110,7 @@ class PageWriter:
 
     What becomes of them is added to `counts` once they are committed: `new`
     ones, `changed` ones (another version of a known URL) and `unchanged` ones.
+    `added_pages` and `changed_pages` count pages alone, by site.
     Those that come without a time were fetched from `now` on, each a
     microsecond after the one before, so that the last one is the newest.
 
@@ -131,6 +131,8 @@ class PageWriter:
         lock: Callable[[bool], AbstractContextManager[None]] | None = None,
         on_commit: Callable[[], object] = lambda: None,
     ) -> None:
+        self.added_pages: Counter[str] = Counter()
+        self.changed_pages: Counter[str] = Counter()
         self._engine = engine
         self._packs_folder = packs_folder
         self._now = now
@@ -305,7 +307,10 @@ class PageWriter:
                 _keep_validators(connection, by_version)
         for item in items:
             del self._uncommitted[item.key, item.content]
-            self._counts["changed" if item.key in known else "new"] += 1
+            is_changed = item.key in known
+            self._counts["changed" if is_changed else "new"] += 1
+            if item.document.media_type == HTML:
+                (self.changed_pages if is_changed else self.added_pages)[item.site] += 1
             known.add(item.key)
 
     def _append(

@@ -17,7 +17,7 @@ from siteloom.store.keys import url_key
 from siteloom.store.queries.attribute_schemas import heirs_of
 from siteloom.store.queries.clusters import KNOWN_BY, cluster_names, clusters_called, in_force
 from siteloom.store.queries.seeds import is_to_be_looked_at
-from siteloom.store.queries.watches_and_repairs import StoredRepair, is_waiting, settle
+from siteloom.store.queries.watches_and_repairs import RepairState, StoredRepair, close_repair, is_waiting
 from siteloom.store.queries.wrappers import add_version
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
     from siteloom.store.queries.clusters import PageAddress
+    from siteloom.store.queries.watches_and_repairs import NewVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +58,17 @@ class Reviewing:
         return self.put_in_force(repair, site, repair.text, repair.outcome, "accepted by review")
 
     def put_in_force(self, repair: StoredRepair, site: str, text: str, origin: str, note: str) -> int:
-        """Settle a repair by the next version of its wrapper; returns its number.
+        """End the waiting of a repair with the next version of its wrapper; returns the version's number.
 
-        The version is there and the repair waits no more, or neither: what was asked for twice would else be
-        refused, and what is in force could be rejected. If a part of the repair is in force already, it stays
-        known as what made that version.
+        Both happen in one transaction, so that what is in force cannot be rejected. If a part of the repair
+        is in force already, the repair stays recorded as what made that version.
         """
         with held_back_interrupt(), writing(self.engine) as connection:
             version = add_version(
                 connection, repair.wrapper, site, text, at=self.clock(), origin=origin, note=note
             )
-            settle(connection, repair.id, "applied", version if repair.version_after is None else None)
+            made_version = version if repair.version_after is None else None
+            close_repair(connection, repair.id, "applied", made_version)
         return version
 
     def put_learned_in_force(self, name: str, site: str, text: str) -> int:
@@ -84,16 +85,30 @@ class Reviewing:
             connection.execute(waiting.where(columns.state == "review").values(state="superseded"))
         return version
 
-    def reopen(self, repair_id: int) -> None:
-        """Let a repair that was rejected wait again for what it waited for."""
+    def reopen(self, repair: StoredRepair, restored: NewVersion | None = None) -> None:
+        """Let a repair that was rejected or put in force wait again for what it waited for.
+
+        If it was put in force, the wrapper as it was before becomes the next version: `restored`.
+        The repair is then one of that version.
+        """
         columns = schema.repairs.c
-        rejected = select(columns.outcome).where(columns.id == repair_id, columns.state == "rejected")
-        reopened = update(schema.repairs).where(columns.id == repair_id, columns.state == "rejected")
-        with writing(self.engine) as connection:
-            outcome = connection.execute(rejected).scalar()
-            state = "annotation" if outcome == "needs-annotation" else "review"
-            if outcome is None or connection.execute(reopened.values(state=state)).rowcount != 1:
-                raise StoreError(f"The repair {repair_id} is not one that was rejected.")
+        values: dict[str, object] = {"state": waiting_state(repair.outcome)}
+        with held_back_interrupt(), writing(self.engine) as connection:
+            if restored is not None:
+                site, text, origin, note = restored
+                version = add_version(
+                    connection, repair.wrapper, site, text, at=self.clock(), origin=origin, note=note
+                )
+                is_of_part = repair.version_after is not None and repair.text is None
+                values |= (
+                    {"version_after": version}
+                    if is_of_part
+                    else {"version_before": version, "version_after": None}
+                )
+            state = "rejected" if restored is None else "applied"
+            reopened = update(schema.repairs).where(columns.id == repair.id, columns.state == state)
+            if connection.execute(reopened.values(values)).rowcount != 1:
+                raise StoreError(f"The repair {repair.id} is not {state}, so it cannot wait again.")
 
     def dismiss(self, cluster: str) -> None:
         """Ask no one any more to annotate a cluster."""
@@ -124,6 +139,11 @@ class Reviewing:
             numbers = {by_key[key]: number for key, number in connection.execute(query)}
             clusters = cluster_names(connection, list(numbers.values()))
         return {address: (number, clusters.get(number)) for address, number in numbers.items()}
+
+
+def waiting_state(outcome: str) -> RepairState:
+    """The state of a repair that waits for a person: for examples, or for a decision."""
+    return "annotation" if outcome == "needs-annotation" else "review"
 
 
 def carry_dismissals(connection: Connection, run_id: int, at: datetime) -> None:

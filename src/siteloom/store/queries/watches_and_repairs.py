@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from sqlalchemy import delete, func, insert, select, update
 
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from sqlalchemy import ColumnElement, Connection, Select, Table
+
+RepairState = Literal["applied", "review", "annotation", "rejected", "superseded"]
+"""A repair is `applied` if it is in force; `review` or `annotation` while it waits for a person's decision or
+examples; `rejected` if a person refused it, and `superseded` if a newer one took its place."""
 
 _OPEN = ("review", "annotation")  # the states of a repair that waits for a person
 _SUPERSEDED = "superseded"
@@ -74,12 +78,10 @@ class NewVersion(NamedTuple):
 
 
 class StoredRepair(NamedTuple):
-    """What became of a wrapper whose site had changed.
+    """A repair of a wrapper whose site had changed.
 
-    The outcome is `reused`, `repaired` or `needs-annotation`. The state is
-    `applied` if the repair is in force, `review` or `annotation` as long as it
-    waits for a person's yes or examples, else `rejected` or `superseded`.
-    `text` is the JSON of the wrapper that was proposed, `content` the report.
+    The outcome is `reused`, `repaired` or `needs-annotation`; RepairState lists the states. `text` is the
+    JSON of the wrapper that was proposed, `content` the report.
     """
 
     id: int
@@ -88,7 +90,7 @@ class StoredRepair(NamedTuple):
     version_before: int
     version_after: int | None
     outcome: str
-    state: str
+    state: RepairState
     confidence: float
     at: datetime
     text: str | None
@@ -193,18 +195,17 @@ class KeepsChanges(Tables):
         version_before: int,
         version_after: int | None,
         outcome: str,
-        state: str,
+        state: RepairState,
         confidence: float,
         text: str | None,
         content: Mapping[str, object],
         new_version: NewVersion | None = None,
     ) -> int:
-        """Keep what became of a wrapper whose site had changed; returns the id of the repair.
+        """Store a repair of a wrapper whose site had changed; returns the id of the repair.
 
-        Older repairs of the wrapper that still wait for a person are superseded.
-        What outcomes and states there are, StoredRepair says. A version that it puts in force is kept with
-        it, both or neither: who is killed in between would else leave a wrapper that has changed, and no one
-        knows why.
+        Older repairs of the wrapper that still wait for a person are superseded. A version that the repair
+        puts in force is stored in the same transaction, so that no wrapper changes without a repair that
+        says why.
         """
         name, columns, now = storable(wrapper), schema.repairs.c, self.clock()
         waiting = update(schema.repairs).where(columns.wrapper == name, columns.state.in_(_OPEN))
@@ -236,13 +237,13 @@ class KeepsChanges(Tables):
         with self.engine.connect() as connection:
             return [StoredRepair(*row) for row in connection.execute(_newest_first(schema.repairs, wrapper))]
 
-    def settle_repair(self, repair_id: int, state: str, version_after: int | None = None) -> None:
-        """Put an end to the waiting of a repair: `applied`, with the version it became, or another state.
+    def close_repair(self, repair_id: int, state: RepairState, version_after: int | None = None) -> None:
+        """End the waiting of a repair: `applied`, with the version it became, or another state.
 
-        If two try, one of them is told that it came too late.
+        Raises StoreError if the repair does not wait any more.
         """
         with writing(self.engine) as connection:
-            settle(connection, repair_id, state, version_after)
+            close_repair(connection, repair_id, state, version_after)
 
 
 def is_waiting() -> ColumnElement[bool]:
@@ -255,19 +256,21 @@ def is_waiting() -> ColumnElement[bool]:
     return repairs.state.in_(_OPEN) & ~later.exists()
 
 
-def settle(connection: Connection, repair_id: int, state: str, version_after: int | None) -> None:
-    """The same within a transaction."""
+def close_repair(
+    connection: Connection, repair_id: int, state: RepairState, version_after: int | None
+) -> None:
+    """End the waiting of a repair within a transaction; raises StoreError if it does not wait any more."""
     columns = schema.repairs.c
-    settled = update(schema.repairs).where(columns.id == repair_id, columns.state.in_(_OPEN))
-    settled = settled.values(state=state)
+    closed = update(schema.repairs).where(columns.id == repair_id, columns.state.in_(_OPEN))
+    closed = closed.values(state=state)
     if version_after is not None:
-        settled = settled.values(version_after=version_after)
-    if connection.execute(settled).rowcount == 1:
+        closed = closed.values(version_after=version_after)
+    if connection.execute(closed).rowcount == 1:
         return
-    found = connection.execute(select(columns.state).where(columns.id == repair_id)).scalar()
-    if found is None:
+    current = connection.execute(select(columns.state).where(columns.id == repair_id)).scalar()
+    if current is None:
         raise StoreError(f"There is no repair {repair_id}.")
-    raise StoreError(f"The repair {repair_id} waits for no one any more: it is {found} already.")
+    raise StoreError(f"The repair {repair_id} waits for no one any more: it is {current} already.")
 
 
 def _newest_first(table: Table, wrapper: str | None) -> Select[*tuple[Any, ...]]:

@@ -11,9 +11,8 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
-import siteloom.core.compiled  # noqa: F401 - sets the cache folder of compiled code
+from siteloom.core.compiled import njit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

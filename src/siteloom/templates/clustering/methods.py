@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
 
 from siteloom.core.errors import UsageError
-from siteloom.core.model import Cluster, Clustering, Failure, Footprint, Page, Template
+from siteloom.core.model import Cluster, Clustering, DamagedPage, Failure, Footprint, Page, Template
 from siteloom.core.sequences import evenly_spaced
 from siteloom.core.settings import ParseSettings
 from siteloom.core.urls import site_of
@@ -93,6 +93,8 @@ def page_features(
     """Return the features of a page that a method needs; pages without tags have no template."""
     check_method(method)
     features = PageFeatures(page.url, site or site_of(page.url), signature(page.html))
+    if isinstance(page, DamagedPage):
+        return features._replace(failure=page.failure)
     if method == "vertex" or features.signature is None:
         return features
     tree_features = within(

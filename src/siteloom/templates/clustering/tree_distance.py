@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from lxml import etree
-from numba import njit
 
-import siteloom.core.compiled  # noqa: F401 - sets the cache folder of compiled code
+from siteloom.core.compiled import njit
 from siteloom.core.errors import UsageError
 from siteloom.html.tag_scanner import name_hash
 

@@ -16,9 +16,8 @@ from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
-import siteloom.core.compiled  # noqa: F401 - sets the cache folder of compiled code
+from siteloom.core.compiled import njit
 from siteloom.templates.signature import SIGNATURE_BYTES, Mask
 
 if TYPE_CHECKING:

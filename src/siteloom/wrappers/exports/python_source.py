@@ -1,4 +1,4 @@
-"""What the Scrapy spider and the web-poet page object share: names, rules as Python, what evaluates them."""
+"""Python source for the Scrapy spider and the web-poet page object: names, rules, and their evaluator."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 WIDTH = 110
-"""Lines are no longer unless a single word is; those of `plain`, which are part of the files, are as long."""
+"""The longest line, unless a single word is longer; the copied evaluator uses the same width."""
 
 _INDENT = "    "
-_WORDS = "words"  # what a rule means in words, which is a comment in Python
+_WORDS = "words"  # the description of a rule, which becomes a comment in Python
 _SPLIT = re.compile(r"/*[^\s/\[]+[\s\[]*|[\s/\[]+")
 
 
 class Body(str):
-    """What an f-string holds between its quotes, nothing of it escaped but braces."""
+    """The content of an f-string, in which only braces are escaped."""
 
     __slots__ = ()
 
 
 def by_name(xpath: str, names: Sequence[str] = tuple(SHARED_BY_NAME)) -> Body:
-    """An XPath in which the names of what rules share stand for it."""
+    """Replace the parts of an XPath that rules share by their names."""
     name_of = {SHARED_BY_NAME[name]: name for name in names}
     longest_first = sorted(name_of, key=len, reverse=True)
     pieces = re.split(f"({'|'.join(map(re.escape, longest_first)) or '(?!)'})", xpath)
@@ -44,36 +44,39 @@ def by_name(xpath: str, names: Sequence[str] = tuple(SHARED_BY_NAME)) -> Body:
 
 
 def evaluator(*modules: ModuleType) -> tuple[str, str]:
-    """The source of what evaluates rules: its imports of the standard library, and all behind imports."""
+    """Return the source of the rule evaluator: its standard-library imports, and the code after imports."""
     imports: set[str] = set()
     sources = []
     for module in modules:
         source = inspect.getsource(module)
-        found = [node for node in ast.parse(source).body if isinstance(node, ast.Import | ast.ImportFrom)]
-        # The first is that of annotations, which stands before all others of a file, and the last no library.
-        imports.update(map(ast.unparse, found[1:-1]))
-        sources.append("\n".join(source.splitlines()[found[-1].end_lineno :]).strip())
+        import_statements = [
+            node for node in ast.parse(source).body if isinstance(node, ast.Import | ast.ImportFrom)
+        ]
+        # The first imports annotations and precedes all others of a file; the last imports no standard
+        # library.
+        imports.update(map(ast.unparse, import_statements[1:-1]))
+        sources.append("\n".join(source.splitlines()[import_statements[-1].end_lineno :]).strip())
     in_order = sorted(imports, key=lambda line: (line.startswith("from"), line))  # as isort has them
     return "\n".join(in_order), "\n\n\n".join(sources)
 
 
 def shared_by_name(rules: str) -> str:
-    """What rules share as constants, as far as it stands by its name in what was written of them."""
+    """Return definitions of the shared constants that the source of the rules uses."""
     constants = ""
-    known = tuple(SHARED_BY_NAME)
-    for number, name in reversed([*enumerate(known)]):
+    shared_names = tuple(SHARED_BY_NAME)
+    for number, name in reversed([*enumerate(shared_names)]):
         if f"{{{name}}}" in rules + constants:
-            body = by_name(SHARED_BY_NAME[name], known[:number])
-            constants = f"{name} = {literal(body, taken=len(name) + 3)}\n{constants}"
+            body = by_name(SHARED_BY_NAME[name], shared_names[:number])
+            constants = f"{name} = {literal(body, reserved=len(name) + 3)}\n{constants}"
     return f"{comment('Parts of XPath that rules share.')}{constants}" if constants else ""
 
 
-def literal(value: object, indent: int = 0, taken: int = 0) -> str:
-    """A value as Python writes it, in lines behind an indent; so many characters of the first are taken."""
+def literal(value: object, indent: int = 0, reserved: int = 0) -> str:
+    """Format a value as indented Python source; `reserved` characters of the first line are in use."""
     if isinstance(value, dict) and _words_of(value):
         value = {key: item for key, item in value.items() if key != _WORDS}
     line = repr_of(value)
-    room = WIDTH - len(_INDENT) * indent - taken
+    room = WIDTH - len(_INDENT) * indent - reserved
     if line is not None and (len(line) < room or not isinstance(value, str | dict | list)):
         return line
     inner = _INDENT * (indent + 1)
@@ -90,13 +93,13 @@ def literal(value: object, indent: int = 0, taken: int = 0) -> str:
         return f"{{\n{''.join(lines)}{outer}}}"
     assert isinstance(value, list), value
     if all(isinstance(item, str) for item in value):
-        return f"[\n{''.join(_filled(value, inner))}{outer}]"
+        return f"[\n{''.join(_text_lines(value, inner))}{outer}]"
     lines = (f"{_comment(item, inner)}{inner}{literal(item, indent + 1, 1)},\n" for item in value)
     return f"[\n{''.join(lines)}{outer}]"
 
 
-def _filled(texts: list[str], indent: str) -> Iterator[str]:
-    """Texts, as many to a line as there is room for."""
+def _text_lines(texts: list[str], indent: str) -> Iterator[str]:
+    """Yield lines with as many texts as fit on each."""
     line = indent
     for text in map(quoted, texts):
         if line != indent and len(line) + len(text) >= WIDTH:
@@ -107,14 +110,14 @@ def _filled(texts: list[str], indent: str) -> Iterator[str]:
 
 
 def repr_of(value: object) -> str | None:
-    """A value in one line; None if it has something to be said in a comment."""
+    """Format a value on one line; None if part of it needs a comment."""
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, dict):
         if _words_of(value):
             return None
-        found = [(quoted(key), repr_of(item)) for key, item in value.items()]
-        return None if any(item is None for _, item in found) else _braced(found)
+        pairs = [(quoted(key), repr_of(item)) for key, item in value.items()]
+        return None if any(item is None for _, item in pairs) else _braced(pairs)
     if isinstance(value, list):
         items = [repr_of(item) for item in value]
         return None if None in items else f"[{', '.join(map(str, items))}]"
@@ -126,7 +129,7 @@ def _braced(items: list[tuple[str, str | None]]) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text as Python writes it, in double quotes unless it has some."""
+    """Quote a text as a Python literal, in double quotes unless it contains some."""
     if isinstance(text, Body) and ("{" in text or "}" in text):
         return f"f{quoted(str(text))}"
     if "\\" in text and '"' not in text and text.isprintable() and not text.endswith("\\"):
@@ -138,7 +141,7 @@ def quoted(text: str) -> str:
 
 
 def _words_of(value: object) -> str:
-    """What a rule means in words, if it is one; an attribute may have the name of the key."""
+    """Return the description of a rule, or an empty text; an attribute may have the same name as the key."""
     words = value.get(_WORDS) if isinstance(value, dict) else None
     return words if isinstance(words, str) else ""
 
@@ -149,32 +152,32 @@ def _comment(value: object, indent: str) -> str:
 
 
 def comment(text: str, indent: str = "") -> str:
-    """A text as lines of comment."""
+    """Format a text as comment lines."""
     lines = wrap(one_line(text), WIDTH - len(indent) - 2, break_long_words=False, break_on_hyphens=False)
     return "".join(f"{indent}# {line}\n" for line in lines)
 
 
 def one_line(text: str) -> str:
-    """A text of pages as a comment or a docstring may hold it: in one line, and with nothing unseen."""
-    return "".join(one if one.isprintable() else " " for one in " ".join(text.split()))
+    """Return a text that is safe in a comment or docstring: one line without unprintable characters."""
+    return "".join(character if character.isprintable() else " " for character in " ".join(text.split()))
 
 
 def in_docstring(text: str) -> str:
-    """A text that neither ends a docstring nor begins an escape in it."""
+    """Escape a text so that it neither ends a docstring nor starts an escape sequence in it."""
     return one_line(text).replace("\\", "\\\\").replace('"', "'")
 
 
 def docstring(text: str, indent: str) -> str:
-    """A text as a docstring, in as many lines as it takes."""
-    said = in_docstring(text)
-    if len(indent) + len(said) + 6 <= WIDTH:
-        return f'{indent}"""{said}"""'
-    lines = wrap(said, WIDTH - len(indent) - 3, break_long_words=False, break_on_hyphens=False)
+    """Format a text as a docstring, on as many lines as it needs."""
+    content = in_docstring(text)
+    if len(indent) + len(content) + 6 <= WIDTH:
+        return f'{indent}"""{content}"""'
+    lines = wrap(content, WIDTH - len(indent) - 3, break_long_words=False, break_on_hyphens=False)
     return "\n".join([f'{indent}"""{lines[0]}', *(f"{indent}{line}" for line in lines[1:]), f'{indent}"""'])
 
 
 def _pieces(text: str, room: int) -> Iterator[str]:
-    """A text as Python writes it, in pieces that fit into lines, each up to the end of a word."""
+    """Yield a text as Python literals that each fit on a line and end at the end of a word."""
     kind = type(text)
     piece = kind()
     for word in _SPLIT.findall(text):
@@ -186,51 +189,51 @@ def _pieces(text: str, room: int) -> Iterator[str]:
 
 
 def module_name(name: str) -> str:
-    """A name for a Python module: small letters, digits and underscores."""
+    """Return a name for a Python module: small letters, digits and underscores."""
     return _identifier(name, "wrapper").lower()
 
 
 def class_name(name: str) -> str:
-    """A name for a Python class."""
+    """Return a name for a Python class."""
     words = _identifier(name, "wrapper").split("_")
     return "".join(word[:1].upper() + word[1:] for word in words if word)
 
 
 def field_names(names: Collection[str], reserved: Collection[str]) -> dict[str, str]:
-    """A Python name for each attribute, none twice and none that is reserved."""
-    found: dict[str, str] = {}
+    """Return a unique Python name for each attribute, avoiding reserved names."""
+    fields: dict[str, str] = {}
     for name in names:
         field = _identifier(name, "attribute")
         if field in reserved:
             field += "_"
         number = 2
-        wanted = field
-        while field in found.values():
-            field = f"{wanted}_{number}"
+        base_name = field
+        while field in fields.values():
+            field = f"{base_name}_{number}"
             number += 1
-        found[name] = field
-    return found
+        fields[name] = field
+    return fields
 
 
-def _identifier(name: str, otherwise: str) -> str:
-    """A name for Python; what it cannot hold is left out, and where nothing is left, there is another."""
+def _identifier(name: str, fallback: str) -> str:
+    """Convert a name to a Python identifier; forbidden characters are dropped, an empty name is replaced."""
     words = re.sub(r"[\W_]+", "_", unicodedata.normalize("NFKC", name)).strip("_")
-    possible = (words, f"{otherwise}_{words}", otherwise)
-    found = next(one for one in possible if one.isidentifier())
-    return f"{found}_" if keyword.iskeyword(found) else found.rstrip("_")
+    possible = (words, f"{fallback}_{words}", fallback)
+    identifier = next(candidate for candidate in possible if candidate.isidentifier())
+    return f"{identifier}_" if keyword.iskeyword(identifier) else identifier.rstrip("_")
 
 
 def rules_of(document: dict[str, Any]) -> dict[str, Any]:
-    """What of a wrapper's document it takes to evaluate its rules; the rest is said elsewhere in the file."""
-    said = ("format", "version", "parser", "sites", "url_patterns", "variables")
-    return {key: _in_python(key, value) for key, value in document.items() if key not in said}
+    """Return the parts of a wrapper's document needed to evaluate its rules, as Python values."""
+    other_keys = ("format", "version", "parser", "sites", "url_patterns", "variables")
+    return {key: _in_python(key, value) for key, value in document.items() if key not in other_keys}
 
 
 def _in_python(key: str, value: Any) -> Any:
-    """A part of a document without targets, which XPath tells; an attribute may have the name of a key."""
+    """Convert part of a document without targets, which XPath implies. Attributes may be named like keys."""
     if isinstance(value, dict):
-        kept = (one for one in value.items() if one[0] != "target" or not isinstance(one[1], str))
-        return {name: _in_python(name, item) for name, item in kept}
+        items = (entry for entry in value.items() if entry[0] != "target" or not isinstance(entry[1], str))
+        return {name: _in_python(name, item) for name, item in items}
     if isinstance(value, list):
         return [_in_python("", item) for item in value]
     return by_name(value) if key in ("xpath", "fallback") and isinstance(value, str) else value

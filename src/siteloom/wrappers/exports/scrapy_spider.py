@@ -1,4 +1,4 @@
-"""A wrapper as a Scrapy spider: one file, which needs nothing of siteloom."""
+"""Export a wrapper as a Scrapy spider: a single file that does not need siteloom."""
 
 from __future__ import annotations
 
@@ -98,27 +98,27 @@ class {class_name}Spider(scrapy.Spider):
 
 
 def to_spider(wrapper: Wrapper, name: str) -> str:
-    """The source of a spider that gives the records of a wrapper."""
+    """Return the source of a spider that extracts the records of a wrapper."""
     document = wrapper_document(wrapper)
-    imports, source = evaluator(standalone_extractor, standalone_matcher, standalone_matcher)
-    rules = literal(rules_of(document), taken=len("WRAPPER = "))
+    imports, source = evaluator(standalone_extractor, standalone_matcher)
+    rules = literal(rules_of(document), reserved=len("WRAPPER = "))
     sites = document["sites"]
     return _SPIDER.format(
         about=in_docstring(f"{name} on {', '.join(sites)}" if sites else name),
         imports=imports,
-        pages=literal(known_pages(wrapper), taken=len("PAGES = ")),
+        pages=literal(known_pages(wrapper), reserved=len("PAGES = ")),
         shared=shared_by_name(rules),
         rules=rules,
         class_name=class_name(name),
         name=literal(module_name(name)),
-        sites=literal(sites, indent=1, taken=len("allowed_domains = ")),
-        home_pages=literal(_home_pages(wrapper.footprint), indent=1, taken=len("start_urls = ")),
+        sites=literal(sites, indent=1, reserved=len("allowed_domains = ")),
+        home_pages=literal(_home_pages(wrapper.footprint), indent=1, reserved=len("start_urls = ")),
         evaluator=source,
     )
 
 
 def _home_pages(footprint: Footprint) -> list[str]:
-    """The home pages of the hosts that pages are on; what has a port is hardly encrypted."""
+    """Return the home pages of the hosts of a footprint; those with a port are probably not encrypted."""
     hosts = (re.split("[/?|]", pattern)[0] for pattern in url_matcher_patterns(footprint))
     return [
         f"{'http' if ':' in host else 'https'}://{host}/" for host in dict.fromkeys(hosts) if "*" not in host
@@ -126,7 +126,7 @@ def _home_pages(footprint: Footprint) -> list[str]:
 
 
 def known_pages(wrapper: Wrapper) -> dict[str, Any]:
-    """What tells the pages of a wrapper from others."""
+    """Return the patterns and signatures that identify the pages of a wrapper."""
     footprint = wrapper.footprint
     return {
         "url_patterns": {pattern: bytes_needed(pattern) for pattern in footprint.url_patterns},

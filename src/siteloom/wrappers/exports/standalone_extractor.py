@@ -1,7 +1,7 @@
-"""From a page to its records by the rules of an exported wrapper, with nothing but lxml.
+"""Extract the records of a page by the rules of an exported wrapper, with lxml alone.
 
-What is below the imports is part of every Scrapy spider and web-poet page object that is exported, so it
-imports nothing of siteloom, and keeps to what Python 3.10 knows.
+The code below the imports is copied into every exported Scrapy spider and web-poet page object, so it imports
+nothing from siteloom and runs on Python 3.10.
 """
 
 from __future__ import annotations
@@ -18,29 +18,35 @@ SHAPES = ("price", "digits", "mixed", "words")
 
 
 def records(wrapper: dict[str, Any], page: Any, page_signature: str = "") -> list[dict[str, list[str]]]:
-    """The records of a page, which is a text or the root of a tree: a list of texts an attribute.
+    """Extract the records of a page, given as text or as the root of a tree: a list of texts per attribute.
 
     The signature helps if there are several layouts.
     """
     root = tree(page) if isinstance(page, str) else page
     if root is None:
         return []
-    found = [layout_records(wrapper, layout, root) for layout in wrapper["layouts"]]
-    number = likely_layout(wrapper["layouts"], found, page_signature) if len(found) > 1 else 0
-    return [{name: list(values) for name, (values, _) in record.items()} for record in found[number]]
+    records_by_layout = [layout_records(wrapper, layout, root) for layout in wrapper["layouts"]]
+    number = (
+        likely_layout(wrapper["layouts"], records_by_layout, page_signature)
+        if len(records_by_layout) > 1
+        else 0
+    )
+    return [
+        {name: list(values) for name, (values, _) in record.items()} for record in records_by_layout[number]
+    ]
 
 
 def fields(wrapper: dict[str, Any]) -> dict[str, bool]:
-    """All attributes in order, and whether each may have several values."""
-    found: dict[str, bool] = {}
+    """Return all attributes in order, and whether each may have several values."""
+    is_multi_by_name: dict[str, bool] = {}
     for layout in wrapper["layouts"]:
         for name, attribute in layout["attributes"].items():
-            found[name] = found.get(name, False) or attribute.get("multi", False)
-    return found
+            is_multi_by_name[name] = is_multi_by_name.get(name, False) or attribute.get("multi", False)
+    return is_multi_by_name
 
 
 def item(wrapper: dict[str, Any], record: dict[str, list[str]]) -> dict[str, Any]:
-    """A record with all attributes: a list where there may be several values, else a text or None."""
+    """Return a record with all attributes: a list where there may be several values, else a text or None."""
     return {
         name: record.get(name, []) if is_multi else next(iter(record.get(name, [])), None)
         for name, is_multi in fields(wrapper).items()
@@ -51,7 +57,7 @@ def item(wrapper: dict[str, Any], record: dict[str, list[str]]) -> dict[str, Any
 
 
 def layout_records(wrapper: dict[str, Any], layout: dict[str, Any], root: Any) -> list[dict[str, Any]]:
-    """The records by the rules of one layout: for each attribute its values, and how sure they are."""
+    """Extract the records by the rules of one layout: the values of each attribute and their confidence."""
     rule = layout.get("records")
     if rule is None:
         return [record_in(wrapper, layout, root, None)]
@@ -61,12 +67,12 @@ def layout_records(wrapper: dict[str, Any], layout: dict[str, Any], root: Any) -
     runs_on = rule.get("runs_on", False)
     ends = [*starts[1:], None]
     scopes = list(map(run_between, starts, ends)) if runs_on else starts
-    found = [record_in(wrapper, layout, scope, scope, is_run=runs_on) for scope in scopes]
-    return [record for record in found if len(record) >= rule.get("least", 1)]
+    candidates = [record_in(wrapper, layout, scope, scope, is_run=runs_on) for scope in scopes]
+    return [record for record in candidates if len(record) >= rule.get("least", 1)]
 
 
 def run_between(start: Any, following: Any) -> Any:
-    """A record that runs on through the siblings of its first element, as copies in an element."""
+    """Copy a record that continues through the siblings of its first element into one element."""
     run = etree.Element("record")
     run.append(copy.deepcopy(start))
     for sibling in start.itersiblings():
@@ -79,9 +85,9 @@ def run_between(start: Any, following: Any) -> Any:
 def record_in(
     wrapper: dict[str, Any], layout: dict[str, Any], scope: Any, record: Any, is_run: bool = False
 ) -> dict[str, Any]:
-    """The attributes that have values on a page, or in one record of it."""
+    """Extract the attributes that have values on a page, or in one record of it."""
     labels = layout.get("labels", [])
-    found: dict[str, Any] = {}
+    record_values: dict[str, Any] = {}
     for name, attribute in layout["attributes"].items():
         shapes = attribute.get("shapes", SHAPES)
 
@@ -106,27 +112,27 @@ def record_in(
             values = {votes[0][0]: len(rules)} if all(votes) else {}
         if values:
             weights = wrapper.get("confidence")
-            found[name] = values, certainty(attribute, values, votes, weights) if weights else None
-    return found
+            record_values[name] = values, certainty(attribute, values, votes, weights) if weights else None
+    return record_values
 
 
 def values_in(rule: dict[str, Any], text: str, shapes: Any = SHAPES) -> list[str]:
-    """The values in the text of a node."""
-    part = rule.get("part", {})
-    if "pattern" in part:
-        match = re.compile(part["pattern"]).search(text, 0, 5_000)
+    """Cut the values out of the text of a node."""
+    value_part = rule.get("part", {})
+    if "pattern" in value_part:
+        match = re.compile(value_part["pattern"]).search(text, 0, 5_000)
         text = match[0] if match else ""
-    if part.get("left"):
-        text = text.partition(part["left"])[2]
-    if part.get("right"):
-        text, right, _ = text.partition(part["right"])
-        text = text if right else ""
-    pieces = text.split(part["separator"]) if part.get("separator") else [text]
+    if value_part.get("left"):
+        text = text.partition(value_part["left"])[2]
+    if value_part.get("right"):
+        text, separator, _ = text.partition(value_part["right"])
+        text = text if separator else ""
+    pieces = text.split(value_part["separator"]) if value_part.get("separator") else [text]
     return [value for piece in pieces if (value := piece.strip()) and shape(value) in shapes]
 
 
 def shape(text: str) -> str:
-    """What a text is made of."""
+    """Classify a text by its characters."""
     if not re.search("[0-9]", text):
         return "words"
     if re.search("[$€£¥]", text):
@@ -146,7 +152,7 @@ BREAKS = set(
         "tbody td textarea tfoot th thead title tr ul xmp",
     )
 )
-# What counts as a blank besides the blanks of XML, and as many plain ones: expressions name them so.
+# The blanks that XML does not recognize, and as many plain ones: expressions use them under these names.
 VARIABLES = {
     "odd": (
         "\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
@@ -157,24 +163,24 @@ VARIABLES = {
 
 
 def select(expression: str, node: Any) -> list[Any]:
-    """The nodes that an XPath selects."""
-    found: list[Any] = compiled(expression)(node, **VARIABLES)
-    return found
+    """Return the nodes that an XPath selects."""
+    nodes: list[Any] = compiled(expression)(node, **VARIABLES)
+    return nodes
 
 
 @functools.lru_cache(maxsize=1_024)
 def compiled(expression: str) -> Any:
-    """An XPath ready for use."""
+    """Compile an XPath."""
     return etree.XPath(expression)
 
 
 def node_text(node: Any) -> str:
-    """The text of a node; of an element all that a person reads inside it. Runs of blanks are one."""
+    """Return the text of a node; of an element, all visible text inside it. Runs of blanks become one."""
     return " ".join((node if isinstance(node, str) else "".join(seen(node))).split())
 
 
 def seen(element: Any) -> Any:
-    """The texts inside an element that are shown, and a blank wherever a line ends."""
+    """Yield the visible texts inside an element, and a blank wherever a line ends."""
     walk = etree.iterwalk(element, events=("start", "end", "comment", "pi"))
     for event, node in walk:
         is_break = event in ("start", "end") and node.tag in BREAKS
@@ -193,8 +199,8 @@ def seen(element: Any) -> Any:
 
 
 def chosen(scorer: dict[str, Any], nodes: list[Any], record: Any, is_run: bool) -> list[Any]:
-    """The most probable node, or all that are probable."""
-    scores = [probability(scorer, text, *standing(node, record, is_run)) for node, text in nodes]
+    """Return the most probable node, or all that are probable."""
+    scores = [probability(scorer, text, *node_position(node, record, is_run)) for node, text in nodes]
     probable = [number for number, score in enumerate(scores) if score >= 0.5]
     if not scorer["takes_all"]:
         probable = sorted(probable, key=lambda number: -scores[number])[:1]
@@ -202,7 +208,7 @@ def chosen(scorer: dict[str, Any], nodes: list[Any], record: Any, is_run: bool) 
 
 
 def probability(scorer: dict[str, Any], text: str, position: int, text_number: int, depth: int) -> float:
-    """How probable it is that a node holds a value, by where it stands and what its text is made of."""
+    """Return the probability that a node holds a value, by its position and the characters of its text."""
     length = len(text) or 1
     weak = {
         f"position {position}": 1.0,
@@ -218,8 +224,8 @@ def probability(scorer: dict[str, Any], text: str, position: int, text_number: i
     return 0.5 + 0.5 * math.tanh(total / 2)
 
 
-def standing(node: Any, record: Any, is_run: bool) -> tuple[int, int, int]:
-    """The number of a node's element among those of its tag, of a text in its parent, and how deep it is."""
+def node_position(node: Any, record: Any, is_run: bool) -> tuple[int, int, int]:
+    """Return the number of a node's element among its tag, of a text in its parent, and the depth."""
     element, text_number = node, 0
     if not etree.iselement(node):  # lxml's texts know where they stand
         element = node.getparent()
@@ -246,34 +252,41 @@ def standing(node: Any, record: Any, is_run: bool) -> tuple[int, int, int]:
 
 
 def likely_layout(
-    layouts: list[dict[str, Any]], found: list[list[dict[str, Any]]], page_signature: str
+    layouts: list[dict[str, Any]], records_by_layout: list[list[dict[str, Any]]], page_signature: str
 ) -> int:
-    """The number of the layout whose rules find most.
+    """Return the number of the layout whose rules find most.
 
-    Of equal ones it is the first, which is the newest, unless pages of another are more like this one.
+    Of equal ones, this is the first, which is the newest, unless pages of another are more like this one.
     """
     if any("records" in layout for layout in layouts):
-        gains = [float(sum(map(len, records))) for records in found]
+        gains = [float(sum(map(len, records))) for records in records_by_layout]
     else:
         gains = [
-            gain(layouts[0], found[0][0], layout, one[0]) for layout, one in zip(layouts, found, strict=True)
+            gain(layouts[0], records_by_layout[0][0], layout, layout_result[0])
+            for layout, layout_result in zip(layouts, records_by_layout, strict=True)
         ]
-    likely = [number for number, one in enumerate(gains) if one == max(gains)]
-    known: list[Any] = [layouts[number].get("signatures") for number in likely]
-    if page_signature and all(known):
-        agreeing = [max(agreement(one, page_signature) for one in signatures) for signatures in known]
+    likely = [number for number, layout_result in enumerate(gains) if layout_result == max(gains)]
+    signatures_by_layout: list[Any] = [layouts[number].get("signatures") for number in likely]
+    if page_signature and all(signatures_by_layout):
+        agreeing = [
+            max(agreement(layout_result, page_signature) for layout_result in signatures)
+            for signatures in signatures_by_layout
+        ]
         if max(agreeing) >= agreeing[0] + 3:
             return likely[agreeing.index(max(agreeing))]
     return likely[0]
 
 
-def agreement(known: str, found: str) -> int:
-    """How many bytes of a known signature, in hexadecimal, are those of another one; `**` is any byte."""
-    return sum(known[place : place + 2] in ("**", found[place : place + 2]) for place in range(0, 16, 2))
+def agreement(known_signature: str, page_signature: str) -> int:
+    """Count the bytes that a page's signature shares with a known one, in hexadecimal; `**` is any byte."""
+    return sum(
+        known_signature[position : position + 2] in ("**", page_signature[position : position + 2])
+        for position in range(0, 16, 2)
+    )
 
 
 def gain(newest: dict[str, Any], new: dict[str, Any], earlier: dict[str, Any], old: dict[str, Any]) -> float:
-    """How many more attributes are probably right by the rules of an earlier layout."""
+    """Estimate how many more attributes an earlier layout gets right."""
     total = 0.0
     for name, attribute in newest["attributes"].items():
         if name in earlier["attributes"]:
@@ -284,11 +297,11 @@ def gain(newest: dict[str, Any], new: dict[str, Any], earlier: dict[str, Any], o
     return total
 
 
-def worth(attribute: dict[str, Any], found: Any) -> tuple[bool, float]:
-    """Whether there are values that may be right, and how probable it is that what was found is right."""
-    if found is None:
+def worth(attribute: dict[str, Any], result: Any) -> tuple[bool, float]:
+    """Return whether there are valid values, and the probability that the result is right."""
+    if result is None:
         return False, 1 - attribute["filled"]
-    values, sure = found
+    values, sure = result
     return (False, 0.0) if any(is_odd(attribute.get("contract"), value) for value in values) else (True, sure)
 
 
@@ -304,7 +317,7 @@ CHARACTERS = {
 
 
 def is_odd(contract: dict[str, Any] | None, text: str) -> bool:
-    """Whether a value is unlike all that were known when the rules were learned."""
+    """Return whether a value breaks the contract learned from the examples."""
     if contract is None:
         return False
     has = {name for name, is_one in CHARACTERS.items() if any(map(is_one, text))}
@@ -319,10 +332,10 @@ def is_odd(contract: dict[str, Any] | None, text: str) -> bool:
 def certainty(
     attribute: dict[str, Any], values: dict[str, int], votes: list[list[str]], weights: dict[str, float]
 ) -> float:
-    """How probable it is that all values are right, by how their rules were learned and who agrees."""
+    """Return the probability that all values are right, by the scores of their rules and the votes."""
     rules = [*attribute["rules"], *attribute.get("voters", [])]
     voters = len(votes) or 1
-    found = []
+    probabilities = []
     for value, number in values.items():
         is_voter = number >= len(attribute["rules"])
         agreeing = sum(value in vote for vote in votes) - is_voter
@@ -331,8 +344,8 @@ def certainty(
         score = rules[number]["score"] + weights["several"] * (len(values) > 1)
         score += weights["agreeing"] * (agreeing / voters)
         score += weights["disagreeing"] * (disagreeing / voters)
-        found.append(round(1 / (1 + math.exp(-(weights["intercept"] + score))), 4))
-    return min(found)
+        probabilities.append(round(1 / (1 + math.exp(-(weights["intercept"] + score))), 4))
+    return min(probabilities)
 
 
 # The tree of a page
@@ -355,7 +368,7 @@ RAW_TEXT = {"iframe", "noembed", "noframes", "script", "style", "textarea", "tit
 
 
 def tree(html: str) -> Any:
-    """The root of a page's tree, as the rules were learned on it; None if there is none."""
+    """Parse a page as it was parsed for learning, and return its root; None if it has none."""
     html = ODD_REFERENCE.sub(" ", html.translate(ODD_BLANKS))
     end = DOCUMENT_END.search(html)
     if end and NOTHING.sub(r"\1", html[end.start() :]):
@@ -370,24 +383,24 @@ def tree(html: str) -> Any:
 
 
 def without_document_ends(html: str) -> str:
-    """A page without `</body>` and `</html>` if more follows, which libxml2 would leave out."""
-    pieces, kept = [], 0
+    """Remove `</body>` and `</html>` if more follows, which libxml2 would otherwise drop."""
+    pieces, kept_until = [], 0
     for start, end in document_ends(html):
-        pieces.append(html[kept:start])
-        kept = end
-    pieces.append(html[kept:])
+        pieces.append(html[kept_until:start])
+        kept_until = end
+    pieces.append(html[kept_until:])
     return "</>".join(pieces) if "".join(pieces[1:]).strip(" \t\r\n") else html
 
 
 def document_ends(html: str) -> list[tuple[int, int]]:
-    """Where `</body>` and `</html>` stand as tags: not in comments, in scripts or in quotes."""
+    """Return the ranges of the tags `</body>` and `</html>`, but not those in comments, scripts or quotes."""
     return [
         (start, end) for start, end, is_end, name in tags(html) if is_end and name.lower() in ("body", "html")
     ]
 
 
 def tags(html: str) -> Any:
-    """The tags that a browser sees: where each begins and ends, whether it closes an element, its name."""
+    """Yield the tags that a browser recognizes: start, end, whether it is an end tag, and name."""
     place = 0
     while (tag := TAG.search(html, place)) is not None:
         if tag[2] is None:
@@ -405,13 +418,13 @@ def tags(html: str) -> Any:
 
 
 def end_of(pattern: re.Pattern[str], html: str, place: int) -> int:
-    """Where something ends that begins at a place, or the place itself."""
+    """Return where a match at a position ends, or the position itself if there is none."""
     match = pattern.match(html, place)
     return match.end() if match else place
 
 
 def tag_end(html: str, place: int) -> int:
-    """Where a tag ends whose name ends at a place; -1 if it does not."""
+    """Return where a tag ends whose name ends at a position; -1 if it does not end."""
     while True:
         place = end_of(BETWEEN_ATTRIBUTES, html, place)
         if place == len(html):
@@ -422,18 +435,18 @@ def tag_end(html: str, place: int) -> int:
 
 
 def raw_text_end(html: str, place: int, name: str) -> int:
-    """Where an element ends that holds text and no tags; in a comment of a script, scripts may stand."""
+    """Return where an element ends that holds raw text; a comment in a script may contain further scripts."""
     is_escaped = is_inside = False
-    parts = re.compile(f"<!(?=--)|-->|</?{name}(?=[ \t\r\n/>])", re.IGNORECASE | re.ASCII)
-    for part in parts.finditer(html, place):
-        if part[0] == "-->":
+    markers = re.compile(f"<!(?=--)|-->|</?{name}(?=[ \t\r\n/>])", re.IGNORECASE | re.ASCII)
+    for marker in markers.finditer(html, place):
+        if marker[0] == "-->":
             is_escaped = is_inside = False
-        elif part[0] == "<!":
+        elif marker[0] == "<!":
             is_escaped = name == "script"
-        elif part[0][1] != "/":
+        elif marker[0][1] != "/":
             is_inside = is_inside or is_escaped
         elif is_inside:
             is_inside = False
         else:
-            return part.start()
+            return marker.start()
     return len(html)

@@ -1,4 +1,4 @@
-r"""A wrapper as a web-poet page object with fixtures; its URL patterns.
+r"""Export a wrapper as a web-poet page object with fixtures and URL patterns.
 
 `^https?://www\.shop\.example/product/[^/?#]+\.html$` becomes `www.shop.example/product/*.html|`. That is
 wider where url-matcher cannot say as much: its `*` matches slashes, too, and it knows neither hosts that end
@@ -8,9 +8,11 @@ alike nor parts that may be missing.
 from __future__ import annotations
 
 import re
-import shutil
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from siteloom.core.confined_folder import ConfinedFolder
 from siteloom.core.errors import MissingExtra, OutputError
 from siteloom.html.encoding import decode
 from siteloom.wrappers.exports import standalone_extractor, standalone_matcher
@@ -31,7 +33,6 @@ from siteloom.wrappers.exports.xpath_json import as_texts, wrapper_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from siteloom.core.model import Footprint, Page
     from siteloom.wrappers.wrapper import Wrapper
@@ -51,29 +52,29 @@ _ESCAPED = re.compile(r"\\(.)")
 
 
 def url_matcher_patterns(footprint: Footprint) -> list[str]:
-    """Patterns that match all addresses of a footprint; none if it names no site."""
-    found: dict[str, None] = {}
+    """Return patterns that match all addresses of a footprint; none if it names no site."""
+    patterns: dict[str, None] = {}
     for pattern in footprint.url_patterns:
-        for one in _translated(pattern) or footprint.sites:
-            found.setdefault(one)
-    return list(found) or list(footprint.sites)
+        for translated in _translated(pattern) or footprint.sites:
+            patterns.setdefault(translated)
+    return list(patterns) or list(footprint.sites)
 
 
 def _translated(pattern: str) -> list[str]:
-    """A pattern for each host of one; none if it does not say which hosts there are."""
+    """Translate a pattern into one for each of its hosts; none if it names no hosts."""
     text = _WILDCARD.sub("*", pattern)[1:-1].removeprefix("https?://")
-    parts = _PARTS.fullmatch(text)
-    if parts is None or "//" in text:
+    match = _PARTS.fullmatch(text)
+    if match is None or "//" in text:
         return []
-    hosts = parts["hosts"].removeprefix("(?:").removesuffix(")").split("|")
+    hosts = match["hosts"].removeprefix("(?:").removesuffix(")").split("|")
     # What ends without the sign may go on.
-    end = "" if parts["optional"] and not parts["query"] else "|"
-    behind = _plain(parts["path"]) + end + _query(parts["query"]) if parts["path"] else ""
+    end = "" if match["optional"] and not match["query"] else "|"
+    behind = _plain(match["path"]) + end + _query(match["query"]) if match["path"] else ""
     return [_plain(host) + behind for host in hosts]
 
 
 def _query(query: str) -> str:
-    """The parameters that have names and come always."""
+    """Return the parameters that have fixed names and are always present."""
     fields = [_plain(field) for field in query.removeprefix(r"\?").split("&") if field]
     named = [field for field in fields if "=" in field and "*" not in field.partition("=")[0]]
     return f"?{'&'.join(named)}" if named else ""
@@ -83,8 +84,8 @@ def _plain(text: str) -> str:
     return _ESCAPED.sub(r"\1", text)
 
 
-# What all web pages of web-poet have already, what is called while the class of one is made, and what attrs
-# calls the item.
+# Names that every WebPage of web-poet already has, that are called while its class is created, or that attrs
+# uses for the item.
 _RESERVED = frozenset(
     "base_url cached_method css field html item_cls jmespath response selector self to_item url urljoin "
     "validate_input xpath".split()
@@ -170,7 +171,7 @@ _LIST_FIELD = """
 
 
 class PageObject(NamedTuple):
-    """The source of a page object, and how it is called."""
+    """The source of a page object, and its module and class names."""
 
     module: str
     page_class: str
@@ -178,16 +179,16 @@ class PageObject(NamedTuple):
 
 
 def page_object(wrapper: Wrapper, name: str) -> PageObject:
-    """The page object of a wrapper."""
+    """Build the page object of a wrapper."""
     document = wrapper_document(wrapper)
     imports, source = (
         evaluator(standalone_extractor, standalone_matcher)
         if wrapper.earlier
         else evaluator(standalone_extractor)
     )
-    rules = literal(rules_of(document), taken=len("WRAPPER = "))
+    rules = literal(rules_of(document), reserved=len("WRAPPER = "))
     is_list = "records" in document["layouts"][0]
-    called = class_name(name)
+    page_name = class_name(name)
     sites = document["sites"]
     content = _MODULE.format(
         about=in_docstring(f"{name} on {', '.join(sites)}" if sites else name),
@@ -196,29 +197,29 @@ def page_object(wrapper: Wrapper, name: str) -> PageObject:
         web_poet=", ".join(_imported(wrapper, is_list=is_list)),
         shared=shared_by_name(rules),
         rules=rules,
-        classes="\n".join(_classes(wrapper, document, called, is_list=is_list)).strip("\n"),
+        classes="\n".join(_classes(wrapper, document, page_name, is_list=is_list)).strip("\n"),
         evaluator=source,
     )
-    # With this ending, no module of Python or of a library is hidden by it.
-    return PageObject(f"{module_name(name)}_page", f"{called}Page", content)
+    # With this suffix, the module does not hide one of Python or of a library.
+    return PageObject(f"{module_name(name)}_page", f"{page_name}Page", content)
 
 
-def _classes(wrapper: Wrapper, document: dict[str, Any], called: str, *, is_list: bool) -> Iterator[str]:
-    known = standalone_extractor.fields(document)
-    fields = field_names(known, _RESERVED)
-    types = {name: "list[str]" if is_multi else "str | None" for name, is_multi in known.items()}
-    lines = "\n".join(f"    {fields[name]}: {types[name]}" for name in known)
+def _classes(wrapper: Wrapper, document: dict[str, Any], page_name: str, *, is_list: bool) -> Iterator[str]:
+    is_multi_by_name = standalone_extractor.fields(document)
+    fields = field_names(is_multi_by_name, _RESERVED)
+    types = {name: "list[str]" if is_multi else "str | None" for name, is_multi in is_multi_by_name.items()}
+    lines = "\n".join(f"    {fields[name]}: {types[name]}" for name in is_multi_by_name)
     evaluated = "self.response.text" + (", signature(bytes(self.response.body))" if wrapper.earlier else "")
-    page = _PAGE.format(name=called, handle_urls=_handle_urls(wrapper))
+    page = _PAGE.format(name=page_name, handle_urls=_handle_urls(wrapper))
     if is_list:
-        yield f"FIELDS = {literal(fields, taken=len('FIELDS = '))}\n"
-        yield _ITEM.format(name=f"{called}Record", about="A record of a page.", fields=lines)
-        records = f"    records: list[{called}Record]"
-        yield _ITEM.format(name=f"{called}Item", about="All records of a page.", fields=records)
+        yield f"FIELDS = {literal(fields, reserved=len('FIELDS = '))}\n"
+        yield _ITEM.format(name=f"{page_name}Record", about="A record of a page.", fields=lines)
+        records = f"    records: list[{page_name}Record]"
+        yield _ITEM.format(name=f"{page_name}Item", about="All records of a page.", fields=records)
         words = docstring(document["layouts"][0]["records"]["words"], " " * 8)
-        yield page + _LIST_FIELD.format(name=called, words=words, page=evaluated)
+        yield page + _LIST_FIELD.format(name=page_name, words=words, page=evaluated)
         return
-    yield _ITEM.format(name=f"{called}Item", about="What is on a page.", fields=lines)
+    yield _ITEM.format(name=f"{page_name}Item", about="What is on a page.", fields=lines)
     yield (
         page
         + _FOUND.format(page=evaluated)
@@ -226,13 +227,13 @@ def _classes(wrapper: Wrapper, document: dict[str, Any], called: str, *, is_list
             _FIELD.format(
                 field=fields[name], type=types[name], words=_words(document, name), attribute=quoted(name)
             )
-            for name in known
+            for name in is_multi_by_name
         )
     )
 
 
 def _imported(wrapper: Wrapper, *, is_list: bool) -> Iterator[str]:
-    """The names of web-poet that a page object needs, in order."""
+    """Yield the names that a page object imports from web-poet, in order."""
     yield "WebPage"
     if not is_list:
         yield "cached_method"
@@ -246,11 +247,11 @@ def _handle_urls(wrapper: Wrapper) -> str:
     if not patterns:
         return comment("The wrapper does not tell which pages it is for: put @handle_urls(...) here.")
     include = patterns[0] if len(patterns) == 1 else patterns
-    return f"@handle_urls({literal(include, taken=len('@handle_urls()'))})\n"
+    return f"@handle_urls({literal(include, reserved=len('@handle_urls()'))})\n"
 
 
 def _words(document: dict[str, Any], name: str) -> str:
-    """How the first rule of an attribute finds it, as a docstring."""
+    """Describe how the first rule of an attribute finds it, as a docstring."""
     for layout in document["layouts"]:
         rules = layout["attributes"].get(name, {}).get("rules")
         if rules:
@@ -260,37 +261,53 @@ def _words(document: dict[str, Any], name: str) -> str:
 
 
 def write_page_object(wrapper: Wrapper, name: str, pages: Sequence[Page], folder: Path) -> PageObject:
-    """Write the page object of a wrapper to a folder, with a fixture for each of these pages.
+    """Write the page object of a wrapper to a folder, with a fixture for each page.
 
-    A folder that has something else in it is left alone.
+    Raises OutputError if the folder contains anything else.
     """
     try:
         from web_poet import HttpResponse  # noqa: PLC0415 - an extra
         from web_poet.testing import Fixture  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtra("Exporting to web-poet", "web-poet") from error
-    made = page_object(wrapper, name)
+    page_source = page_object(wrapper, name)
     items = [expected_item(wrapper, page) for page in pages]
     check_folder(folder)
-    fixtures = folder / "fixtures" / f"{made.module}.{made.page_class}"
+    fixtures = f"fixtures/{page_source.module}.{page_source.page_class}"
+    # An export that is written anew may have come from someone else, with links to anywhere.
+    export = ConfinedFolder(folder, is_shared=True)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "pytest.ini").write_text(_PYTEST, encoding="utf-8")
-        (folder / f"{made.module}.py").write_text(made.source, encoding="utf-8")
-        if fixtures.is_dir():
-            shutil.rmtree(fixtures)
-        fixtures.mkdir(parents=True)
-        for page, item in zip(pages, items, strict=True):
-            body = decode(page.html, page.charset).encode("utf-8", "replace")
-            response = HttpResponse(page.url, body, status=200, encoding="utf-8")
-            Fixture.save(fixtures, inputs=[response], item=item)
+        export.write("pytest.ini", _PYTEST.encode())
+        export.write(f"{page_source.module}.py", page_source.source.encode())
+        export.make_folder("fixtures")
+        export.remove_tree(fixtures)
+        export.make_folder(fixtures)
+        with TemporaryDirectory(prefix="siteloom-") as temporary:
+            for page, item in zip(pages, items, strict=True):
+                body = decode(page.html, page.charset).encode("utf-8", "replace")
+                response = HttpResponse(page.url, body, status=200, encoding="utf-8")
+                Fixture.save(temporary, inputs=[response], item=item)
+            _copy(Path(temporary), export, fixtures)
     except OSError as error:
-        raise OutputError(f"{folder} cannot be written: {error.strerror or error}.") from error
-    return made
+        place = error.filename or folder
+        raise OutputError(f"{place} cannot be written: {error.strerror or error}.") from error
+    return page_source
+
+
+def _copy(made: Path, export: ConfinedFolder, target: str) -> None:
+    """Copy all below a folder to a folder of an export."""
+    for path in sorted(made.rglob("*")):
+        name = f"{target}/{path.relative_to(made).as_posix()}"
+        if path.is_dir():
+            export.make_folder(name)
+        else:
+            with export.open(name, "xb") as file:
+                file.write(path.read_bytes())
 
 
 def expected_item(wrapper: Wrapper, page: Page) -> dict[str, Any]:
-    """What the page object should give for a page, by siteloom itself."""
+    """Return the item that the page object should extract from a page, computed by siteloom itself."""
     document = wrapper_document(wrapper)
     fields = field_names(standalone_extractor.fields(document), _RESERVED)
 
@@ -303,14 +320,19 @@ def expected_item(wrapper: Wrapper, page: Page) -> dict[str, Any]:
 
 
 def check_folder(folder: Path) -> None:
-    """Raise what would be wrong with a folder once there is something to write to it."""
+    """Raise OutputError if a page object cannot be written to a folder."""
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"{folder} is a file: a page object is written as a folder.")
-    marker = folder / "pytest.ini"
+    export = ConfinedFolder(folder)
     try:
         is_free = not folder.is_dir() or not any(folder.iterdir())
-        is_export = marker.is_file() and marker.read_bytes().startswith(_MADE_BY.encode())
+        is_export = export.is_file("pytest.ini") and _is_made_by_siteloom(export)
     except OSError as error:
         raise OutputError(f"{folder} cannot be read: {error.strerror or error}.") from error
     if not is_free and not is_export:
         raise OutputError(f"The folder {folder} has something else in it: give one that is empty or new.")
+
+
+def _is_made_by_siteloom(export: ConfinedFolder) -> bool:
+    with export.open("pytest.ini", "rb") as marker:
+        return marker.read(len(_MADE_BY)) == _MADE_BY.encode()

@@ -1,7 +1,7 @@
-"""A wrapper as plain data with XPath in it, which a short program in any language can evaluate.
+"""Export a wrapper as plain data with XPath expressions, which a short program in any language can evaluate.
 
 `siteloom.wrappers.exports.standalone_extractor` is such a program; docs/reference/wrapper-exports.md
-says what the data means.
+describes the data.
 """
 
 from __future__ import annotations
@@ -27,27 +27,33 @@ _SIGNS_OF_VALUES = ("intercept", "several", "agreeing", "disagreeing")  # the ot
 
 
 def to_xpath_json(wrapper: Wrapper) -> str:
-    """The document of a wrapper as JSON; what cannot be seen in it is escaped."""
+    """Return the document of a wrapper as JSON, with unprintable characters escaped."""
     text = json.dumps(wrapper_document(wrapper), ensure_ascii=False, indent=2)
-    return "".join(one if one.isprintable() or one == "\n" else json.dumps(one)[1:-1] for one in text) + "\n"
+    return (
+        "".join(
+            character if character.isprintable() or character == "\n" else json.dumps(character)[1:-1]
+            for character in text
+        )
+        + "\n"
+    )
 
 
 def as_texts(wrapper: Wrapper) -> Wrapper:
-    """The wrapper as if each attribute were a mere text: its values are those that exports give.
+    """Return the wrapper with every attribute as plain text, which extracts the same values as its exports.
 
-    To read texts as prices, dates and the like takes more than an export can hold.
+    Reading texts as prices, dates and the like takes more code than an export can hold.
     """
     attributes = {
-        name: replace(found, attribute=replace(found.attribute, type=None))
-        for name, found in wrapper.attributes.items()
+        name: replace(rules, attribute=replace(rules.attribute, type=None))
+        for name, rules in wrapper.attributes.items()
     }
     return replace(wrapper, attributes=attributes, earlier=tuple(map(as_texts, wrapper.earlier)))
 
 
 def wrapper_document(wrapper: Wrapper) -> dict[str, Any]:
-    """All that it takes to extract what the wrapper `as_texts` extracts.
+    """Return everything needed to extract what the wrapper `as_texts` extracts.
 
-    What only serves to choose among layouts is left out where there is one.
+    Data that only serves to choose between layouts is left out if there is only one.
     """
     has_layouts = bool(wrapper.earlier)
     document: dict[str, Any] = {
@@ -59,8 +65,8 @@ def wrapper_document(wrapper: Wrapper) -> dict[str, Any]:
         "variables": {"odd": ODD_BLANKS, "plain": " " * len(ODD_BLANKS)},
     }
     if has_layouts:
-        known = weights()
-        document["confidence"] = {name: known[name] for name in _SIGNS_OF_VALUES}
+        sign_weights = weights()
+        document["confidence"] = {name: sign_weights[name] for name in _SIGNS_OF_VALUES}
     document["layouts"] = [_layout(layout, has_layouts=has_layouts) for layout in wrapper.layouts]
     if has_layouts:
         for layout, signatures in zip(document["layouts"], wrapper.layout_signatures, strict=True):
@@ -76,7 +82,7 @@ def _layout(layout: Wrapper, *, has_layouts: bool) -> dict[str, Any]:
     if layout.labels:
         content["labels"] = sorted(layout.labels)
     content["attributes"] = {
-        name: _attribute(found, rule, has_layouts=has_layouts) for name, found in layout.attributes.items()
+        name: _attribute(rules, rule, has_layouts=has_layouts) for name, rules in layout.attributes.items()
     }
     return content
 
@@ -91,43 +97,43 @@ def _records(rule: RecordRule) -> dict[str, Any]:
     return content
 
 
-def _attribute(found: AttributeRules, records: RecordRule | None, *, has_layouts: bool) -> dict[str, Any]:
-    known = found.attribute
+def _attribute(rules: AttributeRules, records: RecordRule | None, *, has_layouts: bool) -> dict[str, Any]:
+    attribute = rules.attribute
     content: dict[str, Any] = {}
-    if known.multi:
+    if attribute.multi:
         content["multi"] = True
-    if known.mandatory:
+    if attribute.mandatory:
         content["mandatory"] = True
-    if known.type is not None and known.type != "text":
-        content["type"] = known.type
-    if set(found.shapes) != set(SHAPES):
-        content["shapes"] = list(found.shapes)
-    content["rules"] = [_rule(rule, found, records, has_layouts=has_layouts) for rule in found.rules]
-    if found.voters and (found.do_voters_step_in or has_layouts):
-        content["voters"] = [_rule(rule, found, records, has_layouts=has_layouts) for rule in found.voters]
-    if found.do_voters_step_in:
+    if attribute.type is not None and attribute.type != "text":
+        content["type"] = attribute.type
+    if set(rules.shapes) != set(SHAPES):
+        content["shapes"] = list(rules.shapes)
+    content["rules"] = [_rule(rule, rules, records, has_layouts=has_layouts) for rule in rules.rules]
+    if rules.voters and (rules.do_voters_step_in or has_layouts):
+        content["voters"] = [_rule(rule, rules, records, has_layouts=has_layouts) for rule in rules.voters]
+    if rules.do_voters_step_in:
         content["voters_step_in"] = True
     if has_layouts:
-        content["filled"] = found.filled
-        if found.contract is not None:
-            content["contract"] = _contract(found.contract)
+        content["filled"] = rules.filled
+        if rules.contract is not None:
+            content["contract"] = _contract(rules.contract)
     return content
 
 
 def _rule(
-    rule: Rule, found: AttributeRules, records: RecordRule | None, *, has_layouts: bool
+    rule: Rule, attribute_rules: AttributeRules, records: RecordRule | None, *, has_layouts: bool
 ) -> dict[str, Any]:
     if records is not None and records.runs_on:
         xpath = rule_xpath_in_run(rule, BY_NAME)
     else:
         xpath = rule_xpath(rule, records is not None, BY_NAME)
     content: dict[str, Any] = {
-        "words": rule_words(rule, multi=bool(found.attribute.multi)),
+        "words": rule_words(rule, multi=bool(attribute_rules.attribute.multi)),
         "xpath": xpath,
         "target": rule.target,
     }
-    if part := {key: text for key, text in asdict(rule.part).items() if text}:
-        content["part"] = part
+    if part_content := {key: text for key, text in asdict(rule.part).items() if text}:
+        content["part"] = part_content
     if rule.scorer is not None:
         content["scorer"] = {
             "intercept": rule.scorer.intercept,
@@ -140,16 +146,16 @@ def _rule(
 
 
 def _score(rule: Rule) -> float:
-    """What the rule itself adds to the confidence in its values."""
+    """Return what the rule itself contributes to the confidence in its values."""
     own = signs(rule, is_one_of_several=False, agreeing=0, disagreeing=0, voters=0)
-    known = weights()
-    return known["filled"] * own.filled + known["imprecise"] * own.imprecise
+    sign_weights = weights()
+    return sign_weights["filled"] * own.filled + sign_weights["imprecise"] * own.imprecise
 
 
 def _contract(contract: Contract) -> dict[str, Any]:
     shortest, longest = possible_lengths(contract)
     content: dict[str, Any] = {"shortest": shortest, "longest": longest}
     for key in ("always", "never", "choices"):
-        if found := getattr(contract, key):
-            content[key] = list(found)
+        if claims := getattr(contract, key):
+            content[key] = list(claims)
     return content

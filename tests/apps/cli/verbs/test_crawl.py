@@ -13,7 +13,7 @@ from torture.warm import run_warm
 from siteloom.core.errors import SourceError
 from siteloom.core.model import Failure, Page, Skipped
 from siteloom.core.settings import StoreSettings
-from siteloom.sources.crawling.crawl_journal import Journal
+from siteloom.sources.crawling.crawl_journal import CrawlJournal
 from siteloom.sources.crawling.crawl_source import Crawl
 from siteloom.sources.open_sources import open_source
 from siteloom.store.workspace_folder import open_store
@@ -37,16 +37,16 @@ ITEMS = {f"/shop/item/{number}.html" for number in range(16)}
 STOPPED = """
 import os, sys
 import siteloom.store.packs.page_writer
-from siteloom.sources.crawling.crawl_journal import Journal
+from siteloom.sources.crawling.crawl_journal import CrawlJournal
 siteloom.store.packs.page_writer._SECONDS_WAITING = 0
-how, left, append = int(sys.argv.pop(1)), int(sys.argv.pop(1)), Journal.append
+how, left, append = int(sys.argv.pop(1)), int(sys.argv.pop(1)), CrawlJournal.append
 def stop(journal, events):
     global left
     left -= 1
     if left == 0:
         os.kill(os.getpid(), how)
     append(journal, events)
-Journal.append = stop
+CrawlJournal.append = stop
 from siteloom.apps.cli.main import main
 main()
 """
@@ -69,8 +69,8 @@ def stored(siteloom: Command) -> set[str]:
 def done_items(siteloom: Command, site: WebSite) -> set[str]:
     """The items that need not be fetched again, by what an unfinished crawl knows."""
     workspace = siteloom.folder / ".siteloom"
-    journals = [Journal(workspace, f"crawls/{file.name}") for file in (workspace / "crawls").glob("*")]
-    done = {one.url.removeprefix(site.address) for journal in journals for one in journal.read().done}
+    journals = [CrawlJournal(workspace, f"crawls/{file.name}") for file in (workspace / "crawls").glob("*")]
+    done = {one.url.removeprefix(site.address) for journal in journals for one in journal.read().fetched}
     return done & ITEMS
 
 

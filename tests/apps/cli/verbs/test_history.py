@@ -32,7 +32,7 @@ def test_the_worse_of_the_newest_checks_is_told(changed_place: Path, go: Going) 
         assert run is not None
         store.save_check(run, WRAPPER, 1, "output", True, {"changes": []})
     assert "changed" in " ".join(done("history").split())
-    assert "changed (null)" in done("history", WRAPPER)
+    assert "changed (value missing)" in done("history", WRAPPER)
 
 
 def test_a_wrapper_that_was_never_checked(watched_place: Path, go: Going) -> None:

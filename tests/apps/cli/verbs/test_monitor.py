@@ -46,7 +46,8 @@ def test_a_change_is_told_with_what_was_seen_before_and_after(watched_place: Pat
     assert f"{seen['before'][0]!r} still stands at /html" in seen["finding"]
     told = done("monitor")
     assert f"{WRAPPER} has changed:" in told
-    assert "phone: not found any more on up to 100 % of the pages that had values." in told
+    sentence = "Value missing: phone, not found any more on up to 100 % of the pages that had values."
+    assert sentence in " ".join(told.split())
     assert (
         f"    {seen['url']}\n      phone, before: {seen['before'][0]}\n      phone, now:    nothing\n" in told
     )
@@ -112,8 +113,7 @@ def test_pages_that_are_gone_are_no_change_and_others_take_their_place(
     done("ingest", "gone.jsonl")
     told = " ".join(done("monitor").split())
     assert (
-        "5 of 20 pages are gone: removed, behind a log-in, or sent elsewhere; others take their place."
-        in told
+        "5 of 20 pages were removed, hidden behind a log-in, or redirected; others take their place." in told
     )
     with closing(stored()) as store:
         now = {one["url"] for one in json.loads(store.watches()[0].text)["bellwethers"]}
@@ -130,9 +130,9 @@ def test_a_night_of_walls_is_told_and_keeps_nothing(watched_place: Path, go: Goi
     done("ingest", "walls.jsonl")
     result = within("monitor", "-o", "changes.jsonl")
     told = " ".join(result.stderr.split())
-    assert f"{WRAPPER}: 20 of 20 pages are gone, and the others are too few to say more." in told
-    assert "│ mostly gone │" in told
-    assert f"siteloom: 20 of 20 watched pages of {WRAPPER} are gone: the site may have moved" in told
+    assert f"{WRAPPER}: 20 of 20 pages were removed, and too few are left to say more." in told
+    assert "│ mostly removed │" in told
+    assert f"siteloom: 20 of 20 watched pages of {WRAPPER} were removed: the site may have moved" in told
     assert result.returncode == 0
     assert rows_in("changes.jsonl") == []  # it is no change
     assert checks() == before
@@ -149,7 +149,7 @@ def test_a_watch_of_an_older_version_is_renewed_and_told(watched_place: Path, go
     assert f"{WRAPPER} is watched with its version 1, but version 2 is in force" in told
     assert f"siteloom watch --wrapper {WRAPPER}" in told
     told = " ".join(done("monitor").split())
-    assert f"{WRAPPER} has version 2 by now: the pages to watch were chosen anew" in told
+    assert f"{WRAPPER} has version 2 by now: the pages to watch were selected again" in told
     assert "not fetched" not in told
     assert checks() == before
     told = " ".join(done("monitor").split())

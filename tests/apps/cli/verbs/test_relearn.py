@@ -144,7 +144,7 @@ def test_a_wrapper_that_changes_meanwhile_stays_as_it_is(
             store.save_wrapper(WRAPPER, SITE, store.wrapper(WRAPPER).text, "learn")
         return relearn(*given)
 
-    monkeypatch.setattr("siteloom.maintenance.wrapper_repair.relearn", slow)
+    monkeypatch.setattr("siteloom.operations.relearn.relearn_wrapper", slow)
     told = " ".join(done("relearn").split())
     assert f"{WRAPPER} got another version meanwhile, so that nothing of this is kept" in told
     assert {origin for _, origin in versions()} == {"learn"}
@@ -243,13 +243,17 @@ def test_what_is_not_better_is_not_written(watched_place: Path, go: Going) -> No
         ),
         ((*FILES[1:], "--examples", "w.csv"), 2, "Examples are written as .jsonl"),
         ((*FILES[1:], "--save-wrapper", "none/w.json"), 1, "There is no folder none"),
-        (("other.jsonl", *FILES[2:]), 1, "None of the pages that records.jsonl tells of is in the SOURCE"),
+        (("other.jsonl", *FILES[2:]), 1, "None of the pages of the records is in the SOURCE"),
         (("--records", "records.jsonl"), 2, "--records FILE is for the pages of a SOURCE"),
         (("--save-wrapper", "w.json"), 2, "--save-wrapper FILE is for the pages of a SOURCE"),
-        (("--accept", WRAPPER, "--dry-run"), 2, "--accept and --reject settle what waits for review"),
-        (("--reject", WRAPPER, "-o", "a.jsonl"), 2, "--accept and --reject settle what waits for review"),
-        (("--accept", WRAPPER, "--examples", "a.jsonl"), 2, "and go with no other choice."),
-        (("mild.jsonl", "--accept", WRAPPER), 2, "and go with no other choice."),
+        (("--accept", WRAPPER, "--dry-run"), 2, "--accept and --reject decide about what waits for review"),
+        (
+            ("--reject", WRAPPER, "-o", "a.jsonl"),
+            2,
+            "--accept and --reject decide about what waits for review",
+        ),
+        (("--accept", WRAPPER, "--examples", "a.jsonl"), 2, "and go with no other option."),
+        (("mild.jsonl", "--accept", WRAPPER), 2, "and go with no other option."),
         (("--accept", WRAPPER, "--reject", WRAPPER), 2, "cannot be both accepted and rejected."),
         (("--reject", "x"), 1, "No repair of the wrapper x waits for review"),
         (("--workspace", "none"), 2, "siteloom init"),

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from siteloom.apps.cli.result_tables import say_wrapped, show_difference
+from siteloom.apps.cli.source_arguments import verb_context
 from siteloom.apps.cli.terminal import OutputOption, Shell
 from siteloom.core.table_files import Column, check_destination, flat_for
 from siteloom.core.wording import percent
+from siteloom.maintenance.change_messages import change_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from datetime import datetime
 
-    from siteloom.store.queries.watches_and_repairs import StoredCheck, StoredRepair
-    from siteloom.store.queries.wrappers import StoredWrapper
-    from siteloom.store.store import Store
+    from siteloom.operations.wrapper_versions import CheckSummary, WrapperHistory
 
 NAME = "history"
 
@@ -58,99 +59,77 @@ def run(
     """
     if output is not None:
         check_destination(output)
-    with shell.store() as store:
-        stored = store.wrappers() if wrapper is None else [store.wrapper(wrapper)]
-        if output is not None:
-            rows = (row for one in stored for row in _rows(store, one.name))
-            shell.write(output, _COLUMNS, (flat_for(output, row, _DEEP) for row in rows))
-        if wrapper is not None:
-            _show_versions(shell, store, wrapper)
-        elif stored:
-            columns = ("wrapper", "versions", "newest", "last check", "waits for")
-            shell.show("Wrappers", columns, [_summary(store, one) for one in stored])
-        else:
-            shell.say("There are no wrappers yet: run siteloom learn first.")
+    from siteloom.operations.wrapper_versions import HistoryRequest, history
+
+    has_versions = wrapper is not None or output is not None
+    with verb_context(shell, None) as context:
+        result = history(context, HistoryRequest(wrapper=wrapper, has_versions=has_versions))
+    if output is not None:
+        rows = (row for shown in result.wrappers for row in _rows(shown))
+        shell.write(output, _COLUMNS, (flat_for(output, row, _DEEP) for row in rows))
+    if wrapper is not None:
+        for shown in result.wrappers:
+            _show_versions(shell, shown)
+    elif result.wrappers:
+        columns = ("wrapper", "versions", "newest", "last check", "waits for")
+        shell.show("Wrappers", columns, map(_summary, result.wrappers))
+    else:
+        shell.say("There are no wrappers yet: run siteloom learn first.")
 
 
-def _summary(store: Store, newest: StoredWrapper) -> tuple[object, ...]:
-    check = _worst_check(store, newest)
-    repairs = store.repairs(newest.name)
+def _summary(shown: WrapperHistory) -> tuple[object, ...]:
     return (
-        newest.name,
-        newest.version,
-        f"{_day(newest.created_at)} by {_ORIGINS.get(newest.origin, newest.origin)}",
-        _check_words(check) if check else "never checked",
-        ", ".join(_waiting(repairs)),
+        shown.wrapper,
+        shown.newest_version,
+        f"{_minute(shown.created_at)} by {_ORIGINS.get(shown.origin, shown.origin)}",
+        _check_words(shown.last_check) if shown.last_check else "never checked",
+        ", ".join(_WAITING[repair.state] for repair in shown.waiting),
     )
 
 
-def _worst_check(store: Store, newest: StoredWrapper) -> StoredCheck | None:
-    """The worse of the newest checks of both kinds; those of the version in force come first."""
-    return min(
-        store.newest_checks(newest.name),
-        key=lambda one: (one.version != newest.version, one.is_healthy, not one.content.get("drifted")),
-        default=None,
-    )
-
-
-def _waiting(repairs: Sequence[StoredRepair]) -> list[str]:
-    return [_WAITING[one.state] for one in repairs if one.state in _WAITING]
-
-
-def _check_words(check: StoredCheck) -> str:
+def _check_words(check: CheckSummary) -> str:
     if check.is_healthy:
-        drifted = ", but pages look different" if check.content.get("drifted") else ""
-        return f"{_day(check.at)}: healthy{drifted}"
-    tests = ", ".join(change["test"] for change in check.content.get("changes", []))
-    return f"{_day(check.at)}: changed ({tests})"
+        drifted = ", but pages look different" if check.has_drifted else ""
+        return f"{_minute(check.at)}: healthy{drifted}"
+    return f"{_minute(check.at)}: changed ({change_names(check.tests)})"
 
 
-def _day(time: datetime) -> str:
+def _minute(time: datetime) -> str:
     return f"{time:%Y-%m-%d %H:%M}"
 
 
-def _rows(store: Store, name: str) -> Iterator[dict[str, Any]]:
+def _rows(shown: WrapperHistory) -> Iterator[dict[str, Any]]:
     """A row for each version, with what differs from the one before."""
-    from siteloom.maintenance.repair_result import rule_diff
-    from siteloom.wrappers.wrapper import Wrapper
-
-    repairs = {one.version_after: one for one in store.repairs(name) if one.version_after is not None}
-    before: Wrapper | None = None
-    for stored in store.wrapper_versions(name):
-        now = Wrapper.from_json(stored.text)
-        repair = repairs.get(stored.version)
+    for version in shown.versions:
         yield {
-            "wrapper": name,
-            "version": stored.version,
-            "created_at": stored.created_at,
-            "origin": stored.origin,
-            "note": stored.note,
-            "outcome": repair.outcome if repair else None,
-            "confidence": repair.confidence if repair else None,
-            "rules": [] if before is None else rule_diff(before, now),
-            "values": repair.content["diff"]["values"] if repair else [],
+            "wrapper": shown.wrapper,
+            "version": version.version,
+            "created_at": version.created_at,
+            "origin": version.origin,
+            "note": version.note,
+            "outcome": version.outcome,
+            "confidence": version.confidence,
+            "rules": [asdict(rules) for rules in version.difference.rules],
+            "values": [asdict(value) for value in version.difference.values],
         }
-        before = now
 
 
-def _show_versions(shell: Shell, store: Store, name: str) -> None:
-    from siteloom.operations.relearn import is_acceptable
-
-    for row in _rows(store, name):
-        origin = _ORIGINS.get(row["origin"], row["origin"])
-        shell.say(f"\n{name}, version {row['version']}, {_day(row['created_at'])}, by {origin}")
-        if row["note"]:
-            say_wrapped(shell, row["note"], 2)
-        if row["outcome"] is not None:
-            shell.say(f"  outcome: {row['outcome']}, confidence {percent(row['confidence'])}")
-        show_difference(shell, row["rules"], row["values"])
-    if check := _worst_check(store, store.wrapper(name)):
-        shell.say(f"\nLast check: {_check_words(check)}")
-    for repair in store.repairs(name):
-        if is_acceptable(repair):
+def _show_versions(shell: Shell, shown: WrapperHistory) -> None:
+    name = shown.wrapper
+    for version in shown.versions:
+        origin = _ORIGINS.get(version.origin, version.origin)
+        shell.say(f"\n{name}, version {version.version}, {_minute(version.created_at)}, by {origin}")
+        if version.note:
+            say_wrapped(shell, version.note, 2)
+        if version.outcome is not None and version.confidence is not None:
+            shell.say(f"  outcome: {version.outcome}, confidence {percent(version.confidence)}")
+        show_difference(shell, version.difference)
+    if shown.last_check:
+        shell.say(f"\nLast check: {_check_words(shown.last_check)}")
+    for repair in shown.waiting:
+        if repair.is_acceptable:
             shell.say(f"\nA repair of version {repair.version_before} waits for review:")
-            diff = repair.content["diff"]
-            show_difference(shell, diff["rules"], diff["values"])
+            show_difference(shell, repair.difference)
             shell.say(f"To put it in force: siteloom relearn --accept {name}")
         if repair.state == "annotation":
-            say_wrapped(shell, f"Examples are needed: {repair.content['reason']}.", hanging=2)
+            say_wrapped(shell, f"Examples are needed: {repair.reason}.", hanging=2)

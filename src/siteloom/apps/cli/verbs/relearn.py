@@ -6,25 +6,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siteloom.apps.cli.result_tables import Found, by_state, load_wrappers, report, say_wrapped
-from siteloom.apps.cli.source_arguments import SourcesArgument, check_text_file, pages_of, write_text
+from siteloom.apps.cli.result_tables import load_wrappers, say_wrapped, show_repairs
+from siteloom.apps.cli.source_arguments import (
+    SourcesArgument,
+    check_text_file,
+    pages_of,
+    verb_context,
+    write_text,
+)
 from siteloom.apps.cli.terminal import OutputOption, Shell
-from siteloom.core.errors import SourceError, UsageError
+from siteloom.core.errors import UsageError
 from siteloom.core.remote_files import shown
 from siteloom.core.table_files import STANDARD_OUTPUT, check_destination
 from siteloom.sources.example_files import read_records
 
 if TYPE_CHECKING:
-    from siteloom.operations.relearn import Mended
+    from siteloom.operations.relearn import RepairedWrapper
     from siteloom.store.store import Store
 
 NAME = "relearn"
-
-_STATE_WORDS = {
-    "unchanged": "as it was",
-    "rejected": "rejected before",
-    "outdated": "has changed meanwhile",
-}
 
 
 def run(
@@ -97,7 +97,9 @@ def run(
     if (accept or reject) and (
         sources or wrapper or records or dry_run or save_wrapper or examples or output
     ):
-        raise UsageError("--accept and --reject settle what waits for review, and go with no other choice.")
+        raise UsageError(
+            "--accept and --reject decide about what waits for review, and go with no other option."
+        )
     _check_options(sources, wrapper, records, dry_run, save_wrapper)
     if output is not None:
         check_destination(output)
@@ -106,14 +108,14 @@ def run(
     if save_wrapper is not None:
         check_text_file(save_wrapper, "A wrapper is", ".json")
     if accept or reject:
-        _settle(shell, accept or [], reject or [])
+        _decide(shell, accept or [], reject or [])
     elif sources:
         assert wrapper is not None
         assert records is not None
-        found = _relearn_sources(shell, sources, wrapper[0], records)
-        report(shell, output, examples, [found])
+        repaired = _relearn_sources(shell, sources, wrapper[0], records)
+        show_repairs(shell, output, examples, [repaired])
         if save_wrapper is not None:
-            _save(shell, save_wrapper, found)
+            _save(shell, save_wrapper, repaired)
     else:
         relearn_workspace(shell, wrapper or [], examples, output, dry_run=dry_run)
 
@@ -135,23 +137,19 @@ def _check_options(
         raise UsageError(f"{option} FILE is for the pages of a SOURCE: give one, or leave it out.")
 
 
-def _settle(shell: Shell, accept: list[str], reject: list[str]) -> None:
-    from siteloom.operations.relearn import settle_review
-    from siteloom.operations.watch import watch_again
+def _decide(shell: Shell, accept: list[str], reject: list[str]) -> None:
+    from siteloom.operations.review import ReviewRequest, accept_repair, reject_repair
 
     if both := sorted(set(accept) & set(reject)):
         raise UsageError(f"{both[0]} cannot be both accepted and rejected.")
-    with shell.store() as store:
+    with verb_context(shell, None) as context:
         for name in accept:
-            version = settle_review(store, name, accept=True)
-            shell.say(f"{name}: the repair is in force as version {version}.")
+            accepted = accept_repair(context, ReviewRequest(wrapper=name, repair=None))
+            shell.say(f"{name}: the repair is in force as version {accepted.version}.")
             shell.say(f"To undo this: siteloom rollback {name}")
-            watch_again(store, name)
         for name in reject:
-            settle_review(store, name, accept=False)
-            shell.say(
-                f"{name}: the repair is rejected; version {store.wrapper(name).version} stays in force."
-            )
+            rejected = reject_repair(context, ReviewRequest(wrapper=name, repair=None))
+            shell.say(f"{name}: the repair is rejected; version {rejected.version} stays in force.")
 
 
 def relearn_workspace(
@@ -163,35 +161,16 @@ def relearn_workspace(
     dry_run: bool = False,
     most: int | None = None,
 ) -> None:
-    """Relearn wrappers of the workspace; of each so many attributes are shown at most."""
-    from siteloom.operations.relearn import changed_wrappers, mend_wrappers
+    """Repair wrappers of the workspace; of each, at most so many attributes are shown."""
+    from siteloom.operations.relearn import RelearnRequest, relearn
 
-    with shell.store() as store:
-        count = len(names) or len(changed_wrappers(store))
-        if not count:
-            _say_unchanged(shell, store)
-        with shell.measuring("Relearning", count) as advance:
-            accept = shell.settings.change.accept / 100
-            mended = mend_wrappers(store, names, accept=accept, dry_run=dry_run, on_wrapper=advance)
-        found = [
-            Found(
-                one.wrapper,
-                _state_words(one, dry_run=dry_run),
-                {**one.row, "version_after": one.version_after},
-                one.relearned.wrapper,
-                not dry_run and _does_wait(one),
-            )
-            for one in mended
-        ]
-    report(shell, output, examples, found, most)
-    if found and dry_run:
+    with verb_context(shell, None) as context:
+        result = relearn(context, RelearnRequest(wrappers=tuple(names), dry_run=dry_run))
+        if not result.repairs:
+            _say_unchanged(shell, context.store)
+    show_repairs(shell, output, examples, result.repairs, most, is_dry_run=dry_run)
+    if result.repairs and dry_run:
         shell.say("\nThis was a dry run: nothing was kept.")
-
-
-def _does_wait(one: Mended) -> bool:
-    """Whether there is a repair to say yes or no to."""
-    is_in_part = one.state == "annotation" and bool(by_state(one.row["attributes"], "repaired"))
-    return one.version_after is None and (one.state == "review" or is_in_part)
 
 
 def _say_unchanged(shell: Shell, store: Store) -> None:
@@ -202,45 +181,28 @@ def _say_unchanged(shell: Shell, store: Store) -> None:
     say_wrapped(shell, f"No change was noticed: {how}", hanging=0)
 
 
-def _state_words(one: Mended, *, dry_run: bool) -> str:
-    if one.state in _STATE_WORDS:
-        return _STATE_WORDS[one.state]
-    if one.state == "review":
-        return "would wait for review" if dry_run else "waits for review"
-    in_force = "would be in force" if dry_run else f"version {one.version_after} in force"
-    if one.state == "applied":
-        return in_force
-    is_mended_in_part = one.version_after is not None
-    return f"{in_force} in part; needs examples" if is_mended_in_part else "needs examples"
+def _relearn_sources(shell: Shell, sources: list[str], file: str, records: str) -> RepairedWrapper:
+    from siteloom.operations.context import source_context
+    from siteloom.operations.relearn import RelearnRequest, relearn
 
-
-def _relearn_sources(shell: Shell, sources: list[str], file: str, records: str) -> Found:
-    from siteloom.maintenance.repair_result import relearned_row
-    from siteloom.maintenance.wrapper_repair import relearn
-    from siteloom.wrappers.named_wrappers import wrapper_texts_of_files
-
-    old, *others = load_wrappers(shell, wrapper_texts_of_files([file]))
+    named_wrapper, *others = load_wrappers(shell, [file])
     if others:
-        raise UsageError(f"{file} has wrappers of several sites: relearn mends that of one file.")
-    known = read_records(records)
-    urls = {record.url for record in known}
-    fresh = [page for page in pages_of(shell, sources, "Reading") if page.url in urls]
-    if not fresh:
-        raise SourceError(
-            f"None of the pages that {records} tells of is in the SOURCE: it must have the same URLs, "
-            "fetched again."
-        )
-    found = relearn(old.wrapper, known, fresh)
-    state = "needs examples" if found.outcome == "needs-annotation" else ""
-    return Found(old.name, state, {"wrapper": old.name, **relearned_row(old.wrapper, found)}, found.wrapper)
+        raise UsageError(f"{file} has wrappers of several sites: relearn repairs that of one file.")
+    request = RelearnRequest(
+        named_wrapper=named_wrapper,
+        records=tuple(read_records(records)),
+        fresh_pages=pages_of(shell, sources, "Reading"),
+    )
+    with shell.progress() as progress, source_context(shell.settings, (), progress=progress) as context:
+        return relearn(context, request).repairs[0]
 
 
-def _save(shell: Shell, file: str, one: Found) -> None:
-    repaired = by_state(one.row["attributes"], "repaired")
-    if one.row["outcome"] == "needs-annotation" and not repaired:
+def _save(shell: Shell, file: str, repaired: RepairedWrapper) -> None:
+    is_partial = repaired.outcome == "needs-annotation"
+    if is_partial and not repaired.attributes_in_state("repaired"):
         shell.say(f"There is no better wrapper, and so nothing was written to {shown(file)}.")
         return
-    write_text(file, one.wrapper.to_json())
+    assert repaired.repaired is not None
+    write_text(file, repaired.repaired.to_json())
     if file != STANDARD_OUTPUT:
-        partly = ", repaired in part" if one.row["outcome"] == "needs-annotation" else ""
-        shell.say(f"The wrapper is in {shown(file)}{partly}.")
+        shell.say(f"The wrapper is in {shown(file)}{', repaired in part' if is_partial else ''}.")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from siteloom.apps.cli.source_arguments import verb_context
 from siteloom.apps.cli.terminal import Shell
 
 NAME = "rollback"
@@ -27,14 +28,13 @@ def run(
 
     It becomes the newest version, so that nothing is lost, and this can be undone the same way.
     """
-    from siteloom.operations.relearn import roll_back
-    from siteloom.operations.watch import watch_again
-    from siteloom.store.queries.wrappers import WITHDRAWN
+    from siteloom.operations.wrapper_versions import RollbackRequest, rollback
 
-    with shell.store() as store:
-        before = store.wrapper(wrapper)
-        old, new = roll_back(store, wrapper, version)
-        shell.say(f"{wrapper} is as in version {old} again, and that is now its version {new}.")
-        if before.origin != WITHDRAWN:
-            shell.say(f"To undo this: siteloom rollback {wrapper} {before.version}")
-        watch_again(store, wrapper)
+    with verb_context(shell, None) as context:
+        result = rollback(context, RollbackRequest(wrapper=wrapper, version=version))
+    shell.say(
+        f"{wrapper} is as in version {result.restored_version} again, and that is now its version "
+        f"{result.version}."
+    )
+    if result.can_undo:
+        shell.say(f"To undo this: siteloom rollback {wrapper} {result.previous_version}")

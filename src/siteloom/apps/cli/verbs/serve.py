@@ -84,6 +84,7 @@ def run(
 
                 async def startup(self, sockets: list[socket.socket] | None = None) -> None:
                     await super().startup(sockets)
+                    listener.listen(_WAITING_CONNECTIONS)  # more than are taken at once
                     shell.say(f"Siteloom is at {place}. Ctrl-C stops it.")
                     if open_browser:
                         await asyncio.to_thread(webbrowser.open, place)

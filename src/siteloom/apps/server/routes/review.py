@@ -78,7 +78,7 @@ def review_page(request: Request, visitor: Viewer, item: Key = None) -> HTMLResp
 def _detail(store: Store, item: ReviewItem | None) -> ReviewDetail | None:
     try:
         return None if item is None else review_detail(store, item)
-    except NotFound:  # a job has settled it since the queue was read
+    except NotFound:  # a job has decided about it since the queue was read
         return None
 
 

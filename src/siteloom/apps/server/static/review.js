@@ -143,19 +143,14 @@ function endedInLine(id) {
 
 const WORDS = { accept: "Accepted", leave_out: "Goes on without it", reject: "Rejected", dismiss: "Set aside" };
 
-/** What takes a decision back once it is done: the job for it, and what to say then. */
-const BACK = {
-  accept: (job) => ({
-    kind: "rollback",
-    arguments: { wrapper: job.arguments.wrapper, version: job.result.version_before },
-    told: (done) => `Version ${done.result.as_version} of ${job.arguments.wrapper} is in force again, ` +
-      `as version ${done.result.version}. Repairing it proposes this again.`,
-  }),
-  reject: (job) => ({ kind: "reopen", arguments: job.arguments, told: () => "It waits again." }),
-  dismiss: (job) => ({ kind: "restore", arguments: job.arguments, told: () => "It waits again." }),
-};
+/** The kind of job that undoes a decision; it takes the arguments of the decision. */
+const UNDO_KINDS = { accept: "reopen", leave_out: "reopen", reject: "reopen", dismiss: "restore" };
 
-BACK.leave_out = BACK.accept; // both made a version
+/** What to say when a decision is undone: which version is in force, if the decision had made another. */
+const undoneMessage = ({ result }) =>
+  result.version && result.version !== result.version_before
+    ? `It waits again. The version before is in force again, as version ${result.version}.`
+    : "It waits again.";
 
 async function decide(form) {
   const { decision } = form.dataset;
@@ -216,18 +211,16 @@ async function undoDecision(decision, given, key, started, end) {
   else toast("It is being undone.");
   const was = await end;
   if (was.state === "done") {
-    const back = BACK[decision]({ ...was, arguments: given }); // events leave them out
-    const done = await endedInLine((await startJob(back.kind, back.arguments)).id);
+    const done = await endedInLine((await startJob(UNDO_KINDS[decision], given)).id);
     if (done.state !== "done") {
       toast(done.problem ?? "It was not undone: someone has cancelled that.", "error");
       return;
     }
-    toast(back.told(done));
-    if (BACK[decision] !== BACK.accept) decided.delete(key);
+    toast(undoneMessage(done));
   } else {
-    decided.delete(key);
     toast("It waits again.");
   }
+  decided.delete(key);
   await again();
 }
 

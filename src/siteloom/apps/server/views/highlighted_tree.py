@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from siteloom.apps.server.views.sites import NextStep
 from siteloom.core.errors import UsageError
 from siteloom.extraction.search_query import parse_query, places_in
-from siteloom.html.node_paths import numbered
+from siteloom.html.node_paths import elements_in_order
 from siteloom.html.visible_text import normalize, text_nodes
 from siteloom.learning.annotation.clicked_nodes import Pick, pick_of, pick_of_node
 from siteloom.learning.value_search.value_locations import ValueIndex
@@ -160,7 +160,7 @@ class ShownTree:
 
     def __init__(self, root: Element) -> None:
         self._root = root
-        self._elements = numbered(root)
+        self._elements = elements_in_order(root)
         self._numbers: Mapping[Element, int] = {
             element: number for number, element in enumerate(self._elements)
         }

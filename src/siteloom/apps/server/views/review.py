@@ -9,7 +9,6 @@ from pydantic import BaseModel, Field
 from siteloom.apps.server.html_rendering import share
 from siteloom.apps.server.views.known_records import TriedSite, sites_to_look_at
 from siteloom.apps.server.views.sites import (
-    WORTH_ANNOTATING,
     TemplateSummary,
     template_summaries,
     template_summary,
@@ -19,6 +18,7 @@ from siteloom.core.errors import NotFound
 from siteloom.core.model import ChangeTest
 from siteloom.maintenance.change_messages import change_sentence
 from siteloom.operations.relearn import is_acceptable, lost_attributes
+from siteloom.operations.status import WORTH_ANNOTATING
 from siteloom.store.queries.clusters import PageAddress
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def review_queue(store: Store) -> ReviewQueue:
 
 
 def review_detail(store: Store, item: ReviewItem) -> ReviewDetail:
-    """What is to be known to decide about something that waits; NotFound if it was settled meanwhile."""
+    """What is to be known to decide about something that waits; NotFound if it was decided meanwhile."""
     if item.kind == "template":
         template = template_summary(store, item.name)
         edition = store.cluster_edition(item.name)
@@ -219,9 +219,17 @@ def _template_item(template: TemplateSummary) -> ReviewItem:
 def _changes(store: Store, repair: StoredRepair, site: str) -> list[ChangeView]:
     """What the newest checks of the version that was repaired have noticed, or since it was in part."""
     checks = store.newest_checks(repair.wrapper)
-    since = [one for one in checks if one.version is not None and one.version == repair.version_after]
-    found = since or [one for one in checks if one.version == repair.version_before]
-    return change_views(store, site, [one.content for one in found], _PAGES_SHOWN)
+    for version in filter(None, (repair.version_after, repair.version_before)):
+        equal = _equal_versions(store, repair.wrapper, version)
+        if contents := [check.content for check in checks if check.version in equal]:
+            return change_views(store, site, contents, _PAGES_SHOWN)
+    return []
+
+
+def _equal_versions(store: Store, wrapper: str, version: int) -> set[int]:
+    """The versions that are equal to one: undoing a decision makes another of them."""
+    texts = {stored.version: stored.text for stored in store.wrapper_versions(wrapper)}
+    return {number for number, text in texts.items() if text == texts.get(version)}
 
 
 def change_views(
