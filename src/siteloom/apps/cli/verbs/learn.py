@@ -218,7 +218,7 @@ def show_rules(shell: Shell, learned: InductionResult) -> None:
             )
         )
     columns = ("attribute", "type", "values", "mandatory", "rules", "examples matched", "pages filled")
-    shell.show("InductionResult", columns, rows)
+    shell.show("Learned", columns, rows)
     for name in learned.report.attributes:
         rules = learned.wrapper.attributes[name]
         multi = bool(rules.attribute.multi)
