@@ -323,7 +323,9 @@ def _live_in(store: Store) -> None:
     annotated = [one.name for one in store.cluster_summaries() if one.annotated]
     for name in annotated:
         learn_in_store(store, Settings(), {"cluster": name}, _unheard)
-    store.amend(annotated[0], [], ACCOUNT, schema_follows=0, attributes={"phone": Attribute(multi=False)})
+    store.apply_updates(
+        annotated[0], [], ACCOUNT, schema_follows=0, attributes={"phone": Attribute(multi=False)}
+    )
     store.reviewing.dismiss(next(one.name for one in store.cluster_summaries() if not one.annotated))
     extract(store, Settings(), {"site": None}, _unheard)
     watch_wrappers(store, k=3)

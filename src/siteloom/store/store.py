@@ -21,6 +21,7 @@ from siteloom.store.packs.page_reader import (
     VersionPlace,
     as_page,
     documents_at,
+    integrity_problems,
     known_resources,
     links,
     newest_places,
@@ -28,30 +29,34 @@ from siteloom.store.packs.page_reader import (
     page_address,
     page_ids,
     places_of_versions,
-    problems,
     select_newest_pages,
     select_places_of,
 )
 from siteloom.store.packs.page_writer import HTML, PageWriter
 from siteloom.store.queries.accounts import Accounts
-from siteloom.store.queries.annotations import Amendment, KeepsAnnotations, amend, newest_annotations
-from siteloom.store.queries.attribute_schemas import ClusterSchema, carry_schemas, cluster_schema
+from siteloom.store.queries.annotations import (
+    AnnotationQueries,
+    OptimisticUpdate,
+    apply_updates,
+    newest_annotations,
+)
+from siteloom.store.queries.attribute_schemas import ClusterSchema, carry_over_schemas, cluster_schema
 from siteloom.store.queries.cluster_summaries import cluster_summaries
-from siteloom.store.queries.clusters import KeepsClusters, PageAddress
+from siteloom.store.queries.clusters import ClusterQueries, PageAddress
 from siteloom.store.queries.entities import Entities
 from siteloom.store.queries.jobs import Jobs
 from siteloom.store.queries.pages import PageIndex, PageUrls, newest_validators
 from siteloom.store.queries.record_filters import RecordTable
-from siteloom.store.queries.records import KeepsRecords, extraction_run
-from siteloom.store.queries.review_queue import Reviewing, carry_dismissals
+from siteloom.store.queries.records import RecordQueries, extraction_run
+from siteloom.store.queries.review_queue import ReviewQueue, carry_over_dismissals
 from siteloom.store.queries.run_history import RunHistory
-from siteloom.store.queries.runs import RunRecorder, forgetting_mark, recorded_run
+from siteloom.store.queries.runs import RunRecorder, erasure_mark, recorded_run
 from siteloom.store.queries.search_index import SearchIndex
-from siteloom.store.queries.seeds import KeepsGrownSites, KeepsSeeds
-from siteloom.store.queries.segments import KeepsSegments
-from siteloom.store.queries.sites import KeepsSites
-from siteloom.store.queries.watches_and_repairs import KeepsChanges
-from siteloom.store.queries.wrappers import KeepsWrappers
+from siteloom.store.queries.seeds import BootstrapQueries, SeedQueries
+from siteloom.store.queries.segments import SegmentQueries
+from siteloom.store.queries.sites import SiteQueries
+from siteloom.store.queries.watches_and_repairs import ChangeQueries
+from siteloom.store.queries.wrappers import WrapperQueries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -62,7 +67,7 @@ if TYPE_CHECKING:
 
     from siteloom.core.model import Attribute, Page, Validators
     from siteloom.store.packs.pack_file import Document
-    from siteloom.store.packs.page_reader import Problem
+    from siteloom.store.packs.page_reader import IntegrityProblem
     from siteloom.store.queries.cluster_summaries import ClusterSummary
     from siteloom.store.queries.records import Extraction
     from siteloom.store.queries.runs import Run
@@ -72,15 +77,15 @@ PACKS_FOLDER = "packs"
 
 @dataclass(frozen=True, slots=True)
 class Store(
-    KeepsSites,
-    KeepsClusters,
-    KeepsAnnotations,
-    KeepsWrappers,
-    KeepsRecords,
-    KeepsChanges,
-    KeepsSeeds,
-    KeepsGrownSites,
-    KeepsSegments,
+    SiteQueries,
+    ClusterQueries,
+    AnnotationQueries,
+    WrapperQueries,
+    RecordQueries,
+    ChangeQueries,
+    SeedQueries,
+    BootstrapQueries,
+    SegmentQueries,
 ):
     """An open store: runs and pages, and what can be done with all else that it keeps.
 
@@ -178,8 +183,8 @@ class Store(
         with self.recording("cluster", arguments) as run:
 
             def carry(connection: Connection) -> None:
-                carry_schemas(connection, run.id, self.clock())
-                carry_dismissals(connection, run.id, self.clock())
+                carry_over_schemas(connection, run.id, self.clock())
+                carry_over_dismissals(connection, run.id, self.clock())
 
             run.on_good_end = carry
             yield run
@@ -274,10 +279,10 @@ class Store(
             for annotation, document in zip(found, documents, strict=True)
         ]
 
-    def amend(
+    def apply_updates(
         self,
         cluster: str,
-        amendments: Sequence[Amendment],
+        amendments: Sequence[OptimisticUpdate],
         author: str,
         *,
         schema_follows: int,
@@ -289,16 +294,16 @@ class Store(
         the cluster a newer schema. An empty example takes back what was said of its page.
         """
         now = self.clock()
-        return amend(self.engine, cluster, schema_follows, attributes, amendments, author, now)
+        return apply_updates(self.engine, cluster, schema_follows, attributes, amendments, author, now)
 
     def cluster_schema(self, cluster: str) -> ClusterSchema:
         """What people said of the attributes of a cluster's pages."""
         return cluster_schema(self.engine, cluster)
 
-    def forgetting_mark(self) -> tuple[int, str] | None:
+    def erasure_mark(self) -> tuple[int, str] | None:
         """What is another whenever pages were removed, so that no one goes on with what was read before."""
         with self.engine.connect() as connection:
-            return forgetting_mark(connection)
+            return erasure_mark(connection)
 
     @property
     def search_index(self) -> SearchIndex:
@@ -326,9 +331,9 @@ class Store(
         return RunHistory(self.engine, self.folder)
 
     @property
-    def reviewing(self) -> Reviewing:
+    def reviewing(self) -> ReviewQueue:
         """What waits for a person."""
-        return Reviewing(self.engine, self.clock)
+        return ReviewQueue(self.engine, self.clock)
 
     @property
     def entities(self) -> Entities:
@@ -380,9 +385,9 @@ class Store(
         """Those of some URLs that are of stylesheets or images in a site, or in the site of the URL."""
         return known_resources(self.engine, urls, site)
 
-    def check(self) -> Iterator[Problem]:
+    def check(self) -> Iterator[IntegrityProblem]:
         """Read every pack and compare it with the tables."""
-        return problems(self.engine, self.packs_folder)
+        return integrity_problems(self.engine, self.packs_folder)
 
     def links(self) -> Iterator[str]:
         """The paths of symbolic links in the folder of the workspace, which are never followed."""

@@ -28,7 +28,7 @@ from siteloom.store import schema
 from siteloom.store.erasure import disk_erasure, erasure
 from siteloom.store.erasure.erasure import PAGES as TABLES_OF_PAGES
 from siteloom.store.erasure.erasure import UNTOUCHED, forget, would_forget
-from siteloom.store.erasure.row_erasure import FORGOTTEN, STEPS, Mentions
+from siteloom.store.erasure.row_erasure import FORGOTTEN, STEPS, TextRedaction
 from siteloom.store.keys import address_key
 from siteloom.store.packs import pack_file, page_writer
 from siteloom.store.packs.pack_file import Pack
@@ -474,7 +474,7 @@ def test_blocks_that_nothing_goes_from_are_copied_as_they_are(
 
 
 def test_texts_that_name_it_are_found() -> None:
-    it = Mentions(frozenset({"a.example"}), frozenset({"a.example/1"}), frozenset({"file:///x/1.html"}))
+    it = TextRedaction(frozenset({"a.example"}), frozenset({"a.example/1"}), frozenset({"file:///x/1.html"}))
     for named in (
         "a.example",
         "a.example/1",
@@ -491,14 +491,14 @@ def test_texts_that_name_it_are_found() -> None:
 
 def test_what_its_url_looks_like_names_it_too() -> None:
     """Pages without a wrapper are counted by that, and of a short address nothing is left out."""
-    it = Mentions(urls=frozenset({"https://people.example/jane", "http://127.0.0.1:8932/a/b/7.html"}))
+    it = TextRedaction(urls=frozenset({"https://people.example/jane", "http://127.0.0.1:8932/a/b/7.html"}))
     told = {"tally": [["unmatched", "people.example/jane", 1], ["unmatched", "people.example/joe", 2]]}
     assert it.without(told) == {"tally": [["unmatched", "people.example/joe", 2]]}
     assert it.are_in("127.0.0.1:8932/a/b/*.html")
 
 
 def test_what_others_are_called_is_let_be() -> None:
-    it = Mentions(frozenset({"github.io", "inns"}), others=frozenset({"old inns", "old inns/1"}))
+    it = TextRedaction(frozenset({"github.io", "inns"}), others=frozenset({"old inns", "old inns/1"}))
     for named in ("github.io", r"^https?://github\.io/", "http://github.io/1", "of inns", "inns/1"):
         assert it.are_in(named), named
     for other in ("alice.github.io", r"^https?://alice\.github\.io/", "old inns", "old inns/1"):
@@ -524,7 +524,7 @@ def test_a_site_below_a_forgotten_one_is_as_it_was(store: Store) -> None:
 
 
 def test_rows_go_and_texts_are_marked() -> None:
-    it = Mentions(frozenset({"a"}))
+    it = TextRedaction(frozenset({"a"}))
     told = {
         "a": {"a": 1, "b": 2},
         "site": "a",

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.core.settings import StoreSettings
-from siteloom.store.queries.entities import EntityFilter, KeptEntity, LinkedEntity, _entity, _row
+from siteloom.store.queries.entities import EntityFilter, LinkedEntity, StoredEntity, _entity, _row
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from tests.store.helpers import day
@@ -29,7 +29,7 @@ def keep(store: Store, *entities: LinkedEntity) -> None:
         store.entities.replace(run.id, {"entities": len(entities)}, entities)
 
 
-def numbers(found: list[KeptEntity]) -> list[int]:
+def numbers(found: list[StoredEntity]) -> list[int]:
     return [one.number for one in found]
 
 
@@ -47,8 +47,8 @@ def test_entities_take_the_place_of_those_before(store: Store) -> None:
     linking = store.entities.last_linking()
     assert linking is not None
     assert (linking.content, linking.at) == ({"entities": 1}, day(3))
-    assert list(store.entities.all()) == [KeptEntity(1, 2, ("phone",), {"entity": 1, "name": "Fir"})]
-    assert store.entities.get(1) == KeptEntity(1, 2, ("phone",), {"entity": 1, "name": "Fir"})
+    assert list(store.entities.all()) == [StoredEntity(1, 2, ("phone",), {"entity": 1, "name": "Fir"})]
+    assert store.entities.get(1) == StoredEntity(1, 2, ("phone",), {"entity": 1, "name": "Fir"})
     assert store.entities.get(2) is None
 
 

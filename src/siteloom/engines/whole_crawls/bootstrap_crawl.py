@@ -110,15 +110,9 @@ def bootstrap_in_bulk(
     few pages that may show a known record, so it is refused at once; the methods of the paper do not run on
     it either.
     """
-<<<<<<< HEAD
     # Problems of the seeds are reported before any page is read.
-    if (problem := SiteBootstrap(seeds, core, schema, method).records.untold) is not None:
+    if (problem := SiteBootstrap(seeds, core, schema, method).records.unusable_reason) is not None:
         raise UsageError(problem)
-=======
-    # What is wrong with the seeds is told before any page is read.
-    if (untold := SiteBootstrap(seeds, core, schema, method).records.unusable_reason) is not None:
-        raise UsageError(untold)
->>>>>>> main
     counted = run.shards("matches", partial(_Matching, seeds, core, limits), shards, _matches_schema())
     request_schema = row_schema(request_column())
     refused = run.partitions("sites", partial(_Choosing, len(seeds)), of="matches", schema=request_schema)

@@ -22,13 +22,13 @@ from siteloom.core.sequences import batches
 from siteloom.core.wording import some_names
 from siteloom.store import schema
 from siteloom.store.erasure.disk_erasure import begin, finish, is_unfinished, remove_versions
-from siteloom.store.erasure.erasure_scope import expired, named
+from siteloom.store.erasure.erasure_scope import expired_scope, scope_of_names
 from siteloom.store.erasure.row_erasure import (
     UNFINISHED_JOBS,
     forget_in_tables,
     json_lines_without,
-    mentions_of,
-    wrappers_to_learn_again,
+    text_redaction_of,
+    wrappers_to_relearn,
 )
 from siteloom.store.queries.runs import FORGET
 from siteloom.store.queries.search_index import SearchIndex
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Engine
 
     from siteloom.core.settings import RetentionSettings
-    from siteloom.store.erasure.erasure_scope import Doomed
-    from siteloom.store.erasure.row_erasure import Mentions
+    from siteloom.store.erasure.erasure_scope import ErasureScope
+    from siteloom.store.erasure.row_erasure import TextRedaction
     from siteloom.store.store import Store
 
     Report = Callable[[int, int | None, str], object]
@@ -63,7 +63,7 @@ _ROWS_AT_A_TIME = 1_000
 _CRAWLS, _UPLOADS = "crawls", "uploads"
 
 
-class Forgotten(NamedTuple):
+class ErasureResult(NamedTuple):
     """What was removed, in numbers by kind.
 
     The wrappers of `to_learn_again` stay, but may quote pages that are gone.
@@ -77,20 +77,20 @@ def _unheard(_done: int, _total: int | None, _message: str) -> None:
     """No one listens."""
 
 
-class Named(NamedTuple):
+class ErasureTargets(NamedTuple):
     """What is named to be forgotten, as it stands in the store: whole sites, and URLs of pages."""
 
     sites: tuple[str, ...]
     urls: tuple[str, ...]
 
 
-def named_in_full(store: Store, names: Collection[str]) -> Named:
+def erasure_targets(store: Store, names: Collection[str]) -> ErasureTargets:
     """What names mean; one that is neither a site nor a URL is a NotStored, as it is for `forget`."""
     doomed = _known(store, names)
-    return Named(tuple(sorted(doomed.sites)), tuple(sorted(doomed.addresses)))
+    return ErasureTargets(tuple(sorted(doomed.sites)), tuple(sorted(doomed.addresses)))
 
 
-def forget(store: Store, names: Collection[str], report: Report = _unheard) -> Forgotten:
+def forget(store: Store, names: Collection[str], report: Report = _unheard) -> ErasureResult:
     """Remove all that came from sites, or from pages, which are named by their URLs.
 
     A name that is neither is a NotStored, unless the same was begun before and only traces are left.
@@ -98,22 +98,22 @@ def forget(store: Store, names: Collection[str], report: Report = _unheard) -> F
     return _forget(store, _known(store, names), report)
 
 
-def _known(store: Store, names: Collection[str]) -> Doomed:
-    doomed, unknown = named(store.engine, names)
+def _known(store: Store, names: Collection[str]) -> ErasureScope:
+    doomed, unknown = scope_of_names(store.engine, names)
     if unknown and not is_unfinished(store.folder):
         raise _not_stored(store.engine, unknown[0])
     return doomed
 
 
-def forget_expired(store: Store, retention: RetentionSettings, report: Report = _unheard) -> Forgotten:
+def forget_expired(store: Store, retention: RetentionSettings, report: Report = _unheard) -> ErasureResult:
     """Remove what was kept for long enough; if there is nothing such, there is no run either."""
-    doomed = expired(retention, store.clock())
+    doomed = expired_scope(retention, store.clock())
     if not doomed.is_anything(store.engine) and not is_unfinished(store.folder):
-        return Forgotten({}, ())
+        return ErasureResult({}, ())
     return _forget(store, doomed, report)
 
 
-def forget_after_work(store: Store, retention: RetentionSettings) -> tuple[Forgotten, str]:
+def forget_after_work(store: Store, retention: RetentionSettings) -> tuple[ErasureResult, str]:
     """The same at the end of work that has gone well; also says what stood in the way, if anything did.
 
     That work is done all the same, and when pages come next, this is tried again.
@@ -121,23 +121,23 @@ def forget_after_work(store: Store, retention: RetentionSettings) -> tuple[Forgo
     try:
         return forget_expired(store, retention), ""
     except StoreError as error:
-        return Forgotten({}, ()), (
+        return ErasureResult({}, ()), (
             "What was kept for long enough is not all removed yet; it will be tried again when pages come "
             f"next: {error}"
         )
 
 
-def would_forget(store: Store, names: Collection[str]) -> Forgotten:
+def would_forget(store: Store, names: Collection[str]) -> ErasureResult:
     """What `forget` would remove; nothing is changed."""
-    doomed, unknown = named(store.engine, names)
+    doomed, unknown = scope_of_names(store.engine, names)
     if unknown:
         raise _not_stored(store.engine, unknown[0])
     return _tried(store, doomed)
 
 
-def would_forget_expired(store: Store, retention: RetentionSettings) -> Forgotten:
+def would_forget_expired(store: Store, retention: RetentionSettings) -> ErasureResult:
     """What `forget_expired` would remove; nothing is changed."""
-    return _tried(store, expired(retention, store.clock()))
+    return _tried(store, expired_scope(retention, store.clock()))
 
 
 def _not_stored(engine: Engine, name: str) -> NotStored:
@@ -147,23 +147,23 @@ def _not_stored(engine: Engine, name: str) -> NotStored:
     return NotStored(f"{name} is no site of this workspace, and no URL of a page in it: {sites}.")
 
 
-def _tried(store: Store, doomed: Doomed) -> Forgotten:
+def _tried(store: Store, doomed: ErasureScope) -> ErasureResult:
     """What would be removed: the tables are told to forget it, and then that they were."""
     with write_lock(store.folder, store.on_busy), writing(store.engine) as connection:
         counts = _counted(connection, doomed)
-        learned = wrappers_to_learn_again(connection, doomed)
-        counts.update(forget_in_tables(connection, doomed, mentions_of(connection, doomed)))
+        learned = wrappers_to_relearn(connection, doomed)
+        counts.update(forget_in_tables(connection, doomed, text_redaction_of(connection, doomed)))
         transaction = connection.get_transaction()
         assert transaction is not None
         transaction.rollback()
     return _told(counts, learned)
 
 
-def _told(counts: Counter[str], learned: tuple[str, ...]) -> Forgotten:
-    return Forgotten({kind: count for kind, count in counts.items() if count}, learned)
+def _told(counts: Counter[str], learned: tuple[str, ...]) -> ErasureResult:
+    return ErasureResult({kind: count for kind, count in counts.items() if count}, learned)
 
 
-def _forget(store: Store, doomed: Doomed, report: Report) -> Forgotten:
+def _forget(store: Store, doomed: ErasureScope, report: Report) -> ErasureResult:
     with ExitStack() as held:
         if doomed.is_named:
             # What is being fetched would come when all was forgotten.
@@ -174,8 +174,8 @@ def _forget(store: Store, doomed: Doomed, report: Report) -> Forgotten:
         begin(store.folder)
         with store.engine.connect() as connection:
             counts = _counted(connection, doomed)
-            mentions = mentions_of(connection, doomed)
-            learned = wrappers_to_learn_again(connection, doomed)
+            mentions = text_redaction_of(connection, doomed)
+            learned = wrappers_to_relearn(connection, doomed)
         done, total = 0, counts["search documents"] + counts["versions"]
         for count in SearchIndex(store.engine).forget(doomed.is_document):
             done += count
@@ -197,7 +197,7 @@ def _forget(store: Store, doomed: Doomed, report: Report) -> Forgotten:
     return _told(counts, learned)
 
 
-def _counted(connection: Connection, doomed: Doomed) -> Counter[str]:
+def _counted(connection: Connection, doomed: ErasureScope) -> Counter[str]:
     """How much there is of what is not counted as it is removed."""
     rows = {
         "pages": (schema.urls, doomed.is_page),
@@ -211,7 +211,7 @@ def _counted(connection: Connection, doomed: Doomed) -> Counter[str]:
     return Counter(found)
 
 
-def _forget_names(connection: Connection, doomed: Doomed) -> int:
+def _forget_names(connection: Connection, doomed: ErasureScope) -> int:
     """Remove the addresses, and the sites of which neither a page nor a wrapper is left; returns how many."""
     urls, sites = schema.urls.c, schema.sites.c
     poorer = connection.execute(select(urls.site_id).where(doomed.is_page).distinct()).scalars().all()
@@ -233,7 +233,7 @@ def _forget_sites(connection: Connection, is_gone: ColumnElement[bool]) -> int:
     return connection.execute(delete(schema.sites).where(is_gone)).rowcount
 
 
-def _forget_in_files(store: Store, mentions: Mentions) -> None:
+def _forget_in_files(store: Store, mentions: TextRedaction) -> None:
     """Remove it from what is known of unfinished crawls, and all that was sent and that no job waits for."""
     jobs = schema.jobs.c
     query = select(jobs.arguments).where(jobs.state.in_(UNFINISHED_JOBS))
@@ -250,7 +250,7 @@ def _forget_in_files(store: Store, mentions: Mentions) -> None:
         raise StoreError(f"{error.filename} cannot be removed or written: {error.strerror}.") from error
 
 
-def _forget_in_journal(workspace: ConfinedFolder, journal: str, mentions: Mentions) -> None:
+def _forget_in_journal(workspace: ConfinedFolder, journal: str, mentions: TextRedaction) -> None:
     content = workspace.read(journal)
     left = json_lines_without(mentions, content)
     if not left or not journal.endswith(".jsonl"):  # the latter was left by a process that was killed here

@@ -29,7 +29,7 @@ class OldRows(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Doomed:
+class ErasureScope:
     """Sites as a whole, and pages and single versions by conditions on their tables.
 
     `addresses` are URLs that were named, of which there may be more than pages: what failed has one, too.
@@ -89,7 +89,7 @@ class Doomed:
             return any(_is_there(connection, table, condition) for table, condition in rows)
 
 
-def expired(retention: RetentionSettings, now: datetime) -> Doomed:
+def expired_scope(retention: RetentionSettings, now: datetime) -> ErasureScope:
     """What was kept for long enough by now.
 
     A version that someone annotated stays as long as its page: without it, the annotation would tell of
@@ -119,7 +119,7 @@ def expired(retention: RetentionSettings, now: datetime) -> Doomed:
         said = schema.annotations.c
         is_annotated = exists().where(said.url_id == versions.url_id, said.version_id == versions.id)
         outnumbered = and_(newer >= retention.versions, ~is_annotated)
-    return Doomed(pages=pages, versions=or_(of_pages, outnumbered), rows=rows)
+    return ErasureScope(pages=pages, versions=or_(of_pages, outnumbered), rows=rows)
 
 
 def _older_rows(oldest: datetime, now: datetime) -> tuple[OldRows, ...]:
@@ -136,7 +136,7 @@ def _older_rows(oldest: datetime, now: datetime) -> tuple[OldRows, ...]:
     )
 
 
-def named(engine: Engine, names: Collection[str]) -> tuple[Doomed, list[str]]:
+def scope_of_names(engine: Engine, names: Collection[str]) -> tuple[ErasureScope, list[str]]:
     """What names of sites and URLs mean, and those that mean nothing."""
     sites: set[str] = set()
     addresses: set[str] = set()
@@ -149,7 +149,7 @@ def named(engine: Engine, names: Collection[str]) -> tuple[Doomed, list[str]]:
                 addresses.update(known)
             else:
                 unknown.append(name)
-    return Doomed(frozenset(sites), frozenset(addresses)), unknown
+    return ErasureScope(frozenset(sites), frozenset(addresses)), unknown
 
 
 def _is_site(connection: Connection, name: str) -> bool:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Column, Connection, Row, Select, Table
 
-    from siteloom.store.erasure.erasure_scope import Doomed
+    from siteloom.store.erasure.erasure_scope import ErasureScope
 
 
 FORGOTTEN = "(forgotten)"
@@ -38,7 +38,7 @@ _BEHIND_A_SITE = r"(?![\w-]|\\?\.\w)"
 
 
 @dataclass(frozen=True)
-class Mentions:
+class TextRedaction:
     """By what it is known in texts: names of sites, of their wrappers and clusters, and URLs.
 
     URLs of the sites need not be listed, as far as they tell their site themselves. `others` are names of
@@ -115,7 +115,7 @@ def _urls_in(text: str) -> Iterator[str]:
             yield shorter
 
 
-def json_lines_without(mentions: Mentions, content: bytes) -> bytes:
+def json_lines_without(mentions: TextRedaction, content: bytes) -> bytes:
     """JSON Lines without what names it; a line goes if what it tells of is a row that does."""
     kept = []
     for line in content.split(b"\n"):
@@ -134,7 +134,7 @@ _ROWS_AT_A_TIME = 1_000
 UNFINISHED_JOBS = ("waiting", "running")
 
 
-def forget_in_tables(connection: Connection, doomed: Doomed, mentions: Mentions) -> Counter[str]:
+def forget_in_tables(connection: Connection, doomed: ErasureScope, mentions: TextRedaction) -> Counter[str]:
     """Remove all that is known of pages and sites but themselves; returns how much of each kind it was."""
     counts: Counter[str] = Counter()
     for step in STEPS:
@@ -144,16 +144,16 @@ def forget_in_tables(connection: Connection, doomed: Doomed, mentions: Mentions)
     return counts
 
 
-def mentions_of(connection: Connection, doomed: Doomed) -> Mentions:
+def text_redaction_of(connection: Connection, doomed: ErasureScope) -> TextRedaction:
     """By what it is known in texts."""
     names = _names_of(connection, doomed.sites)
     sites = doomed.sites | _sites_of_urls(connection, doomed.sites)
-    by_itself = Mentions(sites, names, doomed.addresses)
+    by_itself = TextRedaction(sites, names, doomed.addresses)
     urls = {url for url in _pages_alone(connection, doomed) if not by_itself.is_about(url)}
-    return Mentions(sites, names, doomed.addresses | urls, _other_names(connection, doomed.sites))
+    return TextRedaction(sites, names, doomed.addresses | urls, _other_names(connection, doomed.sites))
 
 
-def wrappers_to_learn_again(connection: Connection, doomed: Doomed) -> tuple[str, ...]:
+def wrappers_to_relearn(connection: Connection, doomed: ErasureScope) -> tuple[str, ...]:
     """The wrappers of sites that stay that may quote pages that go.
 
     Annotated pages may have been learned from. And a value that only pages that go have may stand in a
@@ -170,7 +170,7 @@ def wrappers_to_learn_again(connection: Connection, doomed: Doomed) -> tuple[str
     return tuple(sorted({*connection.execute(query).scalars(), *_quoting_wrappers(connection, doomed)}))
 
 
-def _quoting_wrappers(connection: Connection, doomed: Doomed) -> Iterator[str]:
+def _quoting_wrappers(connection: Connection, doomed: ErasureScope) -> Iterator[str]:
     """The wrappers of sites that stay in which a value stands that only pages that go have."""
     records, wrappers = schema.records.c, schema.wrappers.c
     keys = {address_key(url) for url in doomed.addresses | _pages_alone(connection, doomed)}
@@ -227,7 +227,7 @@ def _rows(
     return paged_rows(connection, query, key, _ROWS_AT_A_TIME)
 
 
-def _pages_alone(connection: Connection, doomed: Doomed) -> set[str]:
+def _pages_alone(connection: Connection, doomed: ErasureScope) -> set[str]:
     """The URLs of the pages that go, but for those that stand in another site, too, and stay there."""
     urls = select(schema.urls.c.url).execution_options(yield_per=_ROWS_AT_A_TIME)
     found = set(connection.execute(urls.where(doomed.is_page)).scalars())
@@ -257,7 +257,7 @@ def _sites_of_urls(connection: Connection, names: frozenset[str]) -> frozenset[s
     return frozenset(found)
 
 
-def _sites_of_pages(connection: Connection, doomed: Doomed) -> frozenset[str]:
+def _sites_of_pages(connection: Connection, doomed: ErasureScope) -> frozenset[str]:
     urls, sites = schema.urls.c, schema.sites.c
     query = select(sites.name).where(sites.id.in_(select(urls.site_id).where(doomed.is_page)))
     return frozenset(connection.execute(query).scalars())
@@ -282,19 +282,19 @@ def _other_names(connection: Connection, sites: frozenset[str]) -> frozenset[str
     return others | _names_of(connection, others)
 
 
-def _annotations(connection: Connection, doomed: Doomed, _: Mentions) -> dict[str, int]:
+def _annotations(connection: Connection, doomed: ErasureScope, _: TextRedaction) -> dict[str, int]:
     table = schema.annotations
     gone = connection.execute(delete(table).where(table.c.url_id.in_(doomed.url_ids)))
     return {"annotations": gone.rowcount}
 
 
-def _jobs(connection: Connection, doomed: Doomed, mentions: Mentions) -> dict[str, int]:
+def _jobs(connection: Connection, doomed: ErasureScope, mentions: TextRedaction) -> dict[str, int]:
     """Those that have ended go if they name it, or the site of a page: what came of them may quote it."""
     columns = schema.jobs.c
     sites = _sites_of_pages(connection, doomed)
     wider_sites = mentions.sites | sites
     names = mentions.names | _names_of(connection, sites)
-    wider = Mentions(wider_sites, names, mentions.urls, _other_names(connection, wider_sites))
+    wider = TextRedaction(wider_sites, names, mentions.urls, _other_names(connection, wider_sites))
     query = select(columns.id, columns.state, columns.arguments, columns.message, columns.result)
     count = 0
     for row in _rows(connection, query, columns.id):
@@ -307,7 +307,7 @@ def _jobs(connection: Connection, doomed: Doomed, mentions: Mentions) -> dict[st
     return {"jobs": count}
 
 
-def _clusters(connection: Connection, doomed: Doomed, mentions: Mentions) -> dict[str, int]:
+def _clusters(connection: Connection, doomed: ErasureScope, mentions: TextRedaction) -> dict[str, int]:
     """Those of a site go as a whole; others lose pages, and with them what they had of these alone."""
     clusters, members = schema.clusters.c, schema.cluster_pages.c
     lost = (
@@ -353,7 +353,7 @@ def _patterns_of_pages(connection: Connection, cluster_id: int, patterns: Sequen
     return [pattern for pattern in patterns if pattern not in left]
 
 
-def _records(connection: Connection, doomed: Doomed, mentions: Mentions) -> dict[str, int]:
+def _records(connection: Connection, doomed: ErasureScope, mentions: TextRedaction) -> dict[str, int]:
     """Those of the pages, in every run, and those that the wrappers of a site gave."""
     table, count = schema.records, 0
     for urls in batches(doomed.addresses | _pages_alone(connection, doomed), _ROWS_AT_A_TIME):
@@ -367,7 +367,7 @@ def _records(connection: Connection, doomed: Doomed, mentions: Mentions) -> dict
     return {"records": count}
 
 
-def _wrappers(connection: Connection, doomed: Doomed, mentions: Mentions) -> dict[str, int]:
+def _wrappers(connection: Connection, doomed: ErasureScope, mentions: TextRedaction) -> dict[str, int]:
     """All that is known of how to read a site; and what is watched, and was checked, of single pages."""
     counts: Counter[str] = Counter()
     for kind, table in (("wrappers", schema.wrappers), ("watches", schema.watches)):
@@ -381,7 +381,7 @@ def _wrappers(connection: Connection, doomed: Doomed, mentions: Mentions) -> dic
     return counts
 
 
-def _unwatch(connection: Connection, mentions: Mentions) -> int:
+def _unwatch(connection: Connection, mentions: TextRedaction) -> int:
     """Watch pages no more, which are kept whole for it; returns how many."""
     columns = schema.watches.c
     count = 0
@@ -405,7 +405,7 @@ def _unwatch(connection: Connection, mentions: Mentions) -> int:
     return count
 
 
-def _seeds(connection: Connection, doomed: Doomed, mentions: Mentions) -> dict[str, int]:
+def _seeds(connection: Connection, doomed: ErasureScope, mentions: TextRedaction) -> dict[str, int]:
     """Those that came from it, and what is quoted of them where sites were wrapped with their help."""
     seeds, grown = schema.seeds.c, schema.grown_sites.c
     sources = doomed.sites | _sites_of_pages(connection, doomed)
@@ -428,7 +428,7 @@ def _seeds(connection: Connection, doomed: Doomed, mentions: Mentions) -> dict[s
     return {"seeds": count}
 
 
-def _entities(connection: Connection, doomed: Doomed, mentions: Mentions) -> dict[str, int]:
+def _entities(connection: Connection, doomed: ErasureScope, mentions: TextRedaction) -> dict[str, int]:
     """All of them, if any is known from it: they were linked as a whole, and can be again."""
     columns = schema.entities.c
     for row in _rows(connection, select(columns.number, columns.content), columns.number):
@@ -440,7 +440,7 @@ def _entities(connection: Connection, doomed: Doomed, mentions: Mentions) -> dic
     return {}
 
 
-def _segments(connection: Connection, doomed: Doomed, _: Mentions) -> dict[str, int]:
+def _segments(connection: Connection, doomed: ErasureScope, _: TextRedaction) -> dict[str, int]:
     """The counts of sites that lose pages: the pages that stay are counted anew."""
     sites, tables, marks = schema.sites.c, schema.segment_tables, schema.search_marks
     for names in batches(doomed.sites | _sites_of_pages(connection, doomed), _ROWS_AT_A_TIME):
@@ -452,7 +452,7 @@ def _segments(connection: Connection, doomed: Doomed, _: Mentions) -> dict[str, 
     return {}
 
 
-def _failures(connection: Connection, _: Doomed, mentions: Mentions) -> dict[str, int]:
+def _failures(connection: Connection, _: ErasureScope, mentions: TextRedaction) -> dict[str, int]:
     columns = schema.failures.c
     rows = _rows(connection, select(columns.id, columns.url, columns.detail), columns.id)
     gone = (row.id for row in rows if mentions.are_in(row.url) or mentions.are_in(row.detail))
@@ -462,7 +462,7 @@ def _failures(connection: Connection, _: Doomed, mentions: Mentions) -> dict[str
     return {"failures": count}
 
 
-def _runs(connection: Connection, _: Doomed, mentions: Mentions) -> dict[str, int]:
+def _runs(connection: Connection, _: ErasureScope, mentions: TextRedaction) -> dict[str, int]:
     """They stay, for others came of them, too; what they were asked for is not told any more."""
     _scrub(connection, schema.runs, ["arguments", "counts"], mentions)
     return {}
@@ -472,7 +472,7 @@ class Step(NamedTuple):
     """How some tables forget; it says how many rows of which kind that was."""
 
     tables: tuple[Table, ...]
-    forget: Callable[[Connection, Doomed, Mentions], Mapping[str, int]]
+    forget: Callable[[Connection, ErasureScope, TextRedaction], Mapping[str, int]]
 
 
 STEPS = (
@@ -493,7 +493,7 @@ STEPS = (
 """All tables that tell of pages, but for those of the pages themselves."""
 
 
-def _scrub(connection: Connection, table: Table, columns: Sequence[str], mentions: Mentions) -> None:
+def _scrub(connection: Connection, table: Table, columns: Sequence[str], mentions: TextRedaction) -> None:
     """Replace what names it in columns of JSON."""
     key = list(table.primary_key.columns)
     for row in _rows(connection, select(*key, *(table.c[name] for name in columns)), *key):

@@ -192,10 +192,10 @@ def known_resources(engine: Engine, urls: Sequence[str], site: str) -> set[str]:
     query = select(schema.urls.c.key).where(
         select(schema.versions.c.id).where(schema.versions.c.url_id == schema.urls.c.id, is_resource).exists()
     )
-    return urls_found(engine, query, keys)
+    return stored_urls(engine, query, keys)
 
 
-def urls_found(engine: Engine, query: Select[bytes], urls: Mapping[bytes, str]) -> set[str]:
+def stored_urls(engine: Engine, query: Select[bytes], urls: Mapping[bytes, str]) -> set[str]:
     """Those of some URLs, given by their keys, whose keys a query finds."""
     found: set[str] = set()
     with engine.connect() as connection:
@@ -255,21 +255,21 @@ def as_page(document: Document) -> Page:
     return Page(document.url, document.body, document.fetched_at, document.charset)
 
 
-class Problem(NamedTuple):
+class IntegrityProblem(NamedTuple):
     """Something in the store that is not as it should be."""
 
     place: str
     text: str
 
 
-def problems(engine: Engine, packs_folder: Path) -> Iterator[Problem]:
+def integrity_problems(engine: Engine, packs_folder: Path) -> Iterator[IntegrityProblem]:
     """Read every pack of a store and compare it with the tables."""
     columns = schema.packs.c
     for pack_id, file, committed in _rows(engine, select(columns.id, columns.file, columns.committed_bytes)):
         try:
             yield from _problems_of_pack(engine, packs_folder, pack_id, file, committed)
         except PackError as error:
-            yield Problem(file, str(error))
+            yield IntegrityProblem(file, str(error))
 
 
 def links(folder: Path, packs_folder: Path) -> Iterator[str]:
@@ -282,7 +282,7 @@ def links(folder: Path, packs_folder: Path) -> Iterator[str]:
 
 def _problems_of_pack(
     engine: Engine, packs_folder: Path, pack_id: int, file: str, committed: int
-) -> Iterator[Problem]:
+) -> Iterator[IntegrityProblem]:
     columns = schema.versions.c
     query = (
         select(columns.block_offset, columns.slot, schema.urls.c.url, columns.content_hash)
@@ -297,9 +297,9 @@ def _problems_of_pack(
             for slot, document in enumerate(documents):
                 found = (document.url, content_hash(document.media_type, document.body))
                 if expected.pop((offset, slot), None) != found:
-                    yield Problem(file, f"{document.url} is not what the tables say.")
+                    yield IntegrityProblem(file, f"{document.url} is not what the tables say.")
     if expected:
-        yield Problem(file, f"{len(expected)} versions of pages are missing.")
+        yield IntegrityProblem(file, f"{len(expected)} versions of pages are missing.")
 
 
 def _rows(engine: Engine, query: Select[*tuple[Any, ...]]) -> list[Row[*tuple[Any, ...]]]:

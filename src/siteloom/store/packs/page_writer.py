@@ -25,7 +25,7 @@ from siteloom.sources.page_source import refusal
 from siteloom.store import schema
 from siteloom.store.keys import content_hash, folder_name, url_key
 from siteloom.store.packs.pack_file import Document, PackAppender, encode_block, pack_name, pack_number
-from siteloom.store.queries.runs import last_forgetting
+from siteloom.store.queries.runs import last_erasure
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -101,7 +101,7 @@ class _PackEnd(NamedTuple):
     committed: int
 
 
-class _KnownVersion(NamedTuple):
+class _StoredVersion(NamedTuple):
     id: int
     last_seen_at: datetime
 
@@ -220,7 +220,7 @@ class PageWriter:
         validators: dict[int, Validators] = {}
         arrived, self._arrived = self._arrived, _Batch()
         with writing(self._engine) as connection:
-            known = _known_versions(connection, arrived.items)
+            known = _stored_versions(connection, arrived.items)
             for item in arrived.items:
                 version = known.get((item.key, item.content))
                 waiting = self._uncommitted.get((item.key, item.content))
@@ -300,7 +300,7 @@ class PageWriter:
                 ],
             )
             if told := [(item, item.validators) for item in items if item.validators]:
-                added = _known_versions(connection, [item for item, _ in told])
+                added = _stored_versions(connection, [item for item, _ in told])
                 by_version = {added[item.key, item.content].id: found for item, found in told}
                 _keep_validators(connection, by_version)
         for item in items:
@@ -331,9 +331,9 @@ def _document(item: Page | Resource) -> Document:
     return Document(item.url, item.body, item.media_type, None, fetched_at)
 
 
-def _known_versions(
+def _stored_versions(
     connection: Connection, items: list[_Incoming]
-) -> dict[tuple[bytes, bytes], _KnownVersion]:
+) -> dict[tuple[bytes, bytes], _StoredVersion]:
     query = (
         select(
             schema.urls.c.key,
@@ -344,7 +344,7 @@ def _known_versions(
         .join(schema.versions)
         .where(schema.urls.c.key.in_([item.key for item in items]))
     )
-    return {(row[0], row[1]): _KnownVersion(row[2], row[3]) for row in connection.execute(query)}
+    return {(row[0], row[1]): _StoredVersion(row[2], row[3]) for row in connection.execute(query)}
 
 
 def _mark_seen(connection: Connection, seen_again: dict[int, datetime]) -> None:
@@ -381,7 +381,7 @@ def _pack_ends(connection: Connection, site_ids: dict[str, int]) -> dict[str, _P
     ends = {site: ends[-1] for site, ends in packs.items() if ends and ends[-1].committed < _BYTES_OF_A_PACK}
     full = [site for site in site_ids if site not in ends]
     if full:
-        forgotten_by = last_forgetting(connection)
+        forgotten_by = last_erasure(connection)
         new = {_next_pack(site, packs[site], forgotten_by): site for site in full}
         columns = schema.packs.c
         rows = [{"site_id": site_ids[site], "file": file, "committed_bytes": 0} for file, site in new.items()]

@@ -48,7 +48,7 @@ class Annotation(NamedTuple):
     at: datetime
 
 
-class KeepsAnnotations(Tables):
+class AnnotationQueries(Tables):
     """What was said of pages, by whom and when."""
 
     __slots__ = ()
@@ -202,7 +202,7 @@ def _lists(values: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     return {attribute: list(texts) for attribute, texts in values.items()}
 
 
-class Amendment(NamedTuple):
+class OptimisticUpdate(NamedTuple):
     """What is said of a page now, and the annotation that it takes the place of, if the page has any."""
 
     address: PageAddress
@@ -210,12 +210,12 @@ class Amendment(NamedTuple):
     follows: Annotation | None
 
 
-def amend(
+def apply_updates(
     engine: Engine,
     cluster: str,
     schema_follows: int,
     attributes: Mapping[str, Attribute] | None,
-    amendments: Sequence[Amendment],
+    amendments: Sequence[OptimisticUpdate],
     author: str,
     at: datetime,
 ) -> bool:

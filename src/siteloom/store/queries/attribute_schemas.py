@@ -17,7 +17,7 @@ from siteloom.core.model import Attribute
 from siteloom.core.sequences import batches
 from siteloom.core.storable_text import storable
 from siteloom.store import schema
-from siteloom.store.queries.clusters import KEYS_AT_A_TIME, KNOWN_BY, in_force
+from siteloom.store.queries.clusters import IDENTIFYING_COLUMNS, KEYS_AT_A_TIME, active_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Engine, ScalarSelect
 
 
-class _Said(NamedTuple):
+class _DeclaredAttributes(NamedTuple):
     """The newest revision of what was said of a cluster: the attributes with what they are like."""
 
     revision: int
@@ -34,10 +34,10 @@ class _Said(NamedTuple):
     author: str
 
 
-_NOTHING = _Said(0, [], "")
+_NOTHING = _DeclaredAttributes(0, [], "")
 
 
-class Heir(NamedTuple):
+class SuccessorCluster(NamedTuple):
     """How many pages of a cluster are in one of the new ones."""
 
     pages: int
@@ -45,7 +45,7 @@ class Heir(NamedTuple):
     now: str
 
 
-def carry_schemas(connection: Connection, run_id: int, at: datetime) -> None:
+def carry_over_schemas(connection: Connection, run_id: int, at: datetime) -> None:
     """Have what was said of clusters hold of those of a run that have their pages, and of no others.
 
     It goes to the cluster with most of the pages, if that has half of them. One that has pages of several
@@ -54,9 +54,9 @@ def carry_schemas(connection: Connection, run_id: int, at: datetime) -> None:
     """
     wait_for_tables(connection)  # else what someone says meanwhile would be lost
     said = _newest(connection)
-    inherited: dict[str, list[_Said]] = defaultdict(list)
+    inherited: dict[str, list[_DeclaredAttributes]] = defaultdict(list)
     described = schema.clusters.c.name.in_(select(schema.cluster_schemas.c.cluster))
-    for heir in sorted(heirs_of(connection, run_id, described), key=lambda heir: -heir.pages):
+    for heir in sorted(successors_of(connection, run_id, described), key=lambda heir: -heir.pages):
         inherited[heir.now].append(said[heir.before])
     names = connection.execute(select(schema.clusters.c.name).where(schema.clusters.c.run_id == run_id))
     rows = []
@@ -70,7 +70,7 @@ def carry_schemas(connection: Connection, run_id: int, at: datetime) -> None:
         connection.execute(insert(schema.cluster_schemas), rows)
 
 
-def _newest(connection: Connection) -> dict[str, _Said]:
+def _newest(connection: Connection) -> dict[str, _DeclaredAttributes]:
     """What is said of each cluster, by its name."""
     columns = schema.cluster_schemas.c
     newest = select(columns.cluster, func.max(columns.revision).label("revision")).group_by(columns.cluster)
@@ -78,20 +78,20 @@ def _newest(connection: Connection) -> dict[str, _Said]:
     query = select(columns.cluster, columns.revision, columns.content, columns.author).join(
         last, (last.c.cluster == columns.cluster) & (last.c.revision == columns.revision)
     )
-    return {name: _Said(*rest) for name, *rest in connection.execute(query)}
+    return {name: _DeclaredAttributes(*rest) for name, *rest in connection.execute(query)}
 
 
-def heirs_of(connection: Connection, run_id: int, which: ColumnElement[bool]) -> list[Heir]:
+def successors_of(connection: Connection, run_id: int, which: ColumnElement[bool]) -> list[SuccessorCluster]:
     """The cluster of a run that has most pages of each of some that held before, if it has half of them."""
-    before_it = in_force(connection, select(*KNOWN_BY).where(which), run_id)
+    before_it = active_clusters(connection, select(*IDENTIFYING_COLUMNS).where(which), run_id)
     names = {row.id: row.name for row in before_it}
     sizes: dict[int, int] = defaultdict(int)
-    heirs: dict[int, Heir] = {}
+    heirs: dict[int, SuccessorCluster] = {}
     for some in batches(names, KEYS_AT_A_TIME):
         for before, now, pages in _overlaps(connection, run_id, some):
             sizes[before] += pages
             if now is not None and (before not in heirs or pages > heirs[before].pages):
-                heirs[before] = Heir(pages, names[before], now)
+                heirs[before] = SuccessorCluster(pages, names[before], now)
     return [heir for before, heir in heirs.items() if 2 * heir.pages >= sizes[before]]
 
 
@@ -116,13 +116,15 @@ def _overlaps(
     return [(before, now, pages) for before, now, pages in connection.execute(query)]
 
 
-def _together(said: Sequence[_Said]) -> _Said:
+def _together(said: Sequence[_DeclaredAttributes]) -> _DeclaredAttributes:
     """What was said of several clusters as of one; the first has the first word, and the author."""
     attributes: dict[str, Any] = {}
     for one in said:
         for name, told in one.content:
             attributes.setdefault(name, told)
-    return _Said(0, [[name, told] for name, told in attributes.items()], said[0].author if said else "")
+    return _DeclaredAttributes(
+        0, [[name, told] for name, told in attributes.items()], said[0].author if said else ""
+    )
 
 
 class ClusterSchema(NamedTuple):

@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 
 from siteloom.store import schema
 from siteloom.store.queries.annotations import is_annotated
-from siteloom.store.queries.clusters import KEYS_AT_A_TIME, KNOWN_BY, in_force
+from siteloom.store.queries.clusters import IDENTIFYING_COLUMNS, KEYS_AT_A_TIME, active_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,11 +34,11 @@ class ClusterSummary(NamedTuple):
 def cluster_summaries(engine: Engine, site: str | None = None) -> list[ClusterSummary]:
     """The clusters that hold now in numbers, or those of a site, in the order in which they were found."""
     columns = schema.clusters.c
-    query = select(*KNOWN_BY, columns.importance, columns.url_patterns)
+    query = select(*IDENTIFYING_COLUMNS, columns.importance, columns.url_patterns)
     if site is not None:
         query = query.where(columns.site == site)
     with engine.connect() as connection:
-        rows = in_force(connection, query.order_by(columns.site, columns.id))
+        rows = active_clusters(connection, query.order_by(columns.site, columns.id))
         counts = _page_counts(connection, [row.id for row in rows])
     return [
         ClusterSummary(

@@ -46,7 +46,7 @@ class LinkedEntity(NamedTuple):
     content: Mapping[str, Any]
 
 
-class KeptEntity(NamedTuple):
+class StoredEntity(NamedTuple):
     """A thing as it is kept."""
 
     number: int
@@ -89,7 +89,7 @@ class Entities:
             found = connection.execute(select(schema.linkings)).one_or_none()
         return None if found is None else Linking(*found)
 
-    def get(self, number: int) -> KeptEntity | None:
+    def get(self, number: int) -> StoredEntity | None:
         """An entity, if there is one of this number."""
         with self.engine.connect() as connection:
             found = connection.execute(_kept().where(schema.entities.c.number == number)).one_or_none()
@@ -102,13 +102,13 @@ class Entities:
             found: int = connection.execute(query).scalar_one()
         return found
 
-    def page(self, wanted: EntityFilter, start: int, limit: int) -> list[KeptEntity]:
+    def page(self, wanted: EntityFilter, start: int, limit: int) -> list[StoredEntity]:
         """Some of them, by number."""
         query = _kept().where(*_conditions(wanted)).order_by(schema.entities.c.number)
         with self.engine.connect() as connection:
             return [_entity(row) for row in connection.execute(query.offset(start).limit(limit))]
 
-    def all(self, wanted: EntityFilter = EntityFilter()) -> Iterator[KeptEntity]:
+    def all(self, wanted: EntityFilter = EntityFilter()) -> Iterator[StoredEntity]:
         """All of them by number, read a few at a time."""
         query = _kept().where(*_conditions(wanted))
         for rows in row_batches(self.engine, query, [schema.entities.c.number], _READ_AT_A_TIME):
@@ -135,9 +135,9 @@ def _kept() -> Select[int, int, str, str]:
     return select(columns.number, columns.sources, columns.conflicting, columns.content)
 
 
-def _entity(row: Row[*tuple[Any, ...]]) -> KeptEntity:
+def _entity(row: Row[*tuple[Any, ...]]) -> StoredEntity:
     names = tuple(row.conflicting.strip(_MARK).split(_MARK)) if row.conflicting != _MARK else ()
-    return KeptEntity(row.number, row.sources, names, json.loads(row.content))
+    return StoredEntity(row.number, row.sources, names, json.loads(row.content))
 
 
 def _conditions(wanted: EntityFilter) -> list[ColumnElement[bool]]:

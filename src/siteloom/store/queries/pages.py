@@ -12,9 +12,14 @@ from siteloom.core.sequences import batches
 from siteloom.core.urls import site_of
 from siteloom.store import schema
 from siteloom.store.keys import url_key
-from siteloom.store.packs.page_reader import VersionPlace, is_newest_page, is_page, select_places, urls_found
+from siteloom.store.packs.page_reader import VersionPlace, is_newest_page, is_page, select_places, stored_urls
 from siteloom.store.packs.page_writer import HTML
-from siteloom.store.queries.clusters import KEYS_AT_A_TIME, KNOWN_BY, cluster_names, in_force
+from siteloom.store.queries.clusters import (
+    IDENTIFYING_COLUMNS,
+    KEYS_AT_A_TIME,
+    active_clusters,
+    cluster_names,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -104,7 +109,9 @@ class PageUrls:
         """Those of a site in the order in which they came, one by one."""
         urls, members = schema.urls.c, schema.cluster_pages.c
         with self.engine.connect() as connection:
-            rows = in_force(connection, select(*KNOWN_BY).where(schema.clusters.c.site == site))
+            rows = active_clusters(
+                connection, select(*IDENTIFYING_COLUMNS).where(schema.clusters.c.site == site)
+            )
             names = {row.id: row.name for row in rows}
             is_member = and_(members.url_id == urls.id, members.cluster_id.in_(list(names)))
             query = (
@@ -120,7 +127,7 @@ class PageUrls:
     def known(self, urls: Iterable[str]) -> set[str]:
         """Those of some URLs whose page is in the store, in the site of its URL."""
         keys = {url_key(site_of(url), url): url for url in urls}
-        return urls_found(self.engine, select(schema.urls.c.key).where(is_page()), keys)
+        return stored_urls(self.engine, select(schema.urls.c.key).where(is_page()), keys)
 
 
 def newest_validators(engine: Engine, addresses: Iterable[PageAddress]) -> dict[str, Validators]:

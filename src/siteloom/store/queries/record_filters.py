@@ -26,8 +26,8 @@ from siteloom.core.errors import NotFound
 from siteloom.core.sequences import row_batches
 from siteloom.core.storable_text import storable
 from siteloom.store import schema
-from siteloom.store.queries.records import InForce, is_not_withdrawn, run_as_it_was, what_is_in_force
-from siteloom.store.queries.runs import forgetting_mark
+from siteloom.store.queries.records import ActiveRuns, active_runs, is_not_withdrawn, single_run
+from siteloom.store.queries.runs import erasure_mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -334,9 +334,9 @@ class RecordScope:
     forgetting: tuple[int, str] | None
 
     @property
-    def in_force(self) -> InForce:
+    def in_force(self) -> ActiveRuns:
         """Which record is of which site, if it is among them."""
-        return InForce(dict(self.runs), dict(self.sites))
+        return ActiveRuns(dict(self.runs), dict(self.sites))
 
 
 class RecordCount(NamedTuple):
@@ -369,8 +369,8 @@ class RecordTable:
     def scope(self, run_id: int | None = None) -> RecordScope:
         """The records to choose from: those that hold now, or those of a run of extract."""
         with self.engine.connect() as connection:
-            forgetting = forgetting_mark(connection)
-        in_force = what_is_in_force(self.engine) if run_id is None else run_as_it_was(self.engine, run_id)
+            forgetting = erasure_mark(connection)
+        in_force = active_runs(self.engine) if run_id is None else single_run(self.engine, run_id)
         if in_force is None:
             raise NotFound(f"There is no run {run_id} of extract.")
         runs, sites = in_force

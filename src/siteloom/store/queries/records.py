@@ -21,7 +21,7 @@ from siteloom.core.storable_text import storable, storable_json
 from siteloom.core.urls import site_of
 from siteloom.store import schema
 from siteloom.store.keys import address_key
-from siteloom.store.queries.runs import begin_run, mark_killed, run_to_its_end, runs_in_force, save_failures
+from siteloom.store.queries.runs import active_runs_of, begin_run, mark_killed, save_failures, tracked_run
 from siteloom.store.queries.wrappers import WITHDRAWN, is_in_force, is_newest
 from siteloom.store.query_base import Tables
 
@@ -127,7 +127,7 @@ def extraction_run(
         if run_id is None:
             run_id = begin_run(connection, _VERB, {**arguments, _FINGERPRINT: fingerprint}, clock())
         done = _done_shards(connection, run_id)
-    with run_to_its_end(engine, clock, run_id) as run:
+    with tracked_run(engine, clock, run_id) as run:
         extraction = Extraction(engine, run_id, done, run.counts)
         run.on_good_end = extraction.keep_sum
         yield extraction
@@ -176,7 +176,7 @@ def newest_extraction(
     return run_id
 
 
-class KeepsRecords(Tables):
+class RecordQueries(Tables):
     """What runs of extract found."""
 
     __slots__ = ()
@@ -202,7 +202,7 @@ class KeepsRecords(Tables):
 
         Wrappers that are out of force by now are left out.
         """
-        in_force = what_is_in_force(self.engine)
+        in_force = active_runs(self.engine)
         for asked_for, run_id in in_force.runs.items():
             for row in map(json.loads, _records(self.engine, run_id, is_not_withdrawn())):
                 site = in_force.site_of(asked_for, row["wrapper"], row["url"])
@@ -274,19 +274,19 @@ class KeepsRecords(Tables):
     def extractions(self) -> dict[str | None, int]:
         """The run of extract that holds for each site that has one of its own, under None for all others."""
         with self.engine.connect() as connection:
-            return extractions_in_force(connection)
+            return active_extractions(connection)
 
     def last_extract_run(self) -> int | None:
         """The id of the newest run of extract that came to a good end, if there is one."""
         return newest_extraction(self.engine)
 
 
-def extractions_in_force(connection: Connection) -> dict[str | None, int]:
+def active_extractions(connection: Connection) -> dict[str | None, int]:
     """The run of extract that holds for each site that has one of its own, and under None for all others."""
-    return runs_in_force(connection, _VERB)
+    return active_runs_of(connection, _VERB)
 
 
-class InForce(NamedTuple):
+class ActiveRuns(NamedTuple):
     """Which records hold: the run for each site that has one of its own, and under None for all others.
 
     `sites` has the site of each wrapper that is in force.
@@ -302,21 +302,21 @@ class InForce(NamedTuple):
         return site if self.runs.get(site, run_id) == run_id else None
 
 
-def what_is_in_force(engine: Engine) -> InForce:
+def active_runs(engine: Engine) -> ActiveRuns:
     """Which records hold now: for each site, those of the newest run for it."""
     columns = schema.wrappers.c
     wrappers = select(columns.name, columns.site).where(is_in_force(schema.wrappers))
     with engine.connect() as connection:
-        runs = extractions_in_force(connection)
-        return InForce(runs, {row.name: row.site for row in connection.execute(wrappers)})
+        runs = active_extractions(connection)
+        return ActiveRuns(runs, {row.name: row.site for row in connection.execute(wrappers)})
 
 
-def run_as_it_was(engine: Engine, run_id: int) -> InForce | None:
+def single_run(engine: Engine, run_id: int) -> ActiveRuns | None:
     """The records of a run of extract, as if no other had been; None if there is no such run."""
     arguments = _asked_of_run(engine, run_id)
     if arguments is None:
         return None
-    return InForce({arguments.get("site"): run_id}, what_is_in_force(engine).sites)
+    return ActiveRuns({arguments.get("site"): run_id}, active_runs(engine).sites)
 
 
 def _asked_of_run(engine: Engine, run_id: int) -> Mapping[str, Any] | None:

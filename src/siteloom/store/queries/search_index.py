@@ -25,8 +25,8 @@ from siteloom.store import schema
 from siteloom.store.compression import decompressed
 from siteloom.store.keys import url_key
 from siteloom.store.packs.page_reader import select_newest_pages
-from siteloom.store.queries.clusters import cluster_names, clusters_called
-from siteloom.store.queries.records import extractions_in_force
+from siteloom.store.queries.clusters import cluster_ids_named, cluster_names
+from siteloom.store.queries.records import active_extractions
 from siteloom.store.queries.search_terms import TABLE, Phrase, TermCondition, TermIndex, term_index
 
 if TYPE_CHECKING:
@@ -277,7 +277,7 @@ class SearchIndex:
                 among &= columns.kind == kind
             if cluster is not None:
                 members = schema.cluster_pages.c
-                in_cluster = members.cluster_id.in_(clusters_called(connection, cluster))
+                in_cluster = members.cluster_id.in_(cluster_ids_named(connection, cluster))
                 among &= columns.url_id.in_(select(members.url_id).where(in_cluster))
             condition = TermCondition(wanted, unwanted, attribute, takes_any)
             best = self._terms.best(connection, condition, among, limit)
@@ -329,7 +329,7 @@ def _is_indexed() -> ColumnElement[bool]:
 def _records_state(connection: Connection) -> str:
     """Changes with the records that hold: by another run of extract, or other wrappers in force."""
     newest = connection.execute(select(func.coalesce(func.max(schema.wrappers.c.id), 0))).scalar_one()
-    return f"{sorted(extractions_in_force(connection).values())} {newest}"
+    return f"{sorted(active_extractions(connection).values())} {newest}"
 
 
 def counted_pages_mark(site: str) -> str:

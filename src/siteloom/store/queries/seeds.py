@@ -61,7 +61,7 @@ class SeedSource(NamedTuple):
     added_at: datetime
 
 
-class KeepsSeeds(Tables):
+class SeedQueries(Tables):
     """Known records by source."""
 
     __slots__ = ()
@@ -246,13 +246,13 @@ class GrownSite(NamedTuple):
         return self.state == "wrapped" and self.accepted_by is None
 
 
-def is_to_be_looked_at() -> ColumnElement[bool]:
+def is_awaiting_review() -> ColumnElement[bool]:
     """The same of a row."""
     columns = schema.grown_sites.c
     return and_(columns.state == "wrapped", columns.content[_ACCEPTED_BY].as_string().is_(None))
 
 
-class KeepsGrownSites(Tables):
+class BootstrapQueries(Tables):
     """What became of the sites that were to be wrapped from seeds."""
 
     __slots__ = ()

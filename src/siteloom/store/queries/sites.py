@@ -36,7 +36,7 @@ class Site(NamedTuple):
     wrappers: int
 
 
-class KeepsSites(Tables):
+class SiteQueries(Tables):
     """The sites that pages are of."""
 
     __slots__ = ()

@@ -95,7 +95,7 @@ class StoredRepair(NamedTuple):
     content: dict[str, Any]
 
 
-class KeepsChanges(Tables):
+class ChangeQueries(Tables):
     """What is watched of the pages of wrappers, what checks found, and what became of wrappers."""
 
     __slots__ = ()

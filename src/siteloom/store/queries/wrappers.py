@@ -39,7 +39,7 @@ class StoredWrapper(NamedTuple):
     note: str
 
 
-class KeepsWrappers(Tables):
+class WrapperQueries(Tables):
     """All versions of wrappers."""
 
     __slots__ = ()

@@ -14,7 +14,7 @@ from siteloom.core.wording import some_names
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from siteloom.store.erasure.erasure import Forgotten
+    from siteloom.store.erasure.erasure import ErasureResult
     from siteloom.store.store import Store
 
 NAME = "forget"
@@ -87,7 +87,7 @@ def forget_what_expired(shell: Shell, store: Store) -> None:
         _tell_to_learn(shell, forgotten)
 
 
-def _would_forget(shell: Shell, store: Store, names: Sequence[str] | None) -> Forgotten:
+def _would_forget(shell: Shell, store: Store, names: Sequence[str] | None) -> ErasureResult:
     from siteloom.store.erasure.erasure import would_forget, would_forget_expired
 
     return would_forget(store, names) if names else would_forget_expired(store, shell.settings.retention)
@@ -95,7 +95,7 @@ def _would_forget(shell: Shell, store: Store, names: Sequence[str] | None) -> Fo
 
 def _forget(
     shell: Shell, store: Store, names: Sequence[str] | None, report: Callable[[int, int | None, str], object]
-) -> Forgotten:
+) -> ErasureResult:
     from siteloom.store.erasure.erasure import forget, forget_expired
 
     return forget(store, names, report) if names else forget_expired(store, shell.settings.retention, report)
@@ -109,14 +109,14 @@ def _ask(shell: Shell, store: Store, names: Sequence[str] | None) -> None:
     typer.confirm("Forget all this? It cannot be undone.", abort=True, err=True)
 
 
-def _show(shell: Shell, title: str, forgotten: Forgotten) -> None:
+def _show(shell: Shell, title: str, forgotten: ErasureResult) -> None:
     if forgotten.counts:
         shell.show(title, ("", "count"), list(forgotten.counts.items()))
     else:
         shell.say(f"{title}: nothing.")
 
 
-def _tell_to_learn(shell: Shell, forgotten: Forgotten) -> None:
+def _tell_to_learn(shell: Shell, forgotten: ErasureResult) -> None:
     if forgotten.to_learn_again:
         shell.say(
             "Words of these pages may still be in rules that were learned from them: learn "

@@ -13,7 +13,7 @@ from siteloom.apps.server.request_types import not_found
 from siteloom.apps.server.security import Admin, Visitor
 from siteloom.apps.server.shared_state import services_of
 from siteloom.core.errors import StoreBusy
-from siteloom.store.erasure.erasure import Named, named_in_full, would_forget
+from siteloom.store.erasure.erasure import ErasureTargets, erasure_targets, would_forget
 from siteloom.store.store import Store
 
 if TYPE_CHECKING:
@@ -45,14 +45,14 @@ def api_would_forget(
 ) -> WouldForget:
     """How much of each kind a job of the kind `forget` would remove; nothing is changed."""
     store = services_of(request).store
-    return _would_forget(store, named_in_full(store, name))
+    return _would_forget(store, erasure_targets(store, name))
 
 
 @router.get("/forget", include_in_schema=False)
 def forget_page(request: Request, visitor: Admin, name: str) -> HTMLResponse:
     """The question whether it is meant."""
     store = services_of(request).store
-    return _question(request, visitor, name, named_in_full(store, [name]))
+    return _question(request, visitor, name, erasure_targets(store, [name]))
 
 
 @router.post("/forget", include_in_schema=False)
@@ -61,7 +61,7 @@ def forget(
 ) -> Response:
     """Start the job and show its page, or ask again if the name of a site was not typed."""
     services = services_of(request)
-    named = named_in_full(services.store, [name])
+    named = erasure_targets(services.store, [name])
     if named.sites and typed.strip() != name:
         return _question(request, visitor, name, named, typed, "This is not the name of the site.")
     job = services.jobs.submit("forget", {"names": [name]}, visitor.name)
@@ -69,7 +69,7 @@ def forget(
 
 
 def _question(
-    request: Request, visitor: Visitor, name: str, named: Named, typed: str = "", problem: str = ""
+    request: Request, visitor: Visitor, name: str, named: ErasureTargets, typed: str = "", problem: str = ""
 ) -> HTMLResponse:
     services = services_of(request)
     try:
@@ -89,7 +89,7 @@ def _question(
     )
 
 
-def _would_forget(store: Store, named: Named) -> WouldForget:
+def _would_forget(store: Store, named: ErasureTargets) -> WouldForget:
     would = would_forget(store, [*named.sites, *named.urls])
     return WouldForget(
         sites=list(named.sites),
@@ -105,6 +105,6 @@ def drop_forgotten(services: Services) -> None:
     Jobs of other kinds forget as well what the settings of retention say was kept for long enough.
     """
     services.benches.drop_forgotten()
-    services.found_records.drop_forgotten(services.store.forgetting_mark())
+    services.found_records.drop_forgotten(services.store.erasure_mark())
     services.annotated.tell()  # whoever listens at a workbench lets go of it
     services.store.engine.dispose()  # connections of SQLite keep pages of the database until they are used
