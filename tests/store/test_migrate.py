@@ -228,7 +228,7 @@ def test_a_workspace_that_was_served_is_upgraded_to_keep_entities(
             store.entities.replace(run.id, {}, [LinkedEntity(1, 2, (), ("Oak",), {"entity": 1})])
     with closing(open_store(old_workspace)) as store:
         assert store.backup is None
-        assert [one.number for one in store.entities.all()] == [1]
+        assert [one.number for one in store.entities.each_entity()] == [1]
         assert_sound(store)
 
 

@@ -206,9 +206,9 @@ class StoreJournal:
         self._store = store
         self._extraction = extraction
         self.run_id = extraction.run_id
-        self.done = set(extraction.done)
+        self.done = set(extraction.done_summaries)
         self.tally: Tally = Counter()
-        for summary in extraction.done.values():
+        for summary in extraction.done_summaries.values():
             add_tally(self.tally, tally_from(summary["tally"]))
         self._total: Tally = Counter(self.tally)
         self._count(self.tally)

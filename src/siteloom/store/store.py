@@ -22,7 +22,6 @@ from siteloom.store.packs.page_reader import (
     as_page,
     documents_at,
     integrity_problems,
-    known_resources,
     links,
     newest_places,
     packed_shards,
@@ -31,6 +30,7 @@ from siteloom.store.packs.page_reader import (
     places_of_versions,
     select_newest_pages,
     select_places_of,
+    stored_resources,
 )
 from siteloom.store.packs.page_writer import HTML, PageWriter
 from siteloom.store.queries.accounts import Accounts
@@ -251,10 +251,10 @@ class Store(
 
     def page_by_id(self, page_id: int) -> tuple[PageAddress, Page] | None:
         """Where the page of a number is, and its newest version; None if there is no such page."""
-        found = page_address(self.engine, page_id)
-        if found is None:
+        site_and_url = page_address(self.engine, page_id)
+        if site_and_url is None:
             return None
-        address = PageAddress(*found)
+        address = PageAddress(*site_and_url)
         return next(((address, page) for page in self.pages_at([address], skips_missing=True)), None)
 
     def cluster_summaries(self, site: str | None = None) -> list[ClusterSummary]:
@@ -266,8 +266,8 @@ class Store(
 
         Their pages are as they were when they were annotated.
         """
-        found = newest_annotations(self.engine, site)
-        documents = documents_at(self.packs_folder, (annotation.place for annotation in found))
+        annotations = newest_annotations(self.engine, site)
+        documents = documents_at(self.packs_folder, (annotation.place for annotation in annotations))
         return [
             Example(
                 as_page(document),
@@ -276,13 +276,13 @@ class Store(
                 annotation.example["nodes"],
                 tuple(annotation.example.get("record_nodes", ())),  # older annotations have none
             )
-            for annotation, document in zip(found, documents, strict=True)
+            for annotation, document in zip(annotations, documents, strict=True)
         ]
 
     def apply_updates(
         self,
         cluster: str,
-        amendments: Sequence[OptimisticUpdate],
+        updates: Sequence[OptimisticUpdate],
         author: str,
         *,
         schema_follows: int,
@@ -294,7 +294,7 @@ class Store(
         the cluster a newer schema. An empty example takes back what was said of its page.
         """
         now = self.clock()
-        return apply_updates(self.engine, cluster, schema_follows, attributes, amendments, author, now)
+        return apply_updates(self.engine, cluster, schema_follows, attributes, updates, author, now)
 
     def cluster_schema(self, cluster: str) -> ClusterSchema:
         """What people said of the attributes of a cluster's pages."""
@@ -383,7 +383,7 @@ class Store(
 
     def known_resources(self, urls: Sequence[str], site: str) -> set[str]:
         """Those of some URLs that are of stylesheets or images in a site, or in the site of the URL."""
-        return known_resources(self.engine, urls, site)
+        return stored_resources(self.engine, urls, site)
 
     def check(self) -> Iterator[IntegrityProblem]:
         """Read every pack and compare it with the tables."""

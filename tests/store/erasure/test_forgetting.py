@@ -109,7 +109,7 @@ def _forget_page(store: Store) -> None:
     forgotten = forget(store, [url(LOST, 1)])
 
     assert forgotten.counts["versions"] == 2
-    assert forgotten.to_learn_again == (f"{LOST}/1",)
+    assert forgotten.to_relearn == (f"{LOST}/1",)
     assert where_stands(store, own) == []
     assert in_postgres_files(store, own) == []
     assert newest(store, LOST) == {one: html for one, html in pages.items() if own not in one}
@@ -166,8 +166,8 @@ def test_wrappers_that_quote_a_value_of_a_page_alone_are_named(store: Store) -> 
             known = {"run_id": run.id, "shard": 0, "place": number, "url": url, "url_key": address_key(url)}
             row = {**known, "wrapper": "a.example/1", "wrapper_version": 1, "content": content}
             connection.execute(insert(schema.records), row)
-    assert would_forget(store, ["http://a.example/1"]).to_learn_again == ("a.example/1",)
-    assert forget(store, ["http://a.example/2"]).to_learn_again == ()  # "inn" is on the other page, too
+    assert would_forget(store, ["http://a.example/1"]).to_relearn == ("a.example/1",)
+    assert forget(store, ["http://a.example/2"]).to_relearn == ()  # "inn" is on the other page, too
 
 
 def test_a_url_goes_from_every_site_that_has_it(sqlite_store: Store) -> None:
@@ -498,7 +498,7 @@ def test_what_its_url_looks_like_names_it_too() -> None:
 
 
 def test_what_others_are_called_is_let_be() -> None:
-    it = TextRedaction(frozenset({"github.io", "inns"}), others=frozenset({"old inns", "old inns/1"}))
+    it = TextRedaction(frozenset({"github.io", "inns"}), other_names=frozenset({"old inns", "old inns/1"}))
     for named in ("github.io", r"^https?://github\.io/", "http://github.io/1", "of inns", "inns/1"):
         assert it.are_in(named), named
     for other in ("alice.github.io", r"^https?://alice\.github\.io/", "old inns", "old inns/1"):

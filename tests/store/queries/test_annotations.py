@@ -259,7 +259,7 @@ def test_pages_and_schema_are_amended_together_or_not_at_all(store: Store) -> No
     assert store.cluster_schema(CLUSTER).revision == 0
 
     (newest,) = store.annotations(store.page_ids([address(other)]))
-    amendments[1] = amendments[1]._replace(follows=newest)
+    amendments[1] = amendments[1]._replace(replaces=newest)
     assert store.apply_updates(CLUSTER, amendments, "ana", schema_follows=0, attributes=schema_now)
     assert {name for _, _, name in names(store)} == {"a"}
     assert store.cluster_schema(CLUSTER) == ClusterSchema(1, schema_now)

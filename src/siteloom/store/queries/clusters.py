@@ -88,13 +88,13 @@ class ClusterQueries(Tables):
                     .where(schema.cluster_pages.c.cluster_id == row.id)
                     .order_by(schema.urls.c.id)
                 )
-                first = len(pages)
+                first_member = len(pages)
                 pages += [PageAddress(*member) for member in connection.execute(members)]
                 clusters.append(
                     Cluster(
                         row.name,
                         row.site,
-                        tuple(range(first, len(pages))),
+                        tuple(range(first_member, len(pages))),
                         row.mask,
                         row.mask_pages,
                         tuple(row.accepted),
@@ -125,19 +125,19 @@ class ClusterQueries(Tables):
             return bool(cluster_ids_named(connection, name))
 
     def require_cluster(self, name: str) -> None:
-        """A UsageError if there is none."""
+        """Raise UsageError if there is no cluster with a name."""
         if not self.has_cluster(name):
             raise UsageError(f"There is no cluster {name}: siteloom cluster lists them.")
 
 
 def cluster_ids_named(connection: Connection, name: str) -> list[int]:
-    """The ids of the clusters that hold now and have a name."""
+    """Return the ids of the currently valid clusters with a name."""
     query = select(*IDENTIFYING_COLUMNS).where(schema.clusters.c.name == storable(name))
     return [row.id for row in active_clusters(connection, query)]
 
 
 def cluster_names(connection: Connection, url_ids: Sequence[int]) -> dict[int, str]:
-    """The names of the clusters that hold now, by the pages that are in one."""
+    """Return the names of the currently valid clusters by the pages in them."""
     members = schema.cluster_pages
     query = select(*IDENTIFYING_COLUMNS, members.c.url_id).join(members).where(members.c.url_id.in_(url_ids))
     return {row.url_id: row.name for row in active_clusters(connection, query)}
@@ -150,7 +150,7 @@ def _template(content: dict[str, Any]) -> Template:
 def active_clusters(
     connection: Connection, clusters: Select[*tuple[Any, ...]], before: int | None = None
 ) -> list[Row[*tuple[Any, ...]]]:
-    """Those of some clusters that hold now, or that held before a run."""
+    """Return the clusters that are currently valid, or were valid before a run."""
     runs = active_runs_of(connection, "cluster", before)
     rows = connection.execute(clusters.where(schema.clusters.c.run_id.in_(set(runs.values()))))
     return [row for row in rows if row.run_id == runs.get(row.site, runs.get(None))]
@@ -159,8 +159,8 @@ def active_clusters(
 def _url_ids(connection: Connection, pages: Sequence[PageAddress]) -> list[int]:
     keys = [url_key(page.site, page.url) for page in pages]
     urls = schema.urls.c
-    found: dict[bytes, int] = {}
+    ids_by_key: dict[bytes, int] = {}
     for start in range(0, len(keys), KEYS_AT_A_TIME):
         query = select(urls.key, urls.id).where(urls.key.in_(keys[start : start + KEYS_AT_A_TIME]))
-        found.update((key, url_id) for key, url_id in connection.execute(query))
-    return [found[key] for key in keys]
+        ids_by_key.update((key, url_id) for key, url_id in connection.execute(query))
+    return [ids_by_key[key] for key in keys]

@@ -1,4 +1,4 @@
-"""What waits for a person: repairs that need a yes or examples, and what is not worth annotating."""
+"""Decisions that wait for a person: repairs that need approval or examples, and dismissed clusters."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReviewQueue:
-    """What waits for a person, and where the pages that are to be looked at stand."""
+    """The decisions that wait for a person, and the locations of their pages."""
 
     engine: Engine
     clock: Callable[[], datetime]
@@ -103,16 +103,16 @@ class ReviewQueue:
     def dismiss(self, cluster: str) -> None:
         """Ask no one any more to annotate a cluster."""
         with writing(self.engine) as connection:
-            found = cluster_ids_named(connection, cluster)
-            _take_back(connection, found)
-            rows = [{"cluster_id": cluster_id, "at": self.clock()} for cluster_id in found]
+            cluster_ids = cluster_ids_named(connection, cluster)
+            _undismiss(connection, cluster_ids)
+            rows = [{"cluster_id": cluster_id, "at": self.clock()} for cluster_id in cluster_ids]
             if rows:
                 connection.execute(insert(schema.dismissed_clusters), rows)
 
     def restore(self, cluster: str) -> None:
         """Ask again to annotate a cluster."""
         with writing(self.engine) as connection:
-            _take_back(connection, cluster_ids_named(connection, cluster))
+            _undismiss(connection, cluster_ids_named(connection, cluster))
 
     def dismissed(self) -> set[str]:
         """The names of the clusters that hold now and were found not worth annotating."""
@@ -140,7 +140,7 @@ def carry_over_dismissals(connection: Connection, run_id: int, at: datetime) -> 
     set_aside = clusters.id.in_(select(schema.dismissed_clusters.c.cluster_id))
     pages: Counter[str] = Counter()
     for heir in successors_of(connection, run_id, set_aside):
-        pages[heir.now] += heir.pages
+        pages[heir.new] += heir.pages
     sizes = (
         select(clusters.id, clusters.name, func.count())
         .join(members, members.c.cluster_id == clusters.id)
@@ -156,6 +156,6 @@ def carry_over_dismissals(connection: Connection, run_id: int, at: datetime) -> 
         connection.execute(insert(schema.dismissed_clusters), rows)
 
 
-def _take_back(connection: Connection, clusters: Sequence[int]) -> None:
+def _undismiss(connection: Connection, clusters: Sequence[int]) -> None:
     columns = schema.dismissed_clusters.c
     connection.execute(delete(schema.dismissed_clusters).where(columns.cluster_id.in_(clusters)))

@@ -1,4 +1,4 @@
-"""The record of each run: what was asked, how it went, which pages failed and why."""
+"""The record of each run: its arguments, outcome, and failures."""
 
 from __future__ import annotations
 
@@ -106,14 +106,14 @@ def active_runs_of(connection: Connection, verb: str, before: int | None = None)
     query = select(columns.id, columns.arguments).where(columns.verb == verb, columns.status == "done")
     if before is not None:
         query = query.where(columns.id < before)
-    found: dict[str | None, int] = {}
+    runs: dict[str | None, int] = {}
     for run_id, arguments in connection.execute(query.order_by(columns.id.desc())):
         sites = arguments.get("sites") or [arguments.get("site")]
         for site in sites:
-            found.setdefault(site, run_id)
+            runs.setdefault(site, run_id)
         if None in sites:
             break
-    return found
+    return runs
 
 
 def last_erasure(connection: Connection) -> int | None:

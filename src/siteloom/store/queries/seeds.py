@@ -39,12 +39,12 @@ _MARK_BITS = 62
 _GROWN = "grown "  # in the keys of seeds that growth found
 
 # Made once: for a million small texts it is the making that takes long.
-_in_order = json.JSONEncoder(sort_keys=True).encode
-_as_given = json.JSONEncoder(ensure_ascii=False).encode
+_encode_sorted = json.JSONEncoder(sort_keys=True).encode
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class SeedCounts(NamedTuple):
-    """What became of seeds: unchanged are those that were there already, or came more than once."""
+    """The outcome of adding seeds; `unchanged` counts those stored already, and repeated ones."""
 
     added: int
     unchanged: int
@@ -142,14 +142,14 @@ class SeedQueries(Tables):
         numbers = (func.count(), func.avg(columns.confidence), func.max(columns.added_at))
         with self.engine.connect() as connection:
             query = select(columns.source, *numbers).where(_counts()).group_by(columns.source)
-            found = connection.execute(query).all()
+            numbers_by_source = connection.execute(query).all()
         filled: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for row in _rows(self.engine, _counts()):
             filled[row.source].update(json.loads(row.content).keys())
         return [
             SeedSource(source, records, filled[source], confidence, added_at)
             for source, records, confidence, added_at in sorted(
-                found, key=itemgetter(0)
+                numbers_by_source, key=itemgetter(0)
             )  # databases differ in how they sort text
         ]
 
@@ -179,8 +179,8 @@ def _row(seed: Seed, common: Mapping[str, object]) -> dict[str, object]:
         raise StoreError(f"The source {source[:40]!r}... of seeds is longer than {LONGEST_SOURCE} bytes.")
     return {
         "source": source,
-        "key": seed_key(source, url, f"{_GROWN if common['is_grown'] else ''}{_in_order(seed.values)}"),
-        "content": storable_json(_as_given(seed.values)),
+        "key": seed_key(source, url, f"{_GROWN if common['is_grown'] else ''}{_encode_sorted(seed.values)}"),
+        "content": storable_json(_encode(seed.values)),
         "url": url,
         "confidence": seed.confidence,
         **common,
@@ -247,13 +247,13 @@ class GrownSite(NamedTuple):
 
 
 def is_awaiting_review() -> ColumnElement[bool]:
-    """The same of a row."""
+    """Whether a row is of a wrapped site that nobody has accepted yet."""
     columns = schema.grown_sites.c
     return and_(columns.state == "wrapped", columns.content[_ACCEPTED_BY].as_string().is_(None))
 
 
 class BootstrapQueries(Tables):
-    """What became of the sites that were to be wrapped from seeds."""
+    """The outcomes of wrapping sites from seeds."""
 
     __slots__ = ()
 
@@ -287,8 +287,8 @@ class BootstrapQueries(Tables):
     def grown_sites(self) -> list[GrownSite]:
         """What became of each site that was to be wrapped from seeds, by name."""
         with self.engine.connect() as connection:
-            found = [GrownSite(*row) for row in connection.execute(select(schema.grown_sites))]
-        return sorted(found, key=lambda grown: grown.site)  # databases differ in how they sort text
+            sites = [GrownSite(*row) for row in connection.execute(select(schema.grown_sites))]
+        return sorted(sites, key=lambda grown: grown.site)  # databases differ in how they sort text
 
     def accept_grown_site(self, site: str, author: str, version: int | None = None) -> bool:
         """Write down who has looked at a site that was wrapped and found it right; False if there is none.
@@ -296,18 +296,18 @@ class BootstrapQueries(Tables):
         Who has looked at a version of its wrapper accepts that one: Overtaken, if there is another by now.
         """
         columns = schema.grown_sites.c
-        is_it = (columns.site == storable(site)) & (columns.state == "wrapped")
+        is_site = (columns.site == storable(site)) & (columns.state == "wrapped")
         with writing(self.engine) as connection:
-            query = select(columns.wrapper_version, columns.content).where(is_it)
-            found = connection.execute(query.with_for_update()).one_or_none()
-            if found is None:
+            query = select(columns.wrapper_version, columns.content).where(is_site)
+            row = connection.execute(query.with_for_update()).one_or_none()
+            if row is None:
                 return False
-            if version not in (None, found.wrapper_version):
-                newest = found.wrapper_version
+            if version not in (None, row.wrapper_version):
+                newest = row.wrapper_version
                 raise Overtaken(
                     f"{site} was wrapped anew since you looked at it (version {newest}): look again."
                 )
-            said = {_ACCEPTED_BY: storable(author), _ACCEPTED_AT: self.clock().isoformat()}
-            accepted = update(schema.grown_sites).where(is_it).values(content={**found.content, **said})
+            acceptance = {_ACCEPTED_BY: storable(author), _ACCEPTED_AT: self.clock().isoformat()}
+            accepted = update(schema.grown_sites).where(is_site).values(content={**row.content, **acceptance})
             connection.execute(accepted)
         return True

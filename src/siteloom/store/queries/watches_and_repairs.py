@@ -256,7 +256,7 @@ def is_waiting() -> ColumnElement[bool]:
 
 
 def settle(connection: Connection, repair_id: int, state: str, version_after: int | None) -> None:
-    """The same within a transaction."""
+    """Settle a repair within a transaction; raises StoreError if it does not wait any more."""
     columns = schema.repairs.c
     settled = update(schema.repairs).where(columns.id == repair_id, columns.state.in_(_OPEN))
     settled = settled.values(state=state)
@@ -264,10 +264,10 @@ def settle(connection: Connection, repair_id: int, state: str, version_after: in
         settled = settled.values(version_after=version_after)
     if connection.execute(settled).rowcount == 1:
         return
-    found = connection.execute(select(columns.state).where(columns.id == repair_id)).scalar()
-    if found is None:
+    state_before = connection.execute(select(columns.state).where(columns.id == repair_id)).scalar()
+    if state_before is None:
         raise StoreError(f"There is no repair {repair_id}.")
-    raise StoreError(f"The repair {repair_id} waits for no one any more: it is {found} already.")
+    raise StoreError(f"The repair {repair_id} waits for no one any more: it is {state_before} already.")
 
 
 def _newest_first(table: Table, wrapper: str | None) -> Select[*tuple[Any, ...]]:

@@ -117,8 +117,8 @@ def _show(shell: Shell, title: str, forgotten: ErasureResult) -> None:
 
 
 def _tell_to_learn(shell: Shell, forgotten: ErasureResult) -> None:
-    if forgotten.to_learn_again:
+    if forgotten.to_relearn:
         shell.say(
             "Words of these pages may still be in rules that were learned from them: learn "
-            f"{some_names(forgotten.to_learn_again)} again, or forget the site."
+            f"{some_names(forgotten.to_relearn)} again, or forget the site."
         )

@@ -95,7 +95,7 @@ def _would_forget(store: Store, named: ErasureTargets) -> WouldForget:
         sites=list(named.sites),
         urls=list(named.urls),
         counts=would.counts,
-        to_learn_again=list(would.to_learn_again),
+        to_learn_again=list(would.to_relearn),
     )
 
 

@@ -181,7 +181,7 @@ def sort_urls(request: Request, _: Viewer, given: UrlsToSort) -> PastedUrls:
     if not urls:
         raise UsageError("There is no URL in this: give one on each line, such as https://shop.example/p/1.")
     store = services_of(request).store
-    archived = store.page_urls.known(urls)
+    archived = store.page_urls.stored(urls)
     found = shapes_of_urls((PageUrl(url, None) for url in urls), _wrappers_for(store), limit=_MOST_SHAPES)
     if found.shapes > _MOST_SHAPES:
         raise UsageError(

@@ -27,7 +27,7 @@ def forget(store: Store, _: Settings, arguments: Mapping[str, Any], report: Repo
         report(done, total, f"steps: {message[:1].lower()}{message[1:]}")
 
     forgotten = forget_in_store(store, names, tell)
-    return {"counts": forgotten.counts, "to_learn_again": forgotten.to_learn_again}
+    return {"counts": forgotten.counts, "to_learn_again": forgotten.to_relearn}
 
 
 KINDS = {
