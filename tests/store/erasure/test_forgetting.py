@@ -369,7 +369,7 @@ def test_files_forget_while_the_names_are_still_known(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(erasure, "_forget_in_journal", die)
+        patch.setattr(erasure, "_redact_journal", die)
         with pytest.raises(Killed):
             forget(sqlite_store, ["a.example"])
     forget(sqlite_store, ["a.example"])
