@@ -434,7 +434,7 @@ def test_the_process_of_a_job_ends_with_its_server(store: Store, settings: Setti
         "from siteloom.apps.server.job_runner import JobRunner\n"
         "from siteloom.apps.server.event_stream import Changes\n"
         "from siteloom.store.workspace_folder import open_store\n"
-        "from tests.server.job_examples import EXAMPLES\n"
+        "from tests.apps.server.job_examples import EXAMPLES\n"
         "if __name__ == '__main__':\n"
         "    settings = Settings(store=StoreSettings(workspace=sys.argv[1]))\n"
         "    runner = JobRunner(open_store(settings.store), settings, Changes(), kinds=EXAMPLES)\n"
