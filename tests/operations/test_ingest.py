@@ -16,11 +16,11 @@ from siteloom.core.settings import AlarmSettings, RetentionSettings, Settings
 from siteloom.operations.cluster import cluster_store
 from siteloom.operations.context import Context
 from siteloom.operations.ingest import IngestRequest, IngestResult, ingest
-from siteloom.operations.watch import watch_wrappers
 from siteloom.sources.page_source import Items, SourceItem
 from siteloom.store.store import Store
 from tests.apps.cli.command import Command
 from tests.maintenance import guide
+from tests.operations.maintenance import watch_stored
 from tests.store.helpers import page, put
 
 SITE = "larkmoor-guide.example"
@@ -36,7 +36,7 @@ def watch(store: Store) -> None:
     put(store, *guide.pages())
     cluster_store(store, "vertex")
     store.save_wrapper(NAME, SITE, guide.wrapper().to_json(), "learn")
-    watch_wrappers(store)
+    watch_stored(store)
 
 
 def test_pages_are_counted_by_site_and_outcome(store: Store) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from siteloom.core.settings import Settings, StoreSettings
+from siteloom.core.settings import ResolvedSetting, Settings, StoreSettings
 from siteloom.operations.backup import BackupRequest, backup
 from siteloom.operations.cluster import cluster_store
 from siteloom.operations.context import Context, open_context
@@ -49,7 +49,8 @@ def test_status_tells_the_same_on_the_command_line_and_in_python(tmp_path: Path)
 def test_doctor_says_what_is_wrong_and_what_to_do(tmp_path: Path) -> None:
     siteloom = Command(tmp_path)
     settings = Settings(store=StoreSettings(workspace=str(siteloom.folder / "none")))
-    result = doctor(settings, DoctorRequest(untrusted_settings=("alarm.command",)))
+    untrusted = ResolvedSetting("alarm.command", "mail", "file", "", needs_trust=True)
+    result = doctor(settings, DoctorRequest(untrusted_settings=(untrusted,)))
     assert result.failed == ("settings",)
     assert not result.is_damaged
     (check,) = [check for check in result.checks if not check.is_ok]
