@@ -85,7 +85,7 @@ def test_what_was_typed_of_an_attribute_stays_if_another_was_faster(
     editor = page.get_by_role("form", name="Attribute house")
     seen = workspace_store.cluster_schema(CLUSTER).revision
     others = {"house": Attribute(mandatory=True), "room": Attribute()}
-    assert workspace_store.amend(CLUSTER, [], "ana", attributes=others, schema_follows=seen)
+    assert workspace_store.apply_updates(CLUSTER, [], "ana", attributes=others, schema_follows=seen)
     editor.get_by_label("Name").fill("name of the house")
     editor.get_by_role("button", name="Done").click()
     expect(page.get_by_role("button", name="Use mine")).to_be_visible()

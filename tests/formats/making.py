@@ -321,7 +321,9 @@ def _live_in(store: Store) -> None:
     annotated = [one.name for one in store.cluster_summaries() if one.annotated]
     for name in annotated:
         learn_wrappers(store, name)
-    store.amend(annotated[0], [], ACCOUNT, schema_follows=0, attributes={"phone": Attribute(multi=False)})
+    store.apply_updates(
+        annotated[0], [], ACCOUNT, schema_follows=0, attributes={"phone": Attribute(multi=False)}
+    )
     store.reviewing.dismiss(next(one.name for one in store.cluster_summaries() if not one.annotated))
     extract_records(store, None)
     watch_stored(store, count=3)

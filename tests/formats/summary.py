@@ -65,7 +65,7 @@ def summary(store: Store) -> dict[str, Any]:
         "signs in": Passwords().is_right(PASSWORD, store.accounts.password_of(ACCOUNT)),
         "keys": [one.label for one in store.accounts.keys(ACCOUNT)],
         "jobs": [[one.kind, one.author, one.state, _plain(one.arguments)] for one in store.jobs.latest(100)],
-        "entities": [[one.number, one.sources, _plain(one.content)] for one in store.entities.all()],
+        "entities": [[one.number, one.sources, _plain(one.content)] for one in store.entities.each_entity()],
         "linking": linking and _plain(linking.content),
     }
 

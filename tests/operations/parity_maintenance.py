@@ -30,8 +30,10 @@ def lose_an_attribute(store: Store) -> None:
     """Let a repair wait that has lost an attribute."""
     stored = store.wrapper(WRAPPER)
     (waiting,) = store.reviewing.repairs()
-    *names, lost = waiting.content["attributes"]
-    attributes = {name: {"state": "kept"} for name in names} | {lost: {"state": "vanished"}}
+    outcomes = waiting.content["attributes"]
+    *names, lost = outcomes
+    attributes = {name: {**outcomes[name], "state": "kept"} for name in names}
+    attributes[lost] = {**outcomes[lost], "state": "vanished"}
     with store.recording("relearn", {"wrapper": WRAPPER}) as run:
         store.save_repair(
             run_id=run.id,

@@ -74,7 +74,9 @@ def live(store: Store) -> None:
             store, [ExampleLine(url(site, number), truth(site, number), (), {}) for number in range(6)]
         )
         learn_wrappers(store, _cluster(store, site))
-        store.amend(_cluster(store, site), [], "eve", schema_follows=0, attributes={"name": Attribute()})
+        store.apply_updates(
+            _cluster(store, site), [], "eve", schema_follows=0, attributes={"name": Attribute()}
+        )
         store.reviewing.dismiss(_cluster(store, site))
     for asked_for in (None, *both):
         extract_records(store, asked_for)

@@ -26,12 +26,12 @@ from siteloom.operations.search import update_index
 from siteloom.store import schema
 from siteloom.store.migrate import is_up_to_date, upgrade
 from siteloom.store.packs.page_writer import PageWriter
-from siteloom.store.queries.clusters import KeepsClusters, PageAddress
+from siteloom.store.queries.clusters import ClusterQueries, PageAddress
 from siteloom.store.queries.entities import LinkedEntity
 from siteloom.store.queries.records import extraction_run
 from siteloom.store.queries.runs import recorded_run
-from siteloom.store.queries.watches_and_repairs import KeepsChanges
-from siteloom.store.queries.wrappers import KeepsWrappers
+from siteloom.store.queries.watches_and_repairs import ChangeQueries
+from siteloom.store.queries.wrappers import WrapperQueries
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from tests.operations.contexts import context_of
@@ -117,7 +117,7 @@ def test_a_workspace_with_clusters_is_upgraded_to_keep_examples_and_wrappers(
     found = Cluster("a.example/1", "a.example", (1, 2), "00", 2, ("00",), 0.5, ("/*",), Template((), 2))
     addresses = tuple(PageAddress("a.example", old.url) for old in OLD_PAGES)
     with recorded_run(engine, lambda: day(1), "cluster", {"site": None}) as run:
-        KeepsClusters(engine, lambda: day(1)).save_clusters(run.id, [found], addresses)
+        ClusterQueries(engine, lambda: day(1)).save_clusters(run.id, [found], addresses)
     with closing(open_store(old_workspace)) as store:
         step, versions, names = state_in_backup(store)
         assert (step, versions) == ("0003", len(OLD_PAGES))
@@ -139,7 +139,7 @@ def test_a_workspace_with_wrappers_is_upgraded_to_keep_records(
     old_workspace: StoreSettings, engine: Engine
 ) -> None:
     upgrade(engine, "0004")
-    KeepsWrappers(engine, lambda: day(1)).save_wrapper("shop", "a.example", "{}", "learn")
+    WrapperQueries(engine, lambda: day(1)).save_wrapper("shop", "a.example", "{}", "learn")
     with closing(open_store(old_workspace)) as store:
         step, versions, names = state_in_backup(store)
         assert (step, versions) == ("0004", len(OLD_PAGES))
@@ -158,7 +158,7 @@ def test_a_workspace_with_records_is_upgraded_to_keep_changes(
     old_workspace: StoreSettings, engine: Engine
 ) -> None:
     upgrade(engine, "0005")
-    KeepsWrappers(engine, lambda: day(1)).save_wrapper("shop", "a.example", "{}", "learn")
+    WrapperQueries(engine, lambda: day(1)).save_wrapper("shop", "a.example", "{}", "learn")
     with extraction_run(engine, lambda: day(2), {}, "f") as extraction:
         extraction.commit(0, [ExtractedRow(OLD_PAGES[0].url, "shop", 1, "{}")], [], {})
     with closing(open_store(old_workspace)) as store:
@@ -183,7 +183,7 @@ def test_a_workspace_with_changes_is_upgraded_to_keep_seeds(
     old_workspace: StoreSettings, engine: Engine
 ) -> None:
     upgrade(engine, "0006")
-    KeepsChanges(engine, lambda: day(1)).save_watch("shop", "a.example", 1, "{}")
+    ChangeQueries(engine, lambda: day(1)).save_watch("shop", "a.example", 1, "{}")
     known = Seed({"name": ("Oak",)}, "guide")
     with closing(open_store(old_workspace)) as store:
         step, versions, names = state_in_backup(store)
@@ -230,7 +230,7 @@ def test_a_workspace_that_was_served_is_upgraded_to_keep_entities(
             store.entities.replace(run.id, {}, [LinkedEntity(1, 2, (), ("Oak",), {"entity": 1})])
     with closing(open_store(old_workspace)) as store:
         assert store.backup is None
-        assert [one.number for one in store.entities.all()] == [1]
+        assert [one.number for one in store.entities.each_entity()] == [1]
         assert_sound(store)
 
 

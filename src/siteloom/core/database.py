@@ -73,14 +73,14 @@ def _is_filled(file: Path) -> bool:
 
 def postgres_url(text: str) -> URL:
     """A `postgresql://` address with the driver that Siteloom uses."""
-    wanted = "it must look like postgresql://user@host/name"
+    expected_form = "it must look like postgresql://user@host/name"
     try:
         url = sqlalchemy.make_url(text)
     except (ArgumentError, ValueError):
         # Not shown, because no one can tell where in it a password stands.
-        raise UsageError(f"The address of the database cannot be read: {wanted}.") from None
+        raise UsageError(f"The address of the database cannot be read: {expected_form}.") from None
     if url.get_backend_name() not in ("postgresql", "postgres"):
-        raise UsageError(f"{shown_address(url)} is no address of a PostgreSQL database: {wanted}.")
+        raise UsageError(f"{shown_address(url)} is no address of a PostgreSQL database: {expected_form}.")
     return url.set(drivername="postgresql+psycopg")
 
 
@@ -214,9 +214,9 @@ def _is_full(folder: Path) -> bool:
         return False
 
 
-def damaged_value(wanted: str) -> StoreError:
+def damaged_value(expected: str) -> StoreError:
     """The error that a table holds what cannot be read as what stands there."""
     return StoreError(
-        f"The tables of this workspace are damaged: one holds what is not {wanted}. "
+        f"The tables of this workspace are damaged: one holds what is not {expected}. "
         "Restore the workspace from a backup."
     )

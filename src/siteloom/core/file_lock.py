@@ -108,7 +108,7 @@ def _lock(
     except OSError as error:
         raise StoreError(f"The workspace {workspace} cannot be written: {error.strerror}.") from error
     with handle:
-        if not _is_taken(handle, on_busy):
+        if not _acquire(handle, on_busy):
             handle.seek(0)
             holder = handle.read().decode(errors="replace").strip() or "unknown"
             raise StoreBusy(refusal.format(holder))
@@ -122,7 +122,7 @@ def _lock(
             _held.remove(handle)
 
 
-def _is_taken(handle: IO[bytes], on_busy: Callable[[], object] | None) -> bool:
+def _acquire(handle: IO[bytes], on_busy: Callable[[], object] | None) -> bool:
     """Try to take the lock of a file, if need be until it is free; whether it is taken in the end."""
     given_up_at = time.monotonic() + _SECONDS_OF_PATIENCE
     while True:

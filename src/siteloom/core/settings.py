@@ -291,8 +291,8 @@ def without_passwords(text: str) -> str:
 
 def host_only(address: str) -> str:
     """The scheme and the host of an address: anything else in the address of a webhook may be its secret."""
-    found = _HOST.fullmatch(address)
-    return found.expand(r"\1\2") if found else "***"
+    match = _HOST.fullmatch(address)
+    return match.expand(r"\1\2") if match else "***"
 
 
 def load_settings(
@@ -308,18 +308,18 @@ def load_settings(
     may, is an error, too; with `shows_untrusted` it is only listed, and the defaults count.
     """
     problems: list[str] = []
-    given: dict[str, tuple[object, str]] = {}  # name -> (value, origin), the nearest place last
+    values_by_name: dict[str, tuple[object, str]] = {}  # name -> (value, origin), the nearest place last
     file = folder / SETTINGS_FILE
     content = _content(file)
     for name, value in _from_file(content, file, problems).items():
-        given[name] = (value, str(file))
+        values_by_name[name] = (value, str(file))
     for name, value in _from_environment(environment, problems).items():
-        given[name] = (value, f"{_variable(name)} in the environment")
+        values_by_name[name] = (value, f"{_variable(name)} in the environment")
     for name, value in flags.items():
         if name not in _names():
             problems.append(_unknown(name, _names(), "command line"))
         elif value is not None:
-            given[name] = (value, "command line")
+            values_by_name[name] = (value, "command line")
 
     is_own = is_trusted(file, content, environment)
     resolved = []
@@ -329,7 +329,7 @@ def load_settings(
         for setting in fields(defaults):
             name = f"{stage}.{setting.name}"
             default: Any = setting.default
-            value, origin = given.get(name, (default, _DEFAULT))
+            value, origin = values_by_name.get(name, (default, _DEFAULT))
             checked = _checked(
                 value, setting.default, setting.metadata["at_least"], setting.metadata["at_most"]
             )
@@ -355,11 +355,11 @@ def trust_settings_file(folder: Path, environment: Mapping[str, str]) -> tuple[R
     content = _content(file)
     if not content:
         raise SettingsError(f"There is nothing to trust: {file} is missing or empty.")
-    _, told = load_settings(folder, {}, {}, shows_untrusted=True)
+    _, resolved = load_settings(folder, {}, {}, shows_untrusted=True)
     if _content(file) != content:
         raise SettingsError(f"{file} has changed meanwhile: look at it, and try again.")
     trust(file, content, environment)
-    return tuple(setting for setting in told if setting.needs_trust)
+    return tuple(setting for setting in resolved if setting.needs_trust)
 
 
 def _not_trusted(folder: Path, settings: list[ResolvedSetting]) -> Iterator[str]:
@@ -415,7 +415,7 @@ def _from_file(content: bytes, file: Path, problems: list[str]) -> dict[str, obj
         document = tomllib.loads(content.decode("utf-8"))
     except (RecursionError, ValueError) as error:  # also for numbers of thousands of digits
         raise SettingsError(f"{file} cannot be read: {error}.") from error
-    found: dict[str, object] = {}
+    values_by_name: dict[str, object] = {}
     for stage, values in document.items():
         if not isinstance(values, dict):
             problems.append(f"{stage!r} stands outside a [section] in {file}")
@@ -423,15 +423,15 @@ def _from_file(content: bytes, file: Path, problems: list[str]) -> dict[str, obj
         for key, value in values.items():
             name = f"{stage}.{key}"
             if name in _names():
-                found[name] = value
+                values_by_name[name] = value
             else:
                 problems.append(_unknown(name, _names(), str(file)))
-    return found
+    return values_by_name
 
 
 def _from_environment(environment: Mapping[str, str], problems: list[str]) -> dict[str, object]:
     by_variable = {_variable(name): name for name in _names()}
-    found: dict[str, object] = {}
+    values_by_name: dict[str, object] = {}
     for variable, text in environment.items():
         if not variable.startswith(ENVIRONMENT_PREFIX):
             continue
@@ -441,12 +441,12 @@ def _from_environment(environment: Mapping[str, str], problems: list[str]) -> di
             continue
         match _names()[name].__name__:
             case "int" | "float" as kind:
-                found[name] = _number(text, int if kind == "int" else float)
+                values_by_name[name] = _number(text, int if kind == "int" else float)
             case "bool":
-                found[name] = _FLAGS.get(text.lower(), text)
+                values_by_name[name] = _FLAGS.get(text.lower(), text)
             case _:
-                found[name] = text
-    return found
+                values_by_name[name] = text
+    return values_by_name
 
 
 def _number(text: str, kind: type[int | float]) -> float | str:
@@ -457,10 +457,10 @@ def _number(text: str, kind: type[int | float]) -> float | str:
         return text
 
 
-def _unknown(name: str, known: Mapping[str, object], place: str) -> str:
+def _unknown(name: str, names: Mapping[str, object], place: str) -> str:
     import difflib  # noqa: PLC0415 - only mistakes need it
 
-    near = difflib.get_close_matches(name, known, n=1)
+    near = difflib.get_close_matches(name, names, n=1)
     hint = f", perhaps {near[0]} is meant" if near else ""
     return f"there is no setting {name} ({place}){hint}"
 

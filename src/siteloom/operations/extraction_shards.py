@@ -199,9 +199,9 @@ class StoreJournal:
         self._store = store
         self._extraction = extraction
         self.run_id = extraction.run_id
-        self.done = set(extraction.done)
+        self.done = set(extraction.done_summaries)
         self.counts = sum_of(
-            ExtractionCounts.from_rows(summary["tally"]) for summary in extraction.done.values()
+            ExtractionCounts.from_rows(summary["tally"]) for summary in extraction.done_summaries.values()
         )
         self._update_run(self.counts)
         extraction.sum_up = lambda: _summary(self.counts)

@@ -14,7 +14,7 @@ from siteloom.store.erasure.row_erasure import FORGOTTEN
 
 if TYPE_CHECKING:
     from siteloom.core.progress import Progress
-    from siteloom.store.erasure.erasure import Forgotten
+    from siteloom.store.erasure.erasure import ErasureResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,10 +71,10 @@ def preview(context: Context, request: ForgetRequest) -> ForgetPreview:
     if request.expired:
         counted = erasure.would_forget_expired(context.store, context.settings.retention)
     else:
-        sites, urls = erasure.named_in_full(context.store, request.names)
+        sites, urls = erasure.erasure_targets(context.store, request.names)
         counted = erasure.would_forget(context.store, [*sites, *urls])
     return ForgetPreview(
-        sites=sites, urls=urls, counts=counted.counts, to_learn_again=tuple(counted.to_learn_again)
+        sites=sites, urls=urls, counts=counted.counts, to_learn_again=tuple(counted.to_relearn)
     )
 
 
@@ -97,8 +97,8 @@ def _check(context: Context, request: ForgetRequest) -> None:
         )
 
 
-def _result(forgotten: Forgotten) -> ForgetResult:
-    return ForgetResult(counts=forgotten.counts, to_learn_again=tuple(forgotten.to_learn_again))
+def _result(forgotten: ErasureResult) -> ForgetResult:
+    return ForgetResult(counts=forgotten.counts, to_learn_again=tuple(forgotten.to_relearn))
 
 
 class _StageReport:

@@ -154,7 +154,7 @@ def _list_given(store: Store, request: ListUrlsRequest, wrappers_for: WrappersFo
     urls = list(dict.fromkeys([*request.urls, *in_text.urls]))
     if not urls:
         raise UsageError("There is no URL in this: give one on each line, such as https://shop.example/p/1.")
-    archived = store.page_urls.known(urls)
+    archived = store.page_urls.stored(urls)
     grouped = group_urls((PageUrl(url, None) for url in urls), wrappers_for, limit=MOST_GROUPS)
     if grouped.shapes > MOST_GROUPS:
         raise UsageError(

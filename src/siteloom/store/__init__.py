@@ -2,17 +2,17 @@
 
 from siteloom.core.model import FoundDocument
 from siteloom.store.erasure.erasure import (
-    Forgotten,
-    Named,
+    ErasureResult,
+    ErasureTargets,
+    erasure_targets,
     forget,
     forget_after_work,
     forget_expired,
-    named_in_full,
     would_forget,
     would_forget_expired,
 )
 from siteloom.store.erasure.row_erasure import FORGOTTEN
-from siteloom.store.packs.page_reader import BlockPart, PackedPages, Problem, VersionPlace
+from siteloom.store.packs.page_reader import BlockPart, IntegrityProblem, PackedPages, VersionPlace
 from siteloom.store.packs.page_writer import PageWriter
 from siteloom.store.queries.accounts import (
     LOCAL,
@@ -24,13 +24,13 @@ from siteloom.store.queries.accounts import (
     Passwords,
     Role,
     new_session_key,
-    role_called,
+    role_named,
 )
-from siteloom.store.queries.annotations import Amendment, Annotation
+from siteloom.store.queries.annotations import Annotation, OptimisticUpdate
 from siteloom.store.queries.attribute_schemas import ClusterSchema
 from siteloom.store.queries.cluster_summaries import ClusterSummary
 from siteloom.store.queries.clusters import PageAddress
-from siteloom.store.queries.entities import Entities, EntityFilter, KeptEntity, LinkedEntity, Linking
+from siteloom.store.queries.entities import Entities, EntityFilter, LinkedEntity, Linking, StoredEntity
 from siteloom.store.queries.jobs import Job, JobEnd, Jobs, JobState
 from siteloom.store.queries.pages import PageIndex, PageUrl, PageUrls, PageVersion
 from siteloom.store.queries.record_filters import (
@@ -74,7 +74,6 @@ __all__ = [
     "WITHDRAWN",
     "Account",
     "Accounts",
-    "Amendment",
     "Annotation",
     "ApiKey",
     "Backup",
@@ -85,20 +84,21 @@ __all__ = [
     "CountedSegments",
     "Entities",
     "EntityFilter",
+    "ErasureResult",
+    "ErasureTargets",
     "Extraction",
-    "Forgotten",
     "FoundDocument",
+    "IntegrityProblem",
     "Job",
     "JobEnd",
     "JobState",
     "Jobs",
-    "KeptEntity",
     "LinkedEntity",
     "Linking",
-    "Named",
     "NewVersion",
     "NewestVersion",
     "Operator",
+    "OptimisticUpdate",
     "PackedPages",
     "PageAddress",
     "PageIndex",
@@ -108,7 +108,6 @@ __all__ = [
     "PageWriter",
     "Passwords",
     "PastCheck",
-    "Problem",
     "RecordColumns",
     "RecordCount",
     "RecordQuery",
@@ -126,6 +125,7 @@ __all__ = [
     "Sorting",
     "Store",
     "StoredCheck",
+    "StoredEntity",
     "StoredRecord",
     "StoredRepair",
     "StoredSiteOutcome",
@@ -135,15 +135,15 @@ __all__ = [
     "UncountedVersion",
     "VersionPlace",
     "back_up",
+    "erasure_targets",
     "forget",
     "forget_after_work",
     "forget_expired",
     "magnitude",
     "matching_records",
-    "named_in_full",
     "new_session_key",
     "open_store",
-    "role_called",
+    "role_named",
     "version_among",
     "workspace_exists",
     "would_forget",

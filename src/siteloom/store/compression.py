@@ -1,17 +1,18 @@
-"""What packs and tables hold compressed, which may be those of someone else's workspace."""
+"""Decompress content of packs and tables, which may come from an untrusted workspace."""
 
 from __future__ import annotations
 
 import zstandard
 
-# Far more than any has, unless a page alone is as large: so much memory can a hostile workspace take.
+# Far more than any content, unless a single page is as large; it bounds the memory a hostile workspace can
+# take.
 _LARGEST_CONTENT = 2**31
 
 
 def decompressed(frame: bytes | memoryview) -> bytes:
-    """The content of a frame of zstd; what it says of its length is looked at before there is memory for it.
+    """Decompress a zstd frame after checking the length that it declares, before any memory is allocated.
 
-    A ValueError if it says too much, or if it is no frame.
+    Raises ValueError if it is too large or not a frame.
     """
     try:
         size = zstandard.frame_content_size(frame)

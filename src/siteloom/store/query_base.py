@@ -1,4 +1,4 @@
-"""What every query class starts from: the connection, transactions, batch size, conditional inserts."""
+"""The base of all query classes: the engine, the clock, and conditional inserts."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Where the tables are, and the clock by which what is written there is dated.
+    """The engine of the tables, and the clock for times written there.
 
-    Each module that knows what some of the tables hold has a class of what can be asked of them and written
-    to them; a store can do what all of these can.
+    Each module for some of the tables has a class with their queries; the store combines all of these.
     """
 
     engine: Engine

@@ -22,7 +22,7 @@ from siteloom.store.packs.page_reader import (
     VersionPlace,
     document_url,
     documents_at,
-    known_resources,
+    integrity_problems,
     links,
     newest_places,
     packed_shards,
@@ -30,30 +30,35 @@ from siteloom.store.packs.page_reader import (
     page_ids,
     pages_at,
     places_of_versions,
-    problems,
     select_newest_pages,
     select_places_of,
+    stored_resources,
 )
 from siteloom.store.packs.page_writer import HTML, PageWriter
 from siteloom.store.queries.accounts import Accounts
-from siteloom.store.queries.annotations import Amendment, KeepsAnnotations, amend, newest_annotations
-from siteloom.store.queries.attribute_schemas import ClusterSchema, carry_schemas, cluster_schema
+from siteloom.store.queries.annotations import (
+    AnnotationQueries,
+    OptimisticUpdate,
+    apply_updates,
+    newest_annotations,
+)
+from siteloom.store.queries.attribute_schemas import ClusterSchema, carry_over_schemas, cluster_schema
 from siteloom.store.queries.cluster_summaries import cluster_summaries
-from siteloom.store.queries.clusters import KeepsClusters, PageAddress
+from siteloom.store.queries.clusters import ClusterQueries, PageAddress
 from siteloom.store.queries.entities import Entities
 from siteloom.store.queries.jobs import Jobs
 from siteloom.store.queries.pages import PageIndex, PageUrls, newest_validators
 from siteloom.store.queries.record_filters import RecordTable
-from siteloom.store.queries.records import KeepsRecords, extraction_run
-from siteloom.store.queries.review_queue import Reviewing, carry_dismissals
+from siteloom.store.queries.records import RecordQueries, extraction_run
+from siteloom.store.queries.review_queue import ReviewQueue, carry_over_dismissals
 from siteloom.store.queries.run_history import RunHistory
-from siteloom.store.queries.runs import RunRecorder, forgetting_mark, recorded_run
+from siteloom.store.queries.runs import RunRecorder, erasure_mark, recorded_run
 from siteloom.store.queries.search_index import SearchIndex
-from siteloom.store.queries.seeds import KeepsSeeds, KeepsSiteOutcomes
-from siteloom.store.queries.segments import KeepsSegments
-from siteloom.store.queries.sites import KeepsSites
-from siteloom.store.queries.watches_and_repairs import KeepsChanges
-from siteloom.store.queries.wrappers import KeepsWrappers
+from siteloom.store.queries.seeds import SeedQueries, SiteOutcomeQueries
+from siteloom.store.queries.segments import SegmentQueries
+from siteloom.store.queries.sites import SiteQueries
+from siteloom.store.queries.watches_and_repairs import ChangeQueries
+from siteloom.store.queries.wrappers import WrapperQueries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -64,7 +69,7 @@ if TYPE_CHECKING:
 
     from siteloom.core.model import Attribute, Page, Validators
     from siteloom.store.packs.pack_file import Document
-    from siteloom.store.packs.page_reader import Problem
+    from siteloom.store.packs.page_reader import IntegrityProblem
     from siteloom.store.queries.cluster_summaries import ClusterSummary
     from siteloom.store.queries.records import Extraction
     from siteloom.store.queries.runs import Run
@@ -74,15 +79,15 @@ PACKS_FOLDER = "packs"
 
 @dataclass(frozen=True, slots=True)
 class Store(
-    KeepsSites,
-    KeepsClusters,
-    KeepsAnnotations,
-    KeepsWrappers,
-    KeepsRecords,
-    KeepsChanges,
-    KeepsSeeds,
-    KeepsSiteOutcomes,
-    KeepsSegments,
+    SiteQueries,
+    ClusterQueries,
+    AnnotationQueries,
+    WrapperQueries,
+    RecordQueries,
+    ChangeQueries,
+    SeedQueries,
+    SiteOutcomeQueries,
+    SegmentQueries,
 ):
     """An open store: runs and pages, and what can be done with all else that it keeps.
 
@@ -180,8 +185,8 @@ class Store(
         with self.recording("cluster", arguments) as run:
 
             def carry(connection: Connection) -> None:
-                carry_schemas(connection, run.id, self.clock())
-                carry_dismissals(connection, run.id, self.clock())
+                carry_over_schemas(connection, run.id, self.clock())
+                carry_over_dismissals(connection, run.id, self.clock())
 
             run.on_good_end = carry
             yield run
@@ -249,10 +254,10 @@ class Store(
 
     def page_by_id(self, page_id: int) -> tuple[PageAddress, Page] | None:
         """Where the page of a number is, and its newest version; None if there is no such page."""
-        found = page_address(self.engine, page_id)
-        if found is None:
+        site_and_url = page_address(self.engine, page_id)
+        if site_and_url is None:
             return None
-        address = PageAddress(*found)
+        address = PageAddress(*site_and_url)
         pages = self.pages_at([address], skips_missing=True)
         return next(((address, _undamaged(page)) for page in pages), None)
 
@@ -265,8 +270,8 @@ class Store(
 
         Their pages are as they were when they were annotated.
         """
-        found = newest_annotations(self.engine, site)
-        pages = self.pages_in(annotation.place for annotation in found)
+        annotations = newest_annotations(self.engine, site)
+        pages = self.pages_in(annotation.place for annotation in annotations)
         return [
             Example(
                 page,
@@ -275,13 +280,13 @@ class Store(
                 annotation.example["nodes"],
                 tuple(annotation.example.get("record_nodes", ())),  # older annotations have none
             )
-            for annotation, page in zip(found, pages, strict=True)
+            for annotation, page in zip(annotations, pages, strict=True)
         ]
 
-    def amend(
+    def apply_updates(
         self,
         cluster: str,
-        amendments: Sequence[Amendment],
+        updates: Sequence[OptimisticUpdate],
         author: str,
         *,
         schema_follows: int,
@@ -293,16 +298,16 @@ class Store(
         the cluster a newer schema. An empty example takes back what was said of its page.
         """
         now = self.clock()
-        return amend(self.engine, cluster, schema_follows, attributes, amendments, author, now)
+        return apply_updates(self.engine, cluster, schema_follows, attributes, updates, author, now)
 
     def cluster_schema(self, cluster: str) -> ClusterSchema:
         """What people said of the attributes of a cluster's pages."""
         return cluster_schema(self.engine, cluster)
 
-    def forgetting_mark(self) -> tuple[int, str] | None:
+    def erasure_mark(self) -> tuple[int, str] | None:
         """What is another whenever pages were removed, so that no one goes on with what was read before."""
         with self.engine.connect() as connection:
-            return forgetting_mark(connection)
+            return erasure_mark(connection)
 
     @property
     def search_index(self) -> SearchIndex:
@@ -330,9 +335,9 @@ class Store(
         return RunHistory(self.engine, self.folder)
 
     @property
-    def reviewing(self) -> Reviewing:
+    def reviewing(self) -> ReviewQueue:
         """What waits for a person."""
-        return Reviewing(self.engine, self.clock)
+        return ReviewQueue(self.engine, self.clock)
 
     @property
     def entities(self) -> Entities:
@@ -382,11 +387,11 @@ class Store(
 
     def known_resources(self, urls: Sequence[str], site: str) -> set[str]:
         """Those of some URLs that are of stylesheets or images in a site, or in the site of the URL."""
-        return known_resources(self.engine, urls, site)
+        return stored_resources(self.engine, urls, site)
 
-    def check(self) -> Iterator[Problem]:
+    def check(self) -> Iterator[IntegrityProblem]:
         """Read every pack and compare it with the tables."""
-        return problems(self.engine, self.packs_folder)
+        return integrity_problems(self.engine, self.packs_folder)
 
     def links(self) -> Iterator[str]:
         """The paths of symbolic links in the folder of the workspace, which are never followed."""

@@ -1,8 +1,8 @@
-"""A copy of a whole workspace, made while others go on reading and writing, that is a workspace itself.
+"""Copy a whole workspace, while others read and write it, to a folder that is a workspace itself.
 
-The tables are copied as they are at one moment. Packs only grow, so all that the tables know of then is in
-the packs for as long as no one replaces them, which `packs_lock` sees to. What a writer has not finished by
-that moment is missing in the copy, as it would be if the writer had been killed then; and the store bears it.
+The tables are copied as they are at one moment. Packs only grow, so everything that the tables refer to is in
+the packs as long as no one replaces them, which `packs_lock` ensures. Unfinished work of a writer is missing
+in the copy, as if the writer had been killed at that moment, which the store survives.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _BYTES_OF_A_STEP = 8_000_000
 
 
 class Backup(NamedTuple):
-    """What was copied."""
+    """The folder of a backup, and how much was copied."""
 
     folder: Path
     packs: int
@@ -57,12 +57,12 @@ class Backup(NamedTuple):
 
 
 def back_up(store: Store, target: str, on_bytes: Callable[[int], object] = lambda _: None) -> Backup:
-    """Copy a workspace to a folder that is new or empty; it is there as a whole, and sound, or not at all.
+    """Copy a workspace to a new or empty folder; the copy appears complete and checked, or not at all.
 
-    `on_bytes` is told how many bytes were copied since it was last. Uploads are left out: a server that
-    starts gives up the jobs that would have read them.
+    `on_bytes` is called with the number of bytes copied since its last call. Uploads are left out: a starting
+    server gives up the jobs that would have read them.
     """
-    folder = _checked(target, store.folder)
+    folder = _checked_folder(target, store.folder)
     try:
         with packs_lock(store.folder, store.on_busy), _unfinished_folder(folder) as unfinished:
             counts = _copy(store, unfinished, on_bytes)
@@ -74,7 +74,7 @@ def back_up(store: Store, target: str, on_bytes: Callable[[int], object] = lambd
     return Backup(folder, *counts)
 
 
-def _checked(target: str, workspace: Path) -> Path:
+def _checked_folder(target: str, workspace: Path) -> Path:
     if "://" in target:
         raise UsageError("A backup is a folder of this machine: give its path.")
     folder = Path(target).absolute()
@@ -97,16 +97,18 @@ def _unfinished_folder(folder: Path) -> Iterator[Path]:
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     prefix = folder.name + _UNFINISHED
-    for left in [one for one in folder.parent.iterdir() if one.name.startswith(prefix)]:
-        with suppress(OSError), _locked(left):
-            shutil.rmtree(left, ignore_errors=True)
-    made = Path(tempfile.mkdtemp(prefix=prefix, dir=folder.parent))  # password hashes are in it: mode 0700
+    for leftover in [path for path in folder.parent.iterdir() if path.name.startswith(prefix)]:
+        with suppress(OSError), _locked(leftover):
+            shutil.rmtree(leftover, ignore_errors=True)
+    unfinished = Path(
+        tempfile.mkdtemp(prefix=prefix, dir=folder.parent)
+    )  # password hashes are in it: mode 0700
     try:
-        with _locked(made):
-            yield made
+        with _locked(unfinished):
+            yield unfinished
     finally:
-        if made.exists():
-            shutil.rmtree(made, ignore_errors=True)
+        if unfinished.exists():
+            shutil.rmtree(unfinished, ignore_errors=True)
 
 
 @contextmanager
@@ -125,9 +127,9 @@ def _copy(store: Store, folder: Path, on_bytes: Callable[[int], object]) -> tupl
     # Journals of crawls first: a page that is done must be in the tables, or no one would fetch it again.
     workspace = ConfinedFolder(store.folder)
     _copy_journals(workspace, ConfinedFolder(folder))
-    with _copied_tables(store, folder, on_bytes) as as_of_then:
-        copy = Store(as_of_then, store.clock, folder, None)
-        packs = _packs(as_of_then)
+    with _copied_tables(store, folder, on_bytes) as snapshot_engine:
+        copy = Store(snapshot_engine, store.clock, folder, None)
+        packs = _packs(snapshot_engine)
         for file, committed in packs.items():
             _copy_pack(store.packs_folder, file, copy.packs_folder, committed, on_bytes)
         if problem := next(copy.check(), None):
@@ -168,7 +170,7 @@ def _copied_tables(store: Store, folder: Path, on_bytes: Callable[[int], object]
         connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
         snapshot: str = connection.execute(select(func.pg_export_snapshot())).scalar_one()
         _dump_postgres(connection, snapshot, folder / DUMP_FILE)
-        engine = _as_of(store.engine, snapshot)
+        engine = _engine_at_snapshot(store.engine, snapshot)
         try:
             yield engine
         finally:
@@ -180,8 +182,8 @@ def _copy_sqlite(file: Path, copy: Path, on_bytes: Callable[[int], object]) -> N
 
     def tell(_: int, remaining: int, total: int) -> None:
         nonlocal copied
-        before, copied = copied, total - remaining
-        on_bytes(page_size * (copied - before))
+        previous, copied = copied, total - remaining
+        on_bytes(page_size * (copied - previous))
 
     try:
         with closing(open_sqlite(file, StoreError)) as source:
@@ -191,11 +193,11 @@ def _copy_sqlite(file: Path, copy: Path, on_bytes: Callable[[int], object]) -> N
             source.execute("SELECT count(*) FROM sqlite_master").fetchone()
             with closing(open_sqlite(copy, StoreError)) as target:
                 source.backup(target, pages=_PAGES_OF_A_STEP, progress=tell)
-                (found,) = target.execute("PRAGMA quick_check(1)").fetchone()
+                (check_result,) = target.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.Error as error:
         raise StoreError(f"The tables of the workspace cannot be copied to {copy}: {error}.") from error
-    if found != "ok":
-        raise StoreError(f"The tables of the workspace are damaged, so there is no backup: {found}.")
+    if check_result != "ok":
+        raise StoreError(f"The tables of the workspace are damaged, so there is no backup: {check_result}.")
 
 
 def _dump_postgres(connection: Connection, snapshot: str, file: Path) -> None:
@@ -207,13 +209,13 @@ def _dump_postgres(connection: Connection, snapshot: str, file: Path) -> None:
             "programs of PostgreSQL, of the server's version or a newer one."
         )
     url = connection.engine.url.set(drivername="postgresql")
-    found = inspect(connection)
-    ours = {*schema.metadata.tables, VERSION_TABLE, search_terms.TABLE} & set(found.get_table_names())
-    tables = [f'--table="{found.default_schema_name}"."{table}"' for table in sorted(ours)]
+    inspector = inspect(connection)
+    ours = {*schema.metadata.tables, VERSION_TABLE, search_terms.TABLE} & set(inspector.get_table_names())
+    tables = [f'--table="{inspector.default_schema_name}"."{table}"' for table in sorted(ours)]
     # On a command line, others of this machine could read a password.
     secret = {"PGPASSWORD": str(url.password)} if url.password else {}
     address = url.set(password=None).render_as_string()
-    done = subprocess.run(  # noqa: S603 - found on the path, and its arguments are ours
+    process = subprocess.run(  # noqa: S603 - found on the path, and its arguments are ours
         [
             program,
             "--format=custom",
@@ -227,20 +229,20 @@ def _dump_postgres(connection: Connection, snapshot: str, file: Path) -> None:
         text=True,
         check=False,
     )
-    if done.returncode != 0:
-        said = without_passwords(" ".join(done.stderr.split())).rstrip(".")
-        raise StoreError(f"The tables of the workspace cannot be copied: {said or 'pg_dump failed'}.")
+    if process.returncode != 0:
+        message = without_passwords(" ".join(process.stderr.split())).rstrip(".")
+        raise StoreError(f"The tables of the workspace cannot be copied: {message or 'pg_dump failed'}.")
 
 
-def _as_of(engine: Engine, snapshot: str) -> Engine:
+def _engine_at_snapshot(engine: Engine, snapshot: str) -> Engine:
     """What sees the tables as a transaction does that goes on."""
-    then = connect(engine.url).execution_options(isolation_level="REPEATABLE READ")
+    snapshot_engine = connect(engine.url).execution_options(isolation_level="REPEATABLE READ")
 
     def see(connection: Connection) -> None:
         connection.exec_driver_sql(f"SET TRANSACTION SNAPSHOT '{snapshot}'")
 
-    event.listen(then, "begin", see)
-    return then
+    event.listen(snapshot_engine, "begin", see)
+    return snapshot_engine
 
 
 def _copy_pack(
@@ -258,9 +260,9 @@ def _copy_pack(
             "see siteloom doctor."
         ) from error
     with source, copies.open(name, "wb") as target:
-        while part := source.read(min(_BYTES_OF_A_STEP, committed - target.tell())):
-            target.write(part)
-            on_bytes(len(part))
+        while chunk := source.read(min(_BYTES_OF_A_STEP, committed - target.tell())):
+            target.write(chunk)
+            on_bytes(len(chunk))
 
 
 def _copy_journals(workspace: ConfinedFolder, copy: ConfinedFolder) -> None:

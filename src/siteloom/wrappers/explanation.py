@@ -319,8 +319,8 @@ def _part_words(part: ValuePart) -> str:
 def _scorer_words(scorer: Scorer) -> str:
     counting = "each" if scorer.takes_all else "the most probable one"
     return (
-        f"; of all of these, {counting} counts that is probably a value (at least {LEAST_PROBABILITY:.0%}), "
-        "judged by where it stands and what it is made of".replace("%", " %")
+        f"; of all of these, {counting} counts that is probably a value (at least "
+        f"{percent(LEAST_PROBABILITY)}), judged by where it stands and what it is made of"
     )
 
 

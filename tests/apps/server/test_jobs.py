@@ -145,7 +145,7 @@ def test_what_is_annotated_is_learned_and_extracted(store: Store, settings: Sett
 
 def test_learning_and_extracting_apart(store: Store, runner: JobRunner) -> None:
     cluster = annotated_cluster(store)
-    store.amend(cluster.id, [], "ana", attributes={"name": Attribute(multi=True)}, schema_follows=0)
+    store.apply_updates(cluster.id, [], "ana", attributes={"name": Attribute(multi=True)}, schema_follows=0)
     learn = runner.submit("learn", {"cluster": cluster.id}, "ana").id
     extract = runner.submit("extract", {}, "ana").id
     learned = wait_for(store, learn).result

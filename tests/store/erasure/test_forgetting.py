@@ -27,7 +27,7 @@ from siteloom.store import schema
 from siteloom.store.erasure import disk_erasure, erasure
 from siteloom.store.erasure.erasure import PAGES as TABLES_OF_PAGES
 from siteloom.store.erasure.erasure import UNTOUCHED, forget, would_forget
-from siteloom.store.erasure.row_erasure import FORGOTTEN, STEPS, Mentions
+from siteloom.store.erasure.row_erasure import FORGOTTEN, STEPS, TextRedaction
 from siteloom.store.keys import address_key
 from siteloom.store.packs import pack_file, page_writer
 from siteloom.store.packs.pack_file import Pack
@@ -110,7 +110,7 @@ def _forget_page(store: Store) -> None:
     forgotten = forget(store, [url(LOST, 1)])
 
     assert forgotten.counts["versions"] == 2
-    assert forgotten.to_learn_again == (f"{LOST}/1",)
+    assert forgotten.to_relearn == (f"{LOST}/1",)
     assert where_stands(store, own) == []
     assert in_postgres_files(store, own) == []
     assert newest(store, LOST) == {one: html for one, html in pages.items() if own not in one}
@@ -167,8 +167,8 @@ def test_wrappers_that_quote_a_value_of_a_page_alone_are_named(store: Store) -> 
             known = {"run_id": run.id, "shard": 0, "place": number, "url": url, "url_key": address_key(url)}
             row = {**known, "wrapper": "a.example/1", "wrapper_version": 1, "content": content}
             connection.execute(insert(schema.records), row)
-    assert would_forget(store, ["http://a.example/1"]).to_learn_again == ("a.example/1",)
-    assert forget(store, ["http://a.example/2"]).to_learn_again == ()  # "inn" is on the other page, too
+    assert would_forget(store, ["http://a.example/1"]).to_relearn == ("a.example/1",)
+    assert forget(store, ["http://a.example/2"]).to_relearn == ()  # "inn" is on the other page, too
 
 
 def test_a_url_goes_from_every_site_that_has_it(sqlite_store: Store) -> None:
@@ -370,7 +370,7 @@ def test_files_forget_while_the_names_are_still_known(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(erasure, "_forget_in_journal", die)
+        patch.setattr(erasure, "_redact_journal", die)
         with pytest.raises(Killed):
             forget(sqlite_store, ["a.example"])
     forget(sqlite_store, ["a.example"])
@@ -476,7 +476,7 @@ def test_blocks_that_nothing_goes_from_are_copied_as_they_are(
 
 
 def test_texts_that_name_it_are_found() -> None:
-    it = Mentions(frozenset({"a.example"}), frozenset({"a.example/1"}), frozenset({"file:///x/1.html"}))
+    it = TextRedaction(frozenset({"a.example"}), frozenset({"a.example/1"}), frozenset({"file:///x/1.html"}))
     for named in (
         "a.example",
         "a.example/1",
@@ -493,14 +493,14 @@ def test_texts_that_name_it_are_found() -> None:
 
 def test_what_its_url_looks_like_names_it_too() -> None:
     """Pages without a wrapper are counted by that, and of a short address nothing is left out."""
-    it = Mentions(urls=frozenset({"https://people.example/jane", "http://127.0.0.1:8932/a/b/7.html"}))
+    it = TextRedaction(urls=frozenset({"https://people.example/jane", "http://127.0.0.1:8932/a/b/7.html"}))
     told = {"tally": [["unmatched", "people.example/jane", 1], ["unmatched", "people.example/joe", 2]]}
     assert it.without(told) == {"tally": [["unmatched", "people.example/joe", 2]]}
     assert it.are_in("127.0.0.1:8932/a/b/*.html")
 
 
 def test_what_others_are_called_is_let_be() -> None:
-    it = Mentions(frozenset({"github.io", "inns"}), others=frozenset({"old inns", "old inns/1"}))
+    it = TextRedaction(frozenset({"github.io", "inns"}), other_names=frozenset({"old inns", "old inns/1"}))
     for named in ("github.io", r"^https?://github\.io/", "http://github.io/1", "of inns", "inns/1"):
         assert it.are_in(named), named
     for other in ("alice.github.io", r"^https?://alice\.github\.io/", "old inns", "old inns/1"):
@@ -526,7 +526,7 @@ def test_a_site_below_a_forgotten_one_is_as_it_was(store: Store) -> None:
 
 
 def test_rows_go_and_texts_are_marked() -> None:
-    it = Mentions(frozenset({"a"}))
+    it = TextRedaction(frozenset({"a"}))
     told = {
         "a": {"a": 1, "b": 2},
         "site": "a",

@@ -8,7 +8,7 @@ from sqlalchemy import select, update
 from siteloom.core.errors import StoreError
 from siteloom.core.model import Attribute, Example, Page, Resource
 from siteloom.store import schema
-from siteloom.store.queries.annotations import Amendment, Annotation
+from siteloom.store.queries.annotations import Annotation, OptimisticUpdate
 from siteloom.store.queries.attribute_schemas import ClusterSchema
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.store.store import Store
@@ -200,7 +200,9 @@ def test_pages_can_be_annotated_while_others_are_written(store: Store) -> None:
 
 def amend(store: Store, of: Page, name: str | None, follows: Annotation | None, author: str = "ana") -> bool:
     example = Example(of, {} if name is None else {"name": [name]})
-    return store.amend(CLUSTER, [Amendment(address(of), example, follows)], author, schema_follows=0)
+    return store.apply_updates(
+        CLUSTER, [OptimisticUpdate(address(of), example, follows)], author, schema_follows=0
+    )
 
 
 def test_an_amendment_follows_the_newest_annotation_or_is_refused(store: Store) -> None:
@@ -246,17 +248,19 @@ def test_an_amendment_holds_although_its_clock_is_late(store: Store) -> None:
 def test_pages_and_schema_are_amended_together_or_not_at_all(store: Store) -> None:
     one, other = page("http://a.example/1"), page("http://a.example/2")
     put(store, one, other)
-    amendments = [Amendment(address(each), Example(each, {"name": ["a"]}), None) for each in (one, other)]
+    amendments = [
+        OptimisticUpdate(address(each), Example(each, {"name": ["a"]}), None) for each in (one, other)
+    ]
     schema_now = {"name": Attribute()}
     save(store, other, "b")  # meanwhile
 
-    assert not store.amend(CLUSTER, amendments, "ana", schema_follows=0, attributes=schema_now)
+    assert not store.apply_updates(CLUSTER, amendments, "ana", schema_follows=0, attributes=schema_now)
     assert [(name, url) for url, _, name in names(store)] == [("b", other.url)]
     assert store.cluster_schema(CLUSTER).revision == 0
 
     (newest,) = store.annotations(store.page_ids([address(other)]))
-    amendments[1] = amendments[1]._replace(follows=newest)
-    assert store.amend(CLUSTER, amendments, "ana", schema_follows=0, attributes=schema_now)
+    amendments[1] = amendments[1]._replace(replaces=newest)
+    assert store.apply_updates(CLUSTER, amendments, "ana", schema_follows=0, attributes=schema_now)
     assert {name for _, _, name in names(store)} == {"a"}
     assert store.cluster_schema(CLUSTER) == ClusterSchema(1, schema_now)
     # Of a schema that has been changed since, nothing is said.
@@ -267,11 +271,11 @@ def test_pages_and_schema_are_amended_together_or_not_at_all(store: Store) -> No
 def test_the_schema_of_a_cluster_is_kept_in_its_order_and_never_overwritten(store: Store) -> None:
     assert store.cluster_schema(CLUSTER) == ClusterSchema(0, {})
     first = {"price": Attribute(type="price"), "name": Attribute(mandatory=True)}
-    assert store.amend(CLUSTER, [], "ana", schema_follows=0, attributes=first)
-    assert not store.amend(CLUSTER, [], "ben", schema_follows=0, attributes={})
+    assert store.apply_updates(CLUSTER, [], "ana", schema_follows=0, attributes=first)
+    assert not store.apply_updates(CLUSTER, [], "ben", schema_follows=0, attributes={})
     kept = store.cluster_schema(CLUSTER)
     assert (kept.revision, list(kept.attributes.items())) == (1, list(first.items()))
-    assert store.amend(CLUSTER, [], "ben", schema_follows=1, attributes={"name": Attribute()})
+    assert store.apply_updates(CLUSTER, [], "ben", schema_follows=1, attributes={"name": Attribute()})
     assert store.cluster_schema(CLUSTER) == ClusterSchema(2, {"name": Attribute()})
     assert store.cluster_schema("a.example/2").revision == 0
 

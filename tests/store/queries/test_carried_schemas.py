@@ -29,7 +29,7 @@ def found(store: Store, *members: range, site: str | None = None) -> None:
 def say(store: Store, number: int, attributes: dict[str, Attribute], author: str) -> None:
     name = f"{SITE}/{number}"
     follows = store.cluster_schema(name).revision
-    assert store.amend(name, [], author, attributes=attributes, schema_follows=follows)
+    assert store.apply_updates(name, [], author, attributes=attributes, schema_follows=follows)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.core.settings import StoreSettings
-from siteloom.store.queries.entities import EntityFilter, KeptEntity, LinkedEntity, _entity, _row
+from siteloom.store.queries.entities import EntityFilter, LinkedEntity, StoredEntity, _entity, _row
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from tests.store.helpers import day
@@ -29,7 +29,7 @@ def keep(store: Store, *entities: LinkedEntity) -> None:
         store.entities.replace(run.id, {"entities": len(entities)}, entities)
 
 
-def numbers(found: list[KeptEntity]) -> list[int]:
+def numbers(found: list[StoredEntity]) -> list[int]:
     return [one.number for one in found]
 
 
@@ -37,7 +37,7 @@ def test_nothing_is_linked_in_a_new_store(store: Store) -> None:
     assert store.entities.last_linking() is None
     assert store.entities.get(1) is None
     assert store.entities.count() == 0
-    assert list(store.entities.all()) == []
+    assert list(store.entities.each_entity()) == []
 
 
 def test_entities_take_the_place_of_those_before(store: Store) -> None:
@@ -47,8 +47,10 @@ def test_entities_take_the_place_of_those_before(store: Store) -> None:
     linking = store.entities.last_linking()
     assert linking is not None
     assert (linking.content, linking.at) == ({"entities": 1}, day(3))
-    assert list(store.entities.all()) == [KeptEntity(1, 2, ("phone",), {"entity": 1, "name": "Fir"})]
-    assert store.entities.get(1) == KeptEntity(1, 2, ("phone",), {"entity": 1, "name": "Fir"})
+    assert list(store.entities.each_entity()) == [
+        StoredEntity(1, 2, ("phone",), {"entity": 1, "name": "Fir"})
+    ]
+    assert store.entities.get(1) == StoredEntity(1, 2, ("phone",), {"entity": 1, "name": "Fir"})
     assert store.entities.get(2) is None
 
 
@@ -61,7 +63,7 @@ def test_what_is_stopped_half_way_leaves_those_before(store: Store) -> None:
 
     with pytest.raises(ZeroDivisionError), store.recording("entities", {}) as run:
         store.entities.replace(run.id, {}, stopping())  # type: ignore[arg-type]
-    assert [one.content["name"] for one in store.entities.all()] == ["Oak"]
+    assert [one.content["name"] for one in store.entities.each_entity()] == ["Oak"]
     linking = store.entities.last_linking()
     assert linking is not None
     assert linking.content == {"entities": 1}
@@ -87,7 +89,7 @@ def test_they_come_by_number_page_by_page(store: Store) -> None:
     assert numbers(store.entities.page(every, 3, 9)) == [4, 5, 6, 7]
     assert store.entities.page(every, 7, 9) == []
     assert store.entities.count(EntityFilter(least_sources=2)) == 6
-    assert [one.number for one in store.entities.all()] == list(range(1, 8))
+    assert [one.number for one in store.entities.each_entity()] == list(range(1, 8))
 
 
 @pytest.mark.parametrize(
@@ -118,13 +120,13 @@ def test_entities_are_found(store: Store, wanted: EntityFilter, found: list[int]
         entity(4, "Große Straße", 1, "phone number"),
     )
     assert numbers(store.entities.page(wanted, 0, 9)) == found
-    assert [one.number for one in store.entities.all(wanted)] == found
+    assert [one.number for one in store.entities.each_entity(wanted)] == found
     assert store.entities.count(wanted) == len(found)
 
 
 def test_many_are_read_a_few_at_a_time(store: Store) -> None:
     keep(store, *(entity(number, f"Inn {number}") for number in range(1, 2_502)))
-    assert [one.number for one in store.entities.all()] == list(range(1, 2_502))
+    assert [one.number for one in store.entities.each_entity()] == list(range(1, 2_502))
     assert store.entities.count() == 2_501
 
 

@@ -28,13 +28,13 @@ def test_urls_come_with_the_clusters_that_hold_now(store: Store) -> None:
 def test_known_urls_are_those_of_pages(store: Store) -> None:
     put(store, page(URLS[0]), Resource(URLS[1], b"p{}", "text/css"))
     put(store, page(URLS[2]), site="of a name")
-    assert store.page_urls.known(URLS) == {URLS[0]}
-    assert store.page_urls.known([]) == set()
+    assert store.page_urls.stored(URLS) == {URLS[0]}
+    assert store.page_urls.stored([]) == set()
 
 
 def test_names_of_sites_and_whether_there_is_a_page(store: Store) -> None:
-    assert (store.page_urls.sites(), store.page_urls.is_any()) == ([], False)
+    assert (store.page_urls.sites(), store.page_urls.has_pages()) == ([], False)
     put(store, Resource("https://b.example/style.css", b"p{}", "text/css"))
-    assert (store.page_urls.sites(), store.page_urls.is_any()) == (["b.example"], False)
+    assert (store.page_urls.sites(), store.page_urls.has_pages()) == (["b.example"], False)
     put(store, page(URLS[0]))
-    assert (store.page_urls.sites(), store.page_urls.is_any()) == (["a.example", "b.example"], True)
+    assert (store.page_urls.sites(), store.page_urls.has_pages()) == (["a.example", "b.example"], True)

@@ -117,7 +117,7 @@ def test_a_run_that_stopped_goes_on_where_it_was(store: Store) -> None:
     stopped = stop(store, [0, 2])
     with store.extracting({"other": "arguments"}, "f") as extraction:
         assert extraction.run_id == stopped
-        assert extraction.done == {0: {"of": 0}, 2: {"of": 2}}
+        assert extraction.done_summaries == {0: {"of": 0}, 2: {"of": 2}}
         assert extraction.counts == {}
         (run,) = store.runs(5)
         assert (run.status, run.ended_at) == ("running", None)
@@ -132,7 +132,7 @@ def test_a_run_that_stopped_goes_on_where_it_was(store: Store) -> None:
 def test_a_run_goes_on_as_often_as_it_stops(store: Store) -> None:
     assert len({stop(store, [shard]) for shard in range(5)}) == 1
     with store.extracting({}, "f") as extraction:
-        assert list(extraction.done) == list(range(5))
+        assert list(extraction.done_summaries) == list(range(5))
     assert list(store.records()) == contents(range(5))
 
 
@@ -142,7 +142,7 @@ def test_after_ctrl_c_a_run_goes_on(store: Store) -> None:
         raise KeyboardInterrupt
     assert store.runs(1)[0].status == "interrupted"
     with store.extracting({}, "f") as again:
-        assert (again.run_id, set(again.done)) == (extraction.run_id, {0})
+        assert (again.run_id, set(again.done_summaries)) == (extraction.run_id, {0})
 
 
 def test_ctrl_c_while_a_shard_is_committed_waits_until_it_is(store: Store) -> None:
@@ -162,7 +162,7 @@ def test_another_fingerprint_begins_anew(store: Store) -> None:
     stopped = stop(store, [0], "one")
     with store.extracting({}, "two") as extraction:
         assert extraction.run_id != stopped
-        assert extraction.done == {}
+        assert extraction.done_summaries == {}
         extraction.commit(0, rows(5), [], {})
     assert list(store.records()) == contents([5])
     assert [run.status for run in store.runs(5)] == ["done", "failed"]
@@ -242,7 +242,7 @@ def test_a_summary_may_hold_anything_that_json_does(store: Store) -> None:
         extraction.commit(0, [], [], summary)
         raise ZeroDivisionError
     with store.extracting({}, "f") as extraction:
-        assert extraction.done == {0: summary}
+        assert extraction.done_summaries == {0: summary}
 
 
 def test_text_that_no_database_takes_is_kept(store: Store) -> None:
@@ -291,7 +291,7 @@ def test_a_run_goes_on_only_when_the_last_commit_of_the_dead_process_is_over(sto
     def done_shards() -> set[int]:
         with store.extracting({}, "f") as extraction:
             assert extraction.run_id == stopped
-            return set(extraction.done)
+            return set(extraction.done_summaries)
 
     with ThreadPoolExecutor(1) as threads:
         with store.engine.begin() as connection:

@@ -100,7 +100,7 @@ def test_a_run_that_stopped_keeps_its_shards_and_is_taken_up(store: Store) -> No
         raise ZeroDivisionError
     with store.extracting({"site": None}, "a") as again:
         assert again.run_id == extraction.run_id
-        assert again.done == {4: {"tally": [["pages", 1]]}}
+        assert again.done_summaries == {4: {"tally": [["pages", 1]]}}
 
 
 def test_failures_by_reason_and_the_first_of_them(store: Store) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from siteloom.core.errors import NotFound, Overtaken, UsageError
 from siteloom.sources.crawling.url_filters import checked_url
-from siteloom.store.erasure.erasure import named_in_full
+from siteloom.store.erasure.erasure import erasure_targets
 
 if TYPE_CHECKING:
     from siteloom.core.settings import Settings
@@ -141,7 +141,7 @@ def _checked(store: Store, kind: str, name: str, argument: Argument, given: obje
             if not given:
                 raise UsageError(f"A job of the kind {kind} needs {name}: at least one.")
             # As the store has them: what is forgotten is so found, and taken out, where jobs name it.
-            named = named_in_full(store, given)  # type: ignore[arg-type]
+            named = erasure_targets(store, given)  # type: ignore[arg-type]
             return [*named.sites, *named.urls]
         case "cluster" if not store.has_cluster(str(given)):
             raise NotFound(f"There is no cluster {given}.")

@@ -22,7 +22,7 @@ from siteloom.operations.annotation.annotator_state import (
 from siteloom.operations.annotation.sample_pages import page_of, sample_of
 from siteloom.operations.annotation.suggested_values import known_values
 from siteloom.operations.stored_wrappers import wrapper_of_cluster
-from siteloom.store.queries.annotations import Amendment
+from siteloom.store.queries.annotations import OptimisticUpdate
 from siteloom.templates.sampling import covered_share
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Workbench:
     def __init__(self, store: Store, cluster: str, limits: ParseSettings = ParseSettings()) -> None:
         self._store = store
         self._limits = limits
-        self.forgetting = store.forgetting_mark()
+        self.forgetting = store.erasure_mark()
         self.edition = store.cluster_edition(cluster)
         self._sample = sample_of(store, cluster, limits)
         if not self._sample.pages:
@@ -77,7 +77,7 @@ class Workbench:
     @property
     def is_outdated(self) -> bool:
         """Whether the store has forgotten something since: it may be among the pages, or what is known."""
-        return self.forgetting != self._store.forgetting_mark()
+        return self.forgetting != self._store.erasure_mark()
 
     @property
     def pages(self) -> Sequence[SamplePage]:
@@ -229,11 +229,11 @@ class Workbench:
             if after is None:
                 return
             amendments = [
-                Amendment(page.address, rename_attributes(one.example, names), one.newest)
+                OptimisticUpdate(page.address, rename_attributes(one.example, names), one.newest)
                 for page, one in zip(self.pages, said, strict=True)
                 if rename_attributes(one.example, names) != one.example
             ]
-            if self._store.amend(
+            if self._store.apply_updates(
                 self._sample.cluster.id,
                 amendments,
                 author,
@@ -255,9 +255,9 @@ class Workbench:
             after = change(said)
             if after == said.example:
                 return
-            amendment = Amendment(page.address, after, said.newest)
+            amendment = OptimisticUpdate(page.address, after, said.newest)
             cluster = self._sample.cluster.id
-            if self._store.amend(cluster, [amendment], author, schema_follows=schema.revision):
+            if self._store.apply_updates(cluster, [amendment], author, schema_follows=schema.revision):
                 return
         raise StoreBusy("Others keep changing this page: try again in a moment.")
 

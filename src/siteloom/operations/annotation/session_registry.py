@@ -55,7 +55,7 @@ class Workbenches:
         All of them, whatever their site: they show what is known from other sites, too. One that is only
         being made is for whoever waits for it, and no one else.
         """
-        forgetting = self._store.forgetting_mark()
+        forgetting = self._store.erasure_mark()
         with self._lock:
             outdated = [
                 cluster

@@ -1,8 +1,8 @@
 """Rewrite packs without erased pages; remove leftovers from crawl and upload folders, and free database
 pages.
 
-A mark on the disk says that something was begun to be removed. It goes last of all, so whoever finds it knows
-that there may be traces.
+A mark on the disk records that a removal was started. It is removed last, so its presence means that there
+may be traces.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 if TYPE_CHECKING:
     Place = Row[*tuple[Any, ...]]
-    """The `id` of a version, and where it stands in its pack: `block_offset` and `slot`."""
+    """The `id` of a version, and its location in its pack: `block_offset` and `slot`."""
 
 _ROWS_AT_A_TIME = 1_000
 
@@ -46,13 +46,13 @@ _ROWS_AT_A_TIME = 1_000
 def remove_versions(
     engine: Engine, packs_folder: Path, is_gone: ColumnElement[bool], run_id: int
 ) -> Iterator[int]:
-    """Remove versions, pack by pack, and say how many each time; new packs are called after the run.
+    """Remove versions pack by pack, and yield their number each time; new packs are named after the run.
 
-    What stays of a pack is on the disk before the tables speak of it, and the old file goes when they do no
-    more. To be called under the locks of writers and packs.
+    The remaining content of a pack is on the disk before the tables refer to it, and the old file is removed
+    when they no longer do. Call it under the locks of writers and packs.
     """
     versions = schema.versions.c
-    # Asked once for all packs: for each of them, all versions would be looked at again.
+    # One query for all packs: a query per pack would scan all versions each time.
     query = select(versions.pack_id, versions.id, versions.block_offset, versions.slot).where(is_gone)
     with engine.connect() as connection:
         in_order = query.order_by(versions.pack_id).execution_options(yield_per=_ROWS_AT_A_TIME)
@@ -67,18 +67,18 @@ def _remove_from_pack(
     ids = {place.id for place in gone}
     with engine.connect() as connection:
         pack = connection.execute(select(schema.packs).where(packs.id == pack_id)).one()
-        left = [place for place in _places(connection, pack) if place.id not in ids]
+        remaining = [place for place in _places(connection, pack) if place.id not in ids]
     check_pack_name(pack.file)
     with held_back_interrupt():
-        if left:
+        if remaining:
             folder, _, name = pack.file.rpartition("/")
             file = f"{folder}/{pack_name(pack_number(name), run_id)}"
             slots = _slots_by_block(gone)
             moves, length = copy_without(packs_folder, pack.file, pack.committed_bytes, slots, file)
         with writing(engine) as connection:
             _delete_versions(connection, ids)
-            if left:
-                _move(connection, left, moves)
+            if remaining:
+                _move(connection, remaining, moves)
                 moved = update(schema.packs).where(packs.id == pack_id)
                 connection.execute(moved.values(file=file, committed_bytes=length))
             else:
@@ -88,9 +88,9 @@ def _remove_from_pack(
 
 
 def _places(connection: Connection, pack: Row[*tuple[Any, ...]]) -> Sequence[Place]:
-    """Where the versions of a pack stand."""
+    """Return the locations of the versions of a pack."""
     versions, urls = schema.versions.c, schema.urls.c
-    of_site = select(urls.id).where(urls.site_id == pack.site_id)  # by these there is an index
+    of_site = select(urls.id).where(urls.site_id == pack.site_id)  # these are indexed
     query = select(versions.id, versions.block_offset, versions.slot)
     return connection.execute(
         query.where(versions.url_id.in_(of_site), versions.pack_id == pack.id).order_by(versions.id)
@@ -98,7 +98,7 @@ def _places(connection: Connection, pack: Row[*tuple[Any, ...]]) -> Sequence[Pla
 
 
 def _slots_by_block(places: Sequence[Place]) -> dict[int, set[int]]:
-    """The slots of versions in a pack, by the offsets of their blocks."""
+    """Return the slots of versions in a pack by the offsets of their blocks."""
     slots: dict[int, set[int]] = {}
     for place in places:
         slots.setdefault(place.block_offset, set()).add(place.slot)
@@ -106,48 +106,50 @@ def _slots_by_block(places: Sequence[Place]) -> dict[int, set[int]]:
 
 
 def _delete_versions(connection: Connection, ids: Collection[int]) -> None:
-    """Remove versions from the tables, with what was said of them, even if that was just now."""
-    for some in batches(ids, _ROWS_AT_A_TIME):
+    """Remove versions from the tables, with their validators and annotations, even if just added."""
+    for batch in batches(ids, _ROWS_AT_A_TIME):
         for table in (schema.validators, schema.annotations):
-            connection.execute(delete(table).where(table.c.version_id.in_(some)))
-        connection.execute(delete(schema.versions).where(schema.versions.c.id.in_(some)))
+            connection.execute(delete(table).where(table.c.version_id.in_(batch)))
+        connection.execute(delete(schema.versions).where(schema.versions.c.id.in_(batch)))
 
 
 def _move(connection: Connection, places: Sequence[Place], moves: Mapping[int, Move]) -> None:
-    """Let the tables say where versions stand in the pack that takes the place of theirs."""
+    """Update the locations of versions to the pack that replaces theirs."""
     slots = {
-        offset: {old: new for new, old in enumerate(move.slots)}
+        offset: {version: new for new, version in enumerate(move.slots)}
         for offset, move in moves.items()
         if move.slots is not None
     }
     is_it = schema.versions.c.id == bindparam("version")
     place: dict[str, object] = {"block_offset": bindparam("new_offset"), "slot": bindparam("new_slot")}
     statement = update(schema.versions).where(is_it).values(place)
-    for some in batches(places, _ROWS_AT_A_TIME):
+    for batch in batches(places, _ROWS_AT_A_TIME):
         rows = [
             {
-                "version": old.id,
-                "new_offset": moves[old.block_offset].offset,
-                "new_slot": slots[old.block_offset][old.slot] if old.block_offset in slots else old.slot,
+                "version": version.id,
+                "new_offset": moves[version.block_offset].offset,
+                "new_slot": slots[version.block_offset][version.slot]
+                if version.block_offset in slots
+                else version.slot,
             }
-            for old in some
+            for version in batch
         ]
         connection.execute(statement, rows)
 
 
 _MARK = "forgetting"
-# Readers have done with a page or a table by then; whoever reads a whole site takes longer.
+# Enough for readers of a page or a table; reading a whole site takes longer.
 _SECONDS_OF_PATIENCE = 30
 _NOT_LOCKED = "55P03"  # in PostgreSQL's list of error codes: someone had the lock for longer
 
 
 def is_unfinished(folder: Path) -> bool:
-    """Whether something was begun to be removed from a workspace, and not all traces of it are gone."""
+    """Return whether a removal from a workspace was started and may have left traces."""
     return ConfinedFolder(folder).is_file(_MARK)
 
 
 def begin(folder: Path) -> None:
-    """Write down that something is about to be removed."""
+    """Record that a removal starts."""
     try:
         ConfinedFolder(folder).write(_MARK, b"")
     except OSError as error:
@@ -155,7 +157,7 @@ def begin(folder: Path) -> None:
 
 
 def finish(folder: Path, packs_folder: Path, engine: Engine) -> None:
-    """Remove all traces of what is in no table any more. Call it under the locks of writers and of packs."""
+    """Remove all traces of removed rows. Call it under the locks of writers and packs."""
     remove_unknown_packs(packs_folder, engine)
     remove_backups(engine)
     with writing(engine) as connection:
@@ -170,17 +172,17 @@ def finish(folder: Path, packs_folder: Path, engine: Engine) -> None:
 
 
 def remove_unknown_packs(packs_folder: Path, engine: Engine) -> None:
-    """Remove the packs that no table names, which a killed process has left; other files stay."""
+    """Remove packs that no table names, which a killed process left; other files stay."""
     with engine.begin() as connection:
         if engine.dialect.name == "postgresql":
-            # The last commit of a killed process may still be under way there, and speak of such a file.
+            # The last commit of a killed process may still be in progress there, and refer to such a file.
             connection.execute(text(f"LOCK TABLE {schema.packs.name} IN EXCLUSIVE MODE"))
-        known = set(connection.execute(select(schema.packs.c.file)).scalars())
+        known_packs = set(connection.execute(select(schema.packs.c.file)).scalars())
         try:
             packs = ConfinedFolder(packs_folder)
             for site in [name for name in packs.names() if packs.is_folder(name)]:
                 for pack in [f"{site}/{file}" for file in packs.names(site)]:
-                    if is_pack_name(pack) and pack not in known:
+                    if is_pack_name(pack) and pack not in known_packs:
                         packs.remove(pack)
                 with suppress(OSError):  # there are packs in it
                     packs.remove_folder(site)
@@ -191,7 +193,7 @@ def remove_unknown_packs(packs_folder: Path, engine: Engine) -> None:
 
 
 def _wipe_sqlite(file: Path) -> None:
-    """Write all tables anew, so that nothing is left in pages that are free, and empty the journal."""
+    """Rewrite all tables, so that nothing remains in free pages, and empty the journal."""
     try:
         with closing(open_sqlite(file, StoreError, timeout=_SECONDS_OF_PATIENCE)) as connection:
             connection.execute("VACUUM")
@@ -212,25 +214,25 @@ def _busy(place: str) -> StoreBusy:
 
 
 def _wipe_postgres(engine: Engine) -> None:
-    """Have the server write our tables, their indexes and what it knows of their values anew."""
+    """Have the server rewrite our tables, their indexes and its statistics."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.detach()  # its setting is for no one else
+        connection.detach()  # its setting must not affect others
         connection.execute(text(f"SET lock_timeout = {_SECONDS_OF_PATIENCE * 1_000:.0f}"))
-        there = set(inspect(connection).get_table_names())
-        tables = sorted(there & {*schema.metadata.tables, TABLE})
-        # Whoever may not do that to a table is warned by the server, and it goes on.
-        left = [table for table in tables if not _is_written_anew(connection, table)]
-        # Common values of columns stand in it. Who does not own the database is warned there, and no more.
+        existing_tables = set(inspect(connection).get_table_names())
+        tables = sorted(existing_tables & {*schema.metadata.tables, TABLE})
+        # Without permission for a table, the server only warns and continues.
+        unwritten = [table for table in tables if not _is_rewritten(connection, table)]
+        # It contains common values of columns. Without ownership of the database, the server only warns.
         connection.execute(text("VACUUM (FULL) pg_catalog.pg_statistic"))
-    if left:
+    if unwritten:
         raise StoreError(
-            f"It is removed, but traces of it are left in the files of {some_names(left)}, which only the "
-            "owner of these tables can have written anew: give siteloom forget once more as that role."
+            f"It is removed, but traces of it are left in the files of {some_names(unwritten)}, which only "
+            "the owner of these tables can have written anew: give siteloom forget once more as that role."
         )
 
 
-def _is_written_anew(connection: Connection, table: str) -> bool:
-    """Have the server write a table anew, into another file; whether it did."""
+def _is_rewritten(connection: Connection, table: str) -> bool:
+    """Have the server rewrite a table into another file, and return whether it did."""
     file = select(func.pg_relation_filenode(table))
     before = connection.execute(file).scalar_one()
     try:

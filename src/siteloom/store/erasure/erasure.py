@@ -1,8 +1,8 @@
-"""Forgetting: all that came from sites or from single pages is removed, and what stays is as sound as before.
+"""Erase everything that came from sites or pages, and keep the remaining data consistent.
 
-The order makes it safe to kill. What is known of pages goes first, then the pages themselves, pack by pack.
-Their names go last, so that the same can be asked for again until all is done; and a mark on the disk tells
-of traces until there are none.
+The order makes it safe to kill. Data about pages is removed first, then the pages themselves, pack by pack.
+Their names are removed last, so that the same erasure can be repeated until it is complete; a mark on the
+disk records that there may be traces.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from siteloom.core.sequences import batches
 from siteloom.core.wording import some_names
 from siteloom.store import schema
 from siteloom.store.erasure.disk_erasure import begin, finish, is_unfinished, remove_versions
-from siteloom.store.erasure.erasure_scope import expired, named
+from siteloom.store.erasure.erasure_scope import expired_scope, scope_of_names
 from siteloom.store.erasure.row_erasure import (
     UNFINISHED_JOBS,
     forget_in_tables,
     json_lines_without,
-    mentions_of,
-    wrappers_to_learn_again,
+    text_redaction_of,
+    wrappers_to_relearn,
 )
 from siteloom.store.queries.runs import FORGET
 from siteloom.store.queries.search_index import SearchIndex
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Engine
 
     from siteloom.core.settings import RetentionSettings
-    from siteloom.store.erasure.erasure_scope import Doomed
-    from siteloom.store.erasure.row_erasure import Mentions
+    from siteloom.store.erasure.erasure_scope import ErasureScope
+    from siteloom.store.erasure.row_erasure import TextRedaction
     from siteloom.store.store import Store
 
     Report = Callable[[int, int | None, str], object]
-    """Told how many pages are done, of so many if that is known, and what is being done."""
+    """Called with the number of finished pages, the total if known, and the current step."""
 
 PAGES = (
     schema.search_documents,
@@ -57,203 +57,208 @@ PAGES = (
 """The tables of the pages themselves."""
 
 UNTOUCHED = (schema.workspace, schema.users, schema.sessions, schema.api_keys, schema.failed_sign_ins)
-"""The tables that tell nothing of pages; sessions and failed sign-ins may be too old."""
+"""The tables without data about pages; sessions and failed sign-ins may expire."""
 
 _ROWS_AT_A_TIME = 1_000
 _CRAWLS, _UPLOADS = "crawls", "uploads"
 
 
-class Forgotten(NamedTuple):
-    """What was removed, in numbers by kind.
+class ErasureResult(NamedTuple):
+    """The number of removed items by kind.
 
     The wrappers of `to_learn_again` stay, but may quote pages that are gone.
     """
 
     counts: dict[str, int]
-    to_learn_again: tuple[str, ...]
+    to_relearn: tuple[str, ...]
 
 
-def _unheard(_done: int, _total: int | None, _message: str) -> None:
-    """No one listens."""
+def _ignore_progress(_finished: int, _total: int | None, _message: str) -> None:
+    """Ignore progress."""
 
 
-class Named(NamedTuple):
-    """What is named to be forgotten, as it stands in the store: whole sites, and URLs of pages."""
+class ErasureTargets(NamedTuple):
+    """The names to erase, as they are in the store: whole sites, and URLs of pages."""
 
     sites: tuple[str, ...]
     urls: tuple[str, ...]
 
 
-def named_in_full(store: Store, names: Collection[str]) -> Named:
-    """What names mean; one that is neither a site nor a URL is a NotStored, as it is for `forget`."""
-    doomed = _known(store, names)
-    return Named(tuple(sorted(doomed.sites)), tuple(sorted(doomed.addresses)))
+def erasure_targets(store: Store, names: Collection[str]) -> ErasureTargets:
+    """Resolve names; raises NotStored for one that is neither a site nor a URL, as `forget` does."""
+    scope = _known_scope(store, names)
+    return ErasureTargets(tuple(sorted(scope.sites)), tuple(sorted(scope.addresses)))
 
 
-def forget(store: Store, names: Collection[str], report: Report = _unheard) -> Forgotten:
-    """Remove all that came from sites, or from pages, which are named by their URLs.
+def forget(store: Store, names: Collection[str], report: Report = _ignore_progress) -> ErasureResult:
+    """Remove everything that came from sites, or from pages given by their URLs.
 
-    A name that is neither is a NotStored, unless the same was begun before and only traces are left.
+    Raises NotStored for a name that is neither, unless an earlier erasure was interrupted and left only
+    traces.
     """
-    return _forget(store, _known(store, names), report)
+    return _forget(store, _known_scope(store, names), report)
 
 
-def _known(store: Store, names: Collection[str]) -> Doomed:
-    doomed, unknown = named(store.engine, names)
+def _known_scope(store: Store, names: Collection[str]) -> ErasureScope:
+    scope, unknown = scope_of_names(store.engine, names)
     if unknown and not is_unfinished(store.folder):
         raise _not_stored(store.engine, unknown[0])
-    return doomed
+    return scope
 
 
-def forget_expired(store: Store, retention: RetentionSettings, report: Report = _unheard) -> Forgotten:
-    """Remove what was kept for long enough; if there is nothing such, there is no run either."""
-    doomed = expired(retention, store.clock())
-    if not doomed.is_anything(store.engine) and not is_unfinished(store.folder):
-        return Forgotten({}, ())
-    return _forget(store, doomed, report)
+def forget_expired(
+    store: Store, retention: RetentionSettings, report: Report = _ignore_progress
+) -> ErasureResult:
+    """Remove expired data; if there is none, no run is recorded."""
+    scope = expired_scope(retention, store.clock())
+    if not scope.is_anything(store.engine) and not is_unfinished(store.folder):
+        return ErasureResult({}, ())
+    return _forget(store, scope, report)
 
 
-def forget_after_work(store: Store, retention: RetentionSettings) -> tuple[Forgotten, str]:
-    """The same at the end of work that has gone well; also says what stood in the way, if anything did.
+def forget_after_work(store: Store, retention: RetentionSettings) -> tuple[ErasureResult, str]:
+    """Remove expired data after successful work; also returns what prevented it, if anything did.
 
-    That work is done all the same, and when pages come next, this is tried again.
+    The work itself is done in any case, and the removal is repeated when pages are next imported.
     """
     try:
         return forget_expired(store, retention), ""
     except StoreError as error:
-        return Forgotten({}, ()), (
+        return ErasureResult({}, ()), (
             "What was kept for long enough is not all removed yet; it will be tried again when pages come "
             f"next: {error}"
         )
 
 
-def would_forget(store: Store, names: Collection[str]) -> Forgotten:
-    """What `forget` would remove; nothing is changed."""
-    doomed, unknown = named(store.engine, names)
+def would_forget(store: Store, names: Collection[str]) -> ErasureResult:
+    """Return what `forget` would remove, without changing anything."""
+    scope, unknown = scope_of_names(store.engine, names)
     if unknown:
         raise _not_stored(store.engine, unknown[0])
-    return _tried(store, doomed)
+    return _simulate_erasure(store, scope)
 
 
-def would_forget_expired(store: Store, retention: RetentionSettings) -> Forgotten:
-    """What `forget_expired` would remove; nothing is changed."""
-    return _tried(store, expired(retention, store.clock()))
+def would_forget_expired(store: Store, retention: RetentionSettings) -> ErasureResult:
+    """Return what `forget_expired` would remove, without changing anything."""
+    return _simulate_erasure(store, expired_scope(retention, store.clock()))
 
 
 def _not_stored(engine: Engine, name: str) -> NotStored:
     with engine.connect() as connection:
-        known = connection.execute(select(schema.sites.c.name).order_by(schema.sites.c.name)).scalars().all()
-    sites = f"its sites are {some_names(known)}" if known else "it has no site"
+        site_names = (
+            connection.execute(select(schema.sites.c.name).order_by(schema.sites.c.name)).scalars().all()
+        )
+    sites = f"its sites are {some_names(site_names)}" if site_names else "it has no site"
     return NotStored(f"{name} is no site of this workspace, and no URL of a page in it: {sites}.")
 
 
-def _tried(store: Store, doomed: Doomed) -> Forgotten:
-    """What would be removed: the tables are told to forget it, and then that they were."""
+def _simulate_erasure(store: Store, scope: ErasureScope) -> ErasureResult:
+    """Return what would be removed, by removing it in a transaction that is rolled back."""
     with write_lock(store.folder, store.on_busy), writing(store.engine) as connection:
-        counts = _counted(connection, doomed)
-        learned = wrappers_to_learn_again(connection, doomed)
-        counts.update(forget_in_tables(connection, doomed, mentions_of(connection, doomed)))
+        counts = _count_scope(connection, scope)
+        learned = wrappers_to_relearn(connection, scope)
+        counts.update(forget_in_tables(connection, scope, text_redaction_of(connection, scope)))
         transaction = connection.get_transaction()
         assert transaction is not None
         transaction.rollback()
-    return _told(counts, learned)
+    return _erasure_result(counts, learned)
 
 
-def _told(counts: Counter[str], learned: tuple[str, ...]) -> Forgotten:
-    return Forgotten({kind: count for kind, count in counts.items() if count}, learned)
+def _erasure_result(counts: Counter[str], learned: tuple[str, ...]) -> ErasureResult:
+    return ErasureResult({kind: count for kind, count in counts.items() if count}, learned)
 
 
-def _forget(store: Store, doomed: Doomed, report: Report) -> Forgotten:
+def _forget(store: Store, scope: ErasureScope, report: Report) -> ErasureResult:
     with ExitStack() as held:
-        if doomed.is_named:
-            # What is being fetched would come when all was forgotten.
+        if scope.is_named:
+            # Pages being fetched would be stored after the erasure.
             for verb in ("crawl", "fetch"):
                 held.enter_context(verb_lock(store.folder, verb))
-        run = held.enter_context(store.recording(FORGET, {}))  # with arguments, it would tell what it was
+        run = held.enter_context(store.recording(FORGET, {}))  # arguments would reveal what was erased
         held.enter_context(packs_lock(store.folder, store.on_busy))
         begin(store.folder)
         with store.engine.connect() as connection:
-            counts = _counted(connection, doomed)
-            mentions = mentions_of(connection, doomed)
-            learned = wrappers_to_learn_again(connection, doomed)
-        done, total = 0, counts["search documents"] + counts["versions"]
-        for count in SearchIndex(store.engine).forget(doomed.is_document):
-            done += count
-            report(done, total, "Taking pages and records out of the search index")
-        report(done, total, "Removing what is known of the pages")
+            counts = _count_scope(connection, scope)
+            redaction = text_redaction_of(connection, scope)
+            learned = wrappers_to_relearn(connection, scope)
+        finished, total = 0, counts["search documents"] + counts["versions"]
+        for count in SearchIndex(store.engine).forget(scope.is_document):
+            finished += count
+            report(finished, total, "Taking pages and records out of the search index")
+        report(finished, total, "Removing what is known of the pages")
         with held_back_interrupt(), writing(store.engine) as connection:
             wait_for_tables(connection)
-            counts.update(forget_in_tables(connection, doomed, mentions))
-        for count in remove_versions(store.engine, store.packs_folder, doomed.is_version, run.id):
-            done += count
-            report(done, total, "Removing the pages")
-        if doomed.is_named:
-            _forget_in_files(store, mentions)
+            counts.update(forget_in_tables(connection, scope, redaction))
+        for count in remove_versions(store.engine, store.packs_folder, scope.is_version, run.id):
+            finished += count
+            report(finished, total, "Removing the pages")
+        if scope.is_named:
+            _redact_files(store, redaction)
         with held_back_interrupt(), writing(store.engine) as connection:
-            counts["sites"] += _forget_names(connection, doomed)
-        report(done, total, "Removing traces from the database")
+            counts["sites"] += _erase_names(connection, scope)
+        report(finished, total, "Removing traces from the database")
         finish(store.folder, store.packs_folder, store.engine)
         run.counts.update(counts)
-    return _told(counts, learned)
+    return _erasure_result(counts, learned)
 
 
-def _counted(connection: Connection, doomed: Doomed) -> Counter[str]:
-    """How much there is of what is not counted as it is removed."""
+def _count_scope(connection: Connection, scope: ErasureScope) -> Counter[str]:
+    """Count what is not counted while it is removed."""
     rows = {
-        "pages": (schema.urls, doomed.is_page),
-        "versions": (schema.versions, doomed.is_version),
-        "search documents": (schema.search_documents, doomed.is_document),
+        "pages": (schema.urls, scope.is_page),
+        "versions": (schema.versions, scope.is_version),
+        "search documents": (schema.search_documents, scope.is_document),
     }
-    found = {
+    counts = {
         kind: connection.execute(select(func.count()).select_from(table).where(condition)).scalar_one()
         for kind, (table, condition) in rows.items()
     }
-    return Counter(found)
+    return Counter(counts)
 
 
-def _forget_names(connection: Connection, doomed: Doomed) -> int:
-    """Remove the addresses, and the sites of which neither a page nor a wrapper is left; returns how many."""
+def _erase_names(connection: Connection, scope: ErasureScope) -> int:
+    """Remove the addresses, and the sites without a page or a wrapper left; returns the number of sites."""
     urls, sites = schema.urls.c, schema.sites.c
-    poorer = connection.execute(select(urls.site_id).where(doomed.is_page).distinct()).scalars().all()
-    for table in (schema.cluster_pages, schema.annotations):  # someone may have said something just now
-        connection.execute(delete(table).where(table.c.url_id.in_(doomed.url_ids)))
-    connection.execute(delete(schema.urls).where(doomed.is_page))
-    count = _forget_sites(connection, sites.name.in_(doomed.sites))
-    for some in batches(poorer, _ROWS_AT_A_TIME):
+    shrunk_sites = connection.execute(select(urls.site_id).where(scope.is_page).distinct()).scalars().all()
+    for table in (schema.cluster_pages, schema.annotations):  # rows may have been added meanwhile
+        connection.execute(delete(table).where(table.c.url_id.in_(scope.url_ids)))
+    connection.execute(delete(schema.urls).where(scope.is_page))
+    count = _erase_sites(connection, sites.name.in_(scope.sites))
+    for batch in batches(shrunk_sites, _ROWS_AT_A_TIME):
         has_page = exists().where(urls.site_id == sites.id)
         is_bare = ~has_page & sites.name.not_in(select(schema.wrappers.c.site))
-        count += _forget_sites(connection, sites.id.in_(some) & is_bare)
+        count += _erase_sites(connection, sites.id.in_(batch) & is_bare)
     return count
 
 
-def _forget_sites(connection: Connection, is_gone: ColumnElement[bool]) -> int:
+def _erase_sites(connection: Connection, is_gone: ColumnElement[bool]) -> int:
     gone = select(schema.sites.c.id).where(is_gone)
     for table in (schema.packs, schema.segment_tables):
         connection.execute(delete(table).where(table.c.site_id.in_(gone)))
     return connection.execute(delete(schema.sites).where(is_gone)).rowcount
 
 
-def _forget_in_files(store: Store, mentions: Mentions) -> None:
-    """Remove it from what is known of unfinished crawls, and all that was sent and that no job waits for."""
+def _redact_files(store: Store, redaction: TextRedaction) -> None:
+    """Redact the journals of unfinished crawls, and remove all uploads that no job waits for."""
     jobs = schema.jobs.c
     query = select(jobs.arguments).where(jobs.state.in_(UNFINISHED_JOBS))
     with store.engine.connect() as connection:
-        wanted = {row.arguments.get("upload") for row in connection.execute(query)}
+        pending_uploads = {row.arguments.get("upload") for row in connection.execute(query)}
     workspace = ConfinedFolder(store.folder)
     try:
         for journal in workspace.names(_CRAWLS):
-            _forget_in_journal(workspace, f"{_CRAWLS}/{journal}", mentions)
+            _redact_journal(workspace, f"{_CRAWLS}/{journal}", redaction)
         for upload in workspace.names(_UPLOADS):
-            if upload not in wanted:
+            if upload not in pending_uploads:
                 workspace.remove_tree(f"{_UPLOADS}/{upload}")
     except OSError as error:
         raise StoreError(f"{error.filename} cannot be removed or written: {error.strerror}.") from error
 
 
-def _forget_in_journal(workspace: ConfinedFolder, journal: str, mentions: Mentions) -> None:
+def _redact_journal(workspace: ConfinedFolder, journal: str, redaction: TextRedaction) -> None:
     content = workspace.read(journal)
-    left = json_lines_without(mentions, content)
-    if not left or not journal.endswith(".jsonl"):  # the latter was left by a process that was killed here
+    redacted = json_lines_without(redaction, content)
+    if not redacted or not journal.endswith(".jsonl"):  # other files remain from a process killed here
         workspace.remove(journal)
-    elif left != content:
-        workspace.write(journal, left)
+    elif redacted != content:
+        workspace.write(journal, redacted)

@@ -1,4 +1,4 @@
-"""What is to be forgotten: what was named, or what was kept for long enough."""
+"""Determine what is to be erased: named sites and pages, or expired data."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from siteloom.core.settings import RetentionSettings
 
 
-class OldRows(NamedTuple):
-    """Rows of a table that are too old, and what they are called."""
+class ExpiredRows(NamedTuple):
+    """Expired rows of a table, and their kind."""
 
     kind: str
     table: Table
@@ -29,44 +29,44 @@ class OldRows(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Doomed:
-    """Sites as a whole, and pages and single versions by conditions on their tables.
+class ErasureScope:
+    """Whole sites, and pages and single versions by conditions on their tables.
 
-    `addresses` are URLs that were named, of which there may be more than pages: what failed has one, too.
-    Where nothing is named, `versions` says of those of whole pages, too, that they go.
+    `addresses` are the named URLs, which need not be of pages: failures have URLs, too. If nothing is named,
+    `versions` also covers those of whole pages.
     """
 
     sites: frozenset[str] = frozenset()
     addresses: frozenset[str] = frozenset()
     pages: ColumnElement[bool] = false()
     versions: ColumnElement[bool] = false()
-    rows: tuple[OldRows, ...] = ()
+    rows: tuple[ExpiredRows, ...] = ()
 
     @property
     def is_named(self) -> bool:
-        """Whether someone asked for it by name."""
+        """Whether the scope was given by names."""
         return bool(self.sites or self.addresses)
 
     @property
     def is_page(self) -> ColumnElement[bool]:
-        """Whether a page goes with all its versions."""
+        """Whether a page is erased with all its versions."""
         urls, sites = schema.urls.c, schema.sites.c
         of_sites = urls.site_id.in_(select(sites.id).where(sites.name.in_(self.sites)))
         return or_(of_sites, urls.url.in_(self.addresses), self.pages)
 
     @property
     def url_ids(self) -> Select[int]:
-        """These pages."""
+        """The ids of the erased pages."""
         return select(schema.urls.c.id).where(self.is_page)
 
     @property
     def is_version(self) -> ColumnElement[bool]:
-        """Whether a version goes, alone or with its page."""
+        """Whether a version is erased, alone or with its page."""
         return schema.versions.c.url_id.in_(self.url_ids) if self.is_named else self.versions
 
     @property
     def is_document(self) -> ColumnElement[bool]:
-        """Whether a document of the search index goes."""
+        """Whether a document of the search index is erased."""
         columns = schema.search_documents.c
         conditions = (
             columns.site.in_(self.sites),
@@ -74,38 +74,38 @@ class Doomed:
             columns.url_id.in_(self.url_ids),
             columns.version_id.in_(select(schema.versions.c.id).where(self.versions)),
         )
-        # One by one: of questions joined by OR, PostgreSQL asks one anew for each row if its answer is long.
-        found = (select(columns.id).where(condition).correlate(None) for condition in conditions)
-        return columns.id.in_(union_all(*found))
+        # As a union: for conditions joined by OR, PostgreSQL repeats a subquery with a long result per row.
+        document_ids = (select(columns.id).where(condition).correlate(None) for condition in conditions)
+        return columns.id.in_(union_all(*document_ids))
 
     def is_anything(self, engine: Engine) -> bool:
-        """Whether there is any such thing."""
+        """Return whether the scope contains anything."""
         rows = [
             (schema.urls, self.is_page),
             (schema.versions, self.is_version),
-            *((old.table, old.condition) for old in self.rows),
+            *((expired_rows.table, expired_rows.condition) for expired_rows in self.rows),
         ]
         with engine.connect() as connection:
-            return any(_is_there(connection, table, condition) for table, condition in rows)
+            return any(_has_row(connection, table, condition) for table, condition in rows)
 
 
-def expired(retention: RetentionSettings, now: datetime) -> Doomed:
-    """What was kept for long enough by now.
+def expired_scope(retention: RetentionSettings, now: datetime) -> ErasureScope:
+    """Return the scope of expired data.
 
-    A version that someone annotated stays as long as its page: without it, the annotation would tell of
-    nothing. The newest check of each kind stays, for it says how a wrapper is.
+    An annotated version stays as long as its page, because the annotation needs it. The newest check of each
+    kind stays, because it shows the health of a wrapper.
     """
     versions = schema.versions.c
     pages: ColumnElement[bool] = false()
     of_pages: ColumnElement[bool] = false()
     outnumbered: ColumnElement[bool] = false()
-    rows: tuple[OldRows, ...] = ()
+    rows: tuple[ExpiredRows, ...] = ()
     if retention.days:
         oldest = now - timedelta(days=retention.days)
-        seen = schema.versions.alias("seen").c
-        fresh = select(seen.id).where(seen.last_seen_at >= oldest)
-        pages = ~fresh.where(seen.url_id == schema.urls.c.id).correlate(schema.urls).exists()
-        of_pages = ~fresh.where(seen.url_id == versions.url_id).correlate(schema.versions).exists()
+        recent_versions = schema.versions.alias("seen").c
+        fresh = select(recent_versions.id).where(recent_versions.last_seen_at >= oldest)
+        pages = ~fresh.where(recent_versions.url_id == schema.urls.c.id).correlate(schema.urls).exists()
+        of_pages = ~fresh.where(recent_versions.url_id == versions.url_id).correlate(schema.versions).exists()
         rows = _older_rows(oldest, now)
     if retention.versions:
         later = schema.versions.alias("later").c
@@ -116,28 +116,30 @@ def expired(retention: RetentionSettings, now: datetime) -> Doomed:
             .correlate(schema.versions)
             .scalar_subquery()
         )
-        said = schema.annotations.c
-        is_annotated = exists().where(said.url_id == versions.url_id, said.version_id == versions.id)
+        annotations = schema.annotations.c
+        is_annotated = exists().where(
+            annotations.url_id == versions.url_id, annotations.version_id == versions.id
+        )
         outnumbered = and_(newer >= retention.versions, ~is_annotated)
-    return Doomed(pages=pages, versions=or_(of_pages, outnumbered), rows=rows)
+    return ErasureScope(pages=pages, versions=or_(of_pages, outnumbered), rows=rows)
 
 
-def _older_rows(oldest: datetime, now: datetime) -> tuple[OldRows, ...]:
-    """What else becomes more and more."""
+def _older_rows(oldest: datetime, now: datetime) -> tuple[ExpiredRows, ...]:
+    """Return the expired rows of other growing tables."""
     checks, runs = schema.checks.c, schema.runs.c
     newest_checks = select(func.max(checks.id)).group_by(checks.wrapper, checks.kind)
     old_runs = select(runs.id).where(runs.started_at < oldest)
     return (
-        OldRows("failures", schema.failures, schema.failures.c.run_id.in_(old_runs)),
-        OldRows("checks", schema.checks, (checks.at < oldest) & checks.id.not_in(newest_checks)),
-        OldRows("jobs", schema.jobs, schema.jobs.c.ended_at < oldest),
-        OldRows("sessions", schema.sessions, schema.sessions.c.expires_at < now),
-        OldRows("failed sign-ins", schema.failed_sign_ins, schema.failed_sign_ins.c.at < oldest),
+        ExpiredRows("failures", schema.failures, schema.failures.c.run_id.in_(old_runs)),
+        ExpiredRows("checks", schema.checks, (checks.at < oldest) & checks.id.not_in(newest_checks)),
+        ExpiredRows("jobs", schema.jobs, schema.jobs.c.ended_at < oldest),
+        ExpiredRows("sessions", schema.sessions, schema.sessions.c.expires_at < now),
+        ExpiredRows("failed sign-ins", schema.failed_sign_ins, schema.failed_sign_ins.c.at < oldest),
     )
 
 
-def named(engine: Engine, names: Collection[str]) -> tuple[Doomed, list[str]]:
-    """What names of sites and URLs mean, and those that mean nothing."""
+def scope_of_names(engine: Engine, names: Collection[str]) -> tuple[ErasureScope, list[str]]:
+    """Return the scope of names of sites and URLs, and the unknown names."""
     sites: set[str] = set()
     addresses: set[str] = set()
     unknown = []
@@ -145,11 +147,11 @@ def named(engine: Engine, names: Collection[str]) -> tuple[Doomed, list[str]]:
         for name in names:
             if _is_site(connection, name):
                 sites.add(name)
-            elif known := _known_addresses(connection, name):
-                addresses.update(known)
+            elif known_addresses := _known_addresses(connection, name):
+                addresses.update(known_addresses)
             else:
                 unknown.append(name)
-    return Doomed(frozenset(sites), frozenset(addresses)), unknown
+    return ErasureScope(frozenset(sites), frozenset(addresses)), unknown
 
 
 def _is_site(connection: Connection, name: str) -> bool:
@@ -160,11 +162,11 @@ def _is_site(connection: Connection, name: str) -> bool:
         schema.grown_sites.c.site,
         schema.seeds.c.source,
     )
-    return any(_is_there(connection, column.table, column == name) for column in columns)
+    return any(_has_row(connection, column.table, column == name) for column in columns)
 
 
 def _known_addresses(connection: Connection, name: str) -> list[str]:
-    """The URLs that are written so; of pages of the web, the scheme may be left out."""
+    """Return the stored URLs that match a name; the scheme of web pages may be left out."""
     forms = [name] if "://" in name else [name, f"https://{name}", f"http://{name}"]
     return [form for form in forms if _is_address(connection, form)]
 
@@ -176,9 +178,9 @@ def _is_address(connection: Connection, url: str) -> bool:
         (schema.seeds, schema.seeds.c.url == url),
         (schema.failures, schema.failures.c.url == url),
     )
-    return any(_is_there(connection, table, condition) for table, condition in rows)
+    return any(_has_row(connection, table, condition) for table, condition in rows)
 
 
-def _is_there(connection: Connection, table: FromClause, condition: ColumnElement[bool]) -> bool:
+def _has_row(connection: Connection, table: FromClause, condition: ColumnElement[bool]) -> bool:
     query = select(1).select_from(table).where(condition).limit(1)
     return connection.execute(query).first() is not None

@@ -1,9 +1,8 @@
 """Pack files: the bytes of a site's pages, appended in compressed blocks.
 
-Pages of one template are nearly equal, so compressing them together makes
-them about 39 times smaller where single pages shrink 5 times. A block is the
-unit of random access. A pack can be read without the database: each block
-carries the addresses, types and times of what it holds.
+Pages of one template are nearly equal, so compressing them together makes them about 39 times smaller, while
+single pages shrink 5 times. A block is the unit of random access. A pack can be read without the database:
+each block contains the addresses, types and times of its documents.
 
     pack   = magic, block, block, ...
     block  = header, index, bodies
@@ -11,11 +10,9 @@ carries the addresses, types and times of what it holds.
     index  = zstd of a JSON list, one entry a document
     bodies = zstd of all documents, one behind the other
 
-Blocks are only ever appended. The database says how many bytes of a pack are
-committed; what a killed process left behind them is cut off by the next writer.
-When documents are forgotten, what stays of a pack is written to a new one. No
-name of a file is ever used twice, so whoever knows where a document stood finds
-it there or nothing at all.
+Blocks are only appended. The database records how many bytes of a pack are committed; the next writer removes
+bytes after these, which a killed process left. When documents are erased, the remaining ones are written to a
+new pack. File names are never reused, so a known location contains its document or nothing at all.
 """
 
 from __future__ import annotations
@@ -48,13 +45,13 @@ _HEADER = struct.Struct("<4sIII")
 # level 6 gives 34 times at 370 MB/s, level 12 36 times at 130 MB/s.
 _COMPRESSION_LEVEL = 9
 _PACK_FILE = re.compile(r"[^/.\0][^/\0]*/\d+(?:-\d+)?\.pack", re.ASCII)
-# The whole block must stay in reach for a later page to refer to an earlier one.
+# The window spans the whole block, so that a later page can refer to an earlier one.
 _WINDOW_LOG = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A page or resource as a pack keeps it."""
+    """A page or resource in a pack."""
 
     url: str
     body: bytes
@@ -64,7 +61,7 @@ class Document:
 
 
 def encode_block(documents: Sequence[Document]) -> bytes:
-    """The bytes of a block, to be appended to a pack."""
+    """Encode documents as a block of a pack."""
     entries = [
         [d.url, len(d.body), d.media_type, d.charset, d.fetched_at.isoformat() if d.fetched_at else None]
         for d in documents
@@ -85,7 +82,7 @@ def _compress(data: bytes) -> bytes:
 class Pack:
     """One pack file of a folder of packs, open for reading; safe to use from several threads."""
 
-    # Readers go through a block page by page, and a few may be at it at once.
+    # Readers read a block page by page, and several may do so at once.
     _BLOCKS_KEPT = 4
 
     def __init__(self, packs_folder: Path, name: str) -> None:
@@ -99,11 +96,11 @@ class Pack:
         self._blocks: OrderedDict[int, tuple[Document, ...]] = OrderedDict()
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         self._opened.close()
 
     def document(self, offset: int, slot: int) -> Document:
-        """The document in a slot of the block at an offset."""
+        """Return the document in a slot of the block at an offset."""
         block = self._blocks.get(offset)
         if block is None:
             block = _decoded(self._block(offset))
@@ -116,12 +113,12 @@ class Pack:
             raise DamagedBlock(f"{self.path} has no slot {slot} in the block at byte {offset}.") from None
 
     def blocks(self, until: int | None = None) -> Iterator[tuple[int, tuple[Document, ...]]]:
-        """Each block before the byte `until`, or all to the end of the file, with its offset."""
+        """Yield each block before the byte `until`, or all to the end of the file, with its offset."""
         for offset, block in self.encoded_blocks(until):
             yield offset, _decoded(block)
 
     def encoded_blocks(self, until: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """The same blocks as they stand in the file."""
+        """Yield the encoded blocks before the byte `until`, or all to the end of the file."""
         until = os.fstat(self._file).st_size if until is None else until
         if self._read(0, len(PACK_MAGIC)) != PACK_MAGIC:
             raise PackError(f"{self.path} is no pack file.")
@@ -132,7 +129,7 @@ class Pack:
             offset += len(block)
 
     def _block(self, offset: int) -> bytes:
-        """The block at an offset, as it stands in the file."""
+        """Return the encoded block at an offset."""
         header = self._read(offset, _HEADER.size)
         magic, index_length, bodies_length, checksum = _HEADER.unpack(header)
         if magic != _BLOCK_MAGIC:
@@ -143,9 +140,9 @@ class Pack:
         return header + content
 
     def _read(self, offset: int, length: int) -> bytes:
-        # Asked first, because a damaged header may speak of gigabytes.
-        is_there = offset + length <= os.fstat(self._file).st_size
-        data = os.pread(self._file, length, offset) if is_there else b""
+        # Checked first, because a damaged header may claim gigabytes.
+        is_within_file = offset + length <= os.fstat(self._file).st_size
+        data = os.pread(self._file, length, offset) if is_within_file else b""
         if len(data) < length:
             raise DamagedBlock(
                 f"{self.path} ends before byte {offset + length}, where the store expects more."
@@ -154,7 +151,7 @@ class Pack:
 
 
 def _decoded(block: bytes) -> tuple[Document, ...]:
-    """The documents of a block."""
+    """Decode the documents of a block."""
     _, index_length, _, _ = _HEADER.unpack_from(block)
     content = memoryview(block)[_HEADER.size :]
     documents = []
@@ -167,18 +164,18 @@ def _decoded(block: bytes) -> tuple[Document, ...]:
             documents.append(Document(url, bytes(bodies[start : start + size]), media_type, charset, time))
             start += size
     except (ValueError, TypeError, RecursionError) as error:
-        # Its checksum is right, so it was written like this, by something else than Siteloom.
+        # Its checksum is right, so another program than Siteloom wrote it.
         raise DamagedBlock(f"A block of a pack cannot be read: {error}.") from error
     return tuple(documents)
 
 
 def is_pack_name(name: str) -> bool:
-    """Whether a path below the folder of packs is one that a pack may have."""
+    """Return whether a path below the folder of packs is a valid name of a pack."""
     return _PACK_FILE.fullmatch(name) is not None
 
 
 def check_pack_name(name: str) -> None:
-    """Raise PackError for a name in the tables that no pack has: they may be someone else's.
+    """Raise PackError for an invalid name of a pack in the tables, which may be untrusted.
 
     The name could lead out of the folder of packs, to a file that would be read, written or removed.
     """
@@ -186,33 +183,32 @@ def check_pack_name(name: str) -> None:
         raise PackError(f"The workspace names a pack {name!r}, which is none of its own: do not use it.")
 
 
-def pack_name(number: int, forgotten_by: int | None) -> str:
-    """The name of the pack of a number of a site's.
+def pack_name(number: int, erased_by: int | None) -> str:
+    """Return the name of a site's pack with a number.
 
-    The run that was the last to forget anything is a part of it, for the numbers of what is forgotten are
-    used again.
+    It includes the last run that erased anything, because numbers of erased packs are reused.
     """
-    return f"{number:06}.pack" if forgotten_by is None else f"{number:06}-{forgotten_by}.pack"
+    return f"{number:06}.pack" if erased_by is None else f"{number:06}-{erased_by}.pack"
 
 
 def pack_number(file: str) -> int:
-    """The number of a pack among those of its site, by the name of its file."""
+    """Return the number of a pack among those of its site, by its file name."""
     return int(file.rpartition("/")[2].removesuffix(".pack").partition("-")[0])
 
 
 class Move(NamedTuple):
-    """Where a block of a pack stands in another, and which of its old slots follow each other there."""
+    """The offset of a block in another pack, and its remaining old slots in order."""
 
     offset: int
-    slots: Sequence[int] | None  # None if they are those that they were
+    slots: Sequence[int] | None  # None if unchanged
 
 
 def copy_without(
     packs_folder: Path, source: str, committed: int, gone: Mapping[int, Container[int]], target: str
 ) -> tuple[dict[int, Move], int]:
-    """Write a pack that has all of another but for some slots of blocks, which are known by their offsets.
+    """Copy a pack without some slots of blocks, which are given by their offsets.
 
-    Returns what became of each block that is not gone as a whole, and the length; all is on the disk then.
+    Returns the new location of each remaining block, and the length; the copy is on the disk then.
     """
     appender = PackAppender(packs_folder)
     moves: dict[int, Move] = {}
@@ -244,10 +240,9 @@ class PackAppender:
         self._has_new_names = False
 
     def append(self, name: str, committed: int, block: bytes) -> tuple[int, int]:
-        """Append a block behind the committed bytes of a pack; returns where it begins and the new length.
+        """Append a block after the committed bytes of a pack; returns its start and the new length.
 
-        Whatever stands behind the committed bytes was never accepted and is
-        cut off first.
+        Bytes after the committed ones were never accepted and are removed first.
         """
         check_pack_name(name)
         path = self._packs.root / name
@@ -269,7 +264,7 @@ class PackAppender:
         return committed, committed + len(block)
 
     def sync(self) -> None:
-        """Return when all that was appended is on the disk."""
+        """Return when everything appended is on the disk."""
         name = ""
         try:
             for name in self._changed:
@@ -289,7 +284,7 @@ class PackAppender:
         self._packs.make_folder(site)
         with self._packs.open(name, "wb") as file:
             file.write(PACK_MAGIC)
-        # The pack, its site's folder and the folder of all packs may be new, and
-        # a name is only on the disk when the folder that holds it is.
+        # The pack, its site's folder and the folder of all packs may be new, and a name is only on the disk
+        # when its folder is.
         self._changed.add(site)
         self._has_new_names = True

@@ -1,4 +1,4 @@
-"""Read pages back, many at a time; compare packs with the tables."""
+"""Read stored pages, many at a time, and compare packs with the tables."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from siteloom.store.queries.clusters import PageAddress
 
 
-# Two blocks' worth of pages: whoever reads a site in its order opens a block once.
+# The pages of two blocks: reading a site in order opens each block once.
 _DOCUMENTS_AT_A_TIME = 256
 _BYTES_AT_A_TIME = 64_000_000
-# Enough to be worth sending to another process, few enough that all of them have something to do.
+# Enough to be worth sending to another process, few enough to occupy all processes.
 _PAGES_OF_A_SHARD = 512
 
 
 class VersionPlace(NamedTuple):
-    """Where a version stands: a slot in the block at an offset of a pack; and how many bytes it has."""
+    """The location of a version: a slot in the block at an offset of a pack; and its size in bytes."""
 
     file: str
     offset: int
@@ -45,7 +45,7 @@ class VersionPlace(NamedTuple):
 
 
 class BlockPart(NamedTuple):
-    """Some documents of a block, which are all of one site."""
+    """Some documents of a block, all of one site."""
 
     file: str
     offset: int
@@ -67,9 +67,9 @@ class OpenPacks:
         self._packs: dict[str, Pack] = {}
 
     def document(self, file: str, offset: int, slot: int) -> Document:
-        """The document in a slot of the block at an offset of a pack."""
+        """Return the document in a slot of the block at an offset of a pack."""
         if file not in self._packs:
-            self.close()  # they are asked for pack after pack
+            self.close()  # documents are read pack by pack
             self._packs[file] = Pack(self._folder, file)
         return self._packs[file].document(offset, slot)
 
@@ -86,7 +86,7 @@ class OpenPacks:
             return DamagedPage(url, b"", damage=str(error))
 
     def close(self) -> None:
-        """Give the files back."""
+        """Close the files."""
         for pack in self._packs.values():
             pack.close()
         self._packs.clear()
@@ -100,7 +100,7 @@ class PackedPages:
     blocks: tuple[BlockPart, ...]
 
     def read(self) -> Iterator[Page]:
-        """The pages, in the order of the packs."""
+        """Yield the pages in the order of the packs."""
         return (page for _, page in self.read_with_sites())
 
     def read_with_sites(self) -> Iterator[tuple[str, Page]]:
@@ -118,12 +118,12 @@ class PackedPages:
                     yield block.site, packs.page(block.file, block.offset, slot, url_at)
 
     def shards(self) -> Sequence[PackedPages]:
-        """Itself: it is a part already."""
+        """Return the part itself."""
         return (self,)
 
 
 def packed_shards(packs_folder: Path, blocks: Iterable[BlockPart]) -> Iterator[PackedPages]:
-    """The same pages in parts of some hundreds; a block is never opened for two of them."""
+    """Split blocks into shards of some hundred pages; no block is in two of them."""
     shard: list[BlockPart] = []
     pages = 0
     for block in blocks:
@@ -137,7 +137,7 @@ def packed_shards(packs_folder: Path, blocks: Iterable[BlockPart]) -> Iterator[P
 
 
 def documents_at(packs_folder: Path, places: Iterable[VersionPlace]) -> Iterator[Document]:
-    """The documents at places, in their order; a block is opened once for all that are in the same batch."""
+    """Yield the documents at locations, in their order; a block is opened once per batch."""
     with closing(OpenPacks(packs_folder)) as packs:
         yield from _in_batches(places, lambda place: packs.document(place.file, place.offset, place.slot))
 
@@ -155,7 +155,7 @@ def _in_batches(places: Iterable[VersionPlace], read: Callable[[VersionPlace], T
 
 
 def _batches(places: Iterable[VersionPlace]) -> Iterator[list[VersionPlace]]:
-    """Places whose documents fit into memory together."""
+    """Yield batches of locations whose documents fit into memory together."""
     batch: list[VersionPlace] = []
     size = 0
     for place in places:
@@ -170,62 +170,64 @@ def _batches(places: Iterable[VersionPlace]) -> Iterator[list[VersionPlace]]:
 def newest_places(
     engine: Engine, addresses: Sequence[PageAddress], *, skips_missing: bool = False
 ) -> Iterator[VersionPlace]:
-    """Where the newest versions of pages stand, in the order of the addresses."""
+    """Yield the locations of the newest versions of pages, in the order of the addresses."""
     for start in range(0, len(addresses), _DOCUMENTS_AT_A_TIME):
         batch = addresses[start : start + _DOCUMENTS_AT_A_TIME]
         keys = [url_key(address.site, address.url) for address in batch]
         query = select_newest_pages().add_columns(schema.urls.c.key).where(schema.urls.c.key.in_(keys))
         with engine.connect() as connection:
-            found = {key: VersionPlace(*place) for *place, key in connection.execute(query)}
+            places_by_key = {key: VersionPlace(*place) for *place, key in connection.execute(query)}
         for address, key in zip(batch, keys, strict=True):
-            if key in found:
-                yield found[key]
+            if key in places_by_key:
+                yield places_by_key[key]
             elif not skips_missing:
                 raise StoreError(f"There is no page {address.url} in the site {address.site}.")
 
 
 def places_of_versions(engine: Engine, addresses: Sequence[PageAddress]) -> Iterator[VersionPlace]:
-    """Where all versions of pages stand, in the order of the addresses, the newest of each last."""
+    """Yield the locations of all versions of pages in the order of the addresses, the newest last."""
     versions = schema.versions.c
     query = select_places().add_columns(schema.urls.c.key).where(versions.media_type == HTML)
     query = query.order_by(versions.last_seen_at, versions.id)
     for start in range(0, len(addresses), _DOCUMENTS_AT_A_TIME):
-        keys = [url_key(one.site, one.url) for one in addresses[start : start + _DOCUMENTS_AT_A_TIME]]
-        found: dict[bytes, list[VersionPlace]] = {key: [] for key in keys}
+        keys = [
+            url_key(address.site, address.url) for address in addresses[start : start + _DOCUMENTS_AT_A_TIME]
+        ]
+        places_by_key: dict[bytes, list[VersionPlace]] = {key: [] for key in keys}
         with engine.connect() as connection:
             for *place, key in connection.execute(query.where(schema.urls.c.key.in_(keys))):
-                found[key].append(VersionPlace(*place))
-        yield from (place for key in keys for place in found[key])
+                places_by_key[key].append(VersionPlace(*place))
+        yield from (place for key in keys for place in places_by_key[key])
 
 
 def page_ids(engine: Engine, addresses: Sequence[PageAddress]) -> list[int]:
-    """The numbers of pages in the store, in the order of the addresses."""
+    """Return the ids of pages in the store, in the order of the addresses."""
     keys = [url_key(address.site, address.url) for address in addresses]
     query = select(schema.urls.c.key, schema.urls.c.id)
-    found: dict[bytes, int] = {}
+    ids_by_key: dict[bytes, int] = {}
     with engine.connect() as connection:
         for start in range(0, len(keys), _DOCUMENTS_AT_A_TIME):
             batch = query.where(schema.urls.c.key.in_(keys[start : start + _DOCUMENTS_AT_A_TIME]))
-            found.update((key, page_id) for key, page_id in connection.execute(batch))
-    return [found[key] for key in keys]
+            ids_by_key.update((key, page_id) for key, page_id in connection.execute(batch))
+    return [ids_by_key[key] for key in keys]
 
 
 def page_address(engine: Engine, page_id: int) -> tuple[str, str] | None:
-    """The site and the URL of the page of a number."""
+    """Return the site and the URL of the page with an id."""
     query = select(schema.sites.c.name, schema.urls.c.url).join(schema.urls)
     with engine.connect() as connection:
         row = connection.execute(query.where(schema.urls.c.id == page_id)).one_or_none()
     return None if row is None else (row[0], row[1])
 
 
-def known_resources(engine: Engine, urls: Sequence[str], site: str) -> set[str]:
-    """Those of some URLs that are of stylesheets or images in a site, or in the site of the URL."""
+def stored_resources(engine: Engine, urls: Sequence[str], site: str) -> set[str]:
+    """Return the URLs of stored stylesheets or images, in the given site or in the site of the URL."""
     keys = {url_key(home, url): url for url in urls for home in (site, site_of(url))}
     is_resource = schema.versions.c.media_type != HTML
     query = select(schema.urls.c.key).where(
         select(schema.versions.c.id).where(schema.versions.c.url_id == schema.urls.c.id, is_resource).exists()
     )
-    return urls_found(engine, query, keys)
+    return stored_urls(engine, query, keys)
 
 
 def document_url(engine: Engine, file: str, offset: int, slot: int) -> str | None:
@@ -241,18 +243,18 @@ def document_url(engine: Engine, file: str, offset: int, slot: int) -> str | Non
         return connection.execute(query).scalar()
 
 
-def urls_found(engine: Engine, query: Select[bytes], urls: Mapping[bytes, str]) -> set[str]:
-    """Those of some URLs, given by their keys, whose keys a query finds."""
-    found: set[str] = set()
+def stored_urls(engine: Engine, query: Select[bytes], urls: Mapping[bytes, str]) -> set[str]:
+    """Return the URLs, given by their keys, whose keys a query returns."""
+    stored: set[str] = set()
     with engine.connect() as connection:
-        for some in batches(urls, KEYS_AT_A_TIME):
-            rows = connection.execute(query.where(schema.urls.c.key.in_(some)))
-            found.update(urls[key] for key in rows.scalars())
-    return found
+        for batch in batches(urls, KEYS_AT_A_TIME):
+            rows = connection.execute(query.where(schema.urls.c.key.in_(batch)))
+            stored.update(urls[key] for key in rows.scalars())
+    return stored
 
 
 def select_places() -> Select[*tuple[Any, ...]]:
-    """Where versions of documents stand, each row as the fields of a VersionPlace."""
+    """Select the locations of versions of documents, each row with the fields of a VersionPlace."""
     versions = schema.versions.c
     return (
         select(schema.packs.c.file, versions.block_offset, versions.slot, versions.size)
@@ -262,17 +264,17 @@ def select_places() -> Select[*tuple[Any, ...]]:
 
 
 def select_newest_pages() -> Select[*tuple[Any, ...]]:
-    """Where the newest version of each page stands."""
+    """Select the location of the newest version of each page."""
     return select_places().where(is_newest_page())
 
 
 def is_newest_page() -> ColumnElement[bool]:
-    """True of a version that is the newest of its page."""
+    """Whether a version is the newest of its page."""
     return and_(schema.versions.c.media_type == HTML, _is_newest())
 
 
 def is_page() -> ColumnElement[bool]:
-    """Whether a page stands at a URL, and not only a stylesheet or an image."""
+    """Whether a URL has a page, and not only a stylesheet or an image."""
     versions = schema.versions.c
     return (
         select(versions.id).where(versions.url_id == schema.urls.c.id, versions.media_type == HTML).exists()
@@ -280,46 +282,50 @@ def is_page() -> ColumnElement[bool]:
 
 
 def select_places_of(url: str, site: str | None) -> Select[*tuple[Any, ...]]:
-    """Where the versions of a URL stand, the newest last."""
-    is_wanted = schema.urls.c.key == url_key(site or site_of(url), url)
-    return select_places().where(is_wanted).order_by(schema.versions.c.last_seen_at, schema.versions.c.id)
+    """Select the locations of the versions of a URL, the newest last."""
+    is_url = schema.urls.c.key == url_key(site or site_of(url), url)
+    return select_places().where(is_url).order_by(schema.versions.c.last_seen_at, schema.versions.c.id)
 
 
 def _is_newest() -> ColumnElement[bool]:
-    """True of a version that no other of its URL was seen after."""
+    """Whether no other version of the URL was seen later."""
     this = schema.versions.c
-    other = schema.versions.alias("other").c
+    later_version = schema.versions.alias("other").c
     later = or_(
-        other.last_seen_at > this.last_seen_at,
-        and_(other.last_seen_at == this.last_seen_at, other.id > this.id),
+        later_version.last_seen_at > this.last_seen_at,
+        and_(later_version.last_seen_at == this.last_seen_at, later_version.id > this.id),
     )
-    return ~select(other.id).where(other.url_id == this.url_id, other.media_type == HTML, later).exists()
+    return (
+        ~select(later_version.id)
+        .where(later_version.url_id == this.url_id, later_version.media_type == HTML, later)
+        .exists()
+    )
 
 
 def as_page(document: Document) -> Page:
-    """A document that is a page."""
+    """Convert a document to a page."""
     return Page(document.url, document.body, document.fetched_at, document.charset)
 
 
-class Problem(NamedTuple):
-    """Something in the store that is not as it should be."""
+class IntegrityProblem(NamedTuple):
+    """An inconsistency between the packs and the tables."""
 
     place: str
     text: str
 
 
-def problems(engine: Engine, packs_folder: Path) -> Iterator[Problem]:
+def integrity_problems(engine: Engine, packs_folder: Path) -> Iterator[IntegrityProblem]:
     """Read every pack of a store and compare it with the tables."""
     columns = schema.packs.c
     for pack_id, file, committed in _rows(engine, select(columns.id, columns.file, columns.committed_bytes)):
         try:
             yield from _problems_of_pack(engine, packs_folder, pack_id, file, committed)
         except PackError as error:
-            yield Problem(file, str(error))
+            yield IntegrityProblem(file, str(error))
 
 
 def links(folder: Path, packs_folder: Path) -> Iterator[str]:
-    """The paths of symbolic links in a workspace; its folder of packs may be a link itself."""
+    """Yield the paths of symbolic links in a workspace; its folder of packs may be a link itself."""
     packs = packs_folder.name
     yield from (link for link in ConfinedFolder(folder).links() if link != packs)
     if packs_folder.is_symlink():
@@ -328,7 +334,7 @@ def links(folder: Path, packs_folder: Path) -> Iterator[str]:
 
 def _problems_of_pack(
     engine: Engine, packs_folder: Path, pack_id: int, file: str, committed: int
-) -> Iterator[Problem]:
+) -> Iterator[IntegrityProblem]:
     columns = schema.versions.c
     query = (
         select(columns.block_offset, columns.slot, schema.urls.c.url, columns.content_hash)
@@ -341,11 +347,11 @@ def _problems_of_pack(
     with closing(Pack(packs_folder, file)) as pack:
         for offset, documents in pack.blocks(committed):
             for slot, document in enumerate(documents):
-                found = (document.url, content_hash(document.media_type, document.body))
-                if expected.pop((offset, slot), None) != found:
-                    yield Problem(file, f"{document.url} is not what the tables say.")
+                actual = (document.url, content_hash(document.media_type, document.body))
+                if expected.pop((offset, slot), None) != actual:
+                    yield IntegrityProblem(file, f"{document.url} is not what the tables say.")
     if expected:
-        yield Problem(file, f"{len(expected)} versions of pages are missing.")
+        yield IntegrityProblem(file, f"{len(expected)} versions of pages are missing.")
 
 
 def _rows(engine: Engine, query: Select[*tuple[Any, ...]]) -> list[Row[*tuple[Any, ...]]]:

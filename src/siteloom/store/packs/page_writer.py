@@ -1,8 +1,8 @@
-"""Writes pages into the store, block by block, so that nothing is lost or kept twice.
+"""Write pages into the store, block by block, so that nothing is lost or stored twice.
 
-The order makes it safe to kill: a block is on the disk in its pack before the
-tables speak of it, and the tables learn of all its pages in one transaction.
-Blocks of several sites share a transaction, for its price is high.
+The order makes it safe to kill: a block is on the disk in its pack before the tables refer to it, and all its
+pages are added to the tables in one transaction. Blocks of several sites share a transaction, because it is
+expensive.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from siteloom.sources.page_source import refusal
 from siteloom.store import schema
 from siteloom.store.keys import content_hash, folder_name, url_key
 from siteloom.store.packs.pack_file import Document, PackAppender, encode_block, pack_name, pack_number
-from siteloom.store.queries.runs import last_forgetting
+from siteloom.store.queries.runs import last_erasure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,22 +38,22 @@ if TYPE_CHECKING:
 
 HTML = "text/html"
 
-# 64 pages together shrink 35 times, 128 pages 39 times; the whole block is
-# decompressed to read one page of it, which takes a few milliseconds.
+# 64 pages together shrink 35 times, 128 pages 39 times; reading one page decompresses the whole block, which
+# takes a few milliseconds.
 _PAGES_OF_A_BLOCK = 128
 _BYTES_OF_A_BLOCK = 16_000_000
 # Pages of many sites may come mixed, each site filling a block of its own.
 _BYTES_WAITING = 128_000_000
-# Few enough to be named in one statement, which SQLite gives 32,766 places.
+# Few enough for one statement, which has at most 32,766 parameters in SQLite.
 _PAGES_OF_A_COMMIT = 4_000
-# How many pages are looked up in the tables together.
+# The number of pages looked up in the tables together.
 _PAGES_LOOKED_UP = 32
 _BYTES_LOOKED_UP = 8_000_000
-# A source is slow that gives no more pages in so many seconds: they are dear, as those from the web are, and
-# do not wait for more of their site.
+# A source with no more than this number of pages in this many seconds is slow: its pages are expensive, as
+# those from the web are, and are committed without waiting for more of their site.
 _SECONDS_WAITING = 30.0
 _PAGES_OF_A_SLOW_SOURCE = 1_000
-# A pack is the unit of work that worker processes share out among them.
+# A pack is the unit of work of worker processes.
 _BYTES_OF_A_PACK = 256_000_000
 
 
@@ -71,7 +71,7 @@ class _Incoming:
 
 @dataclass(slots=True)
 class _Batch:
-    """Documents that will be handled together."""
+    """Documents that are processed together."""
 
     items: list[_Incoming] = field(default_factory=list)
     bytes: int = 0
@@ -93,30 +93,28 @@ class _Block(NamedTuple):
 
 
 class _PackEnd(NamedTuple):
-    """Where a site's next block goes."""
+    """The location of a site's next block."""
 
     pack_id: int
     file: str
     committed: int
 
 
-class _KnownVersion(NamedTuple):
+class _StoredVersion(NamedTuple):
     id: int
     last_seen_at: datetime
 
 
 class PageWriter:
-    """Takes pages and resources one by one; use it as a context manager.
+    """Stores pages and resources one by one; use it as a context manager.
 
-    What becomes of them is added to `counts` once they are committed: `new`
-    ones, `changed` ones (another version of a known URL) and `unchanged` ones.
+    Once they are committed, they are added to `counts` as `new`, `changed` (another version of a known URL)
+    or `unchanged`. Those without a time count as fetched from `now` on, each a microsecond after the previous
+    one, so that the last one is the newest.
     `added_pages` and `changed_pages` count pages alone, by site.
-    Those that come without a time were fetched from `now` on, each a
-    microsecond after the one before, so that the last one is the newest.
 
-    Whoever makes a writer holds the lock of the workspace, or says how to get it, and whether to wait for it:
-    then it is held for the moments only in which all that has come is committed. `on_commit` is called each
-    time that this was done.
+    The caller either holds the lock of the workspace, or passes `lock` to acquire it, with whether to wait:
+    then it is held only while everything added is committed. `on_commit` is called after each commit.
     """
 
     def __init__(
@@ -153,7 +151,7 @@ class PageWriter:
         return self
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        # After Ctrl-C, what has been read is kept; after an error the store may be unable to.
+        # After Ctrl-C, pages read so far are stored; after an error the store may be unable to.
         try:
             if error is None or issubclass(error, KeyboardInterrupt):
                 self.flush()
@@ -161,7 +159,7 @@ class PageWriter:
             self._compressors.shutdown(cancel_futures=True)
 
     def add(self, item: Page | Resource, site: str) -> Failure | None:
-        """Take a document in, or say why it cannot be kept.
+        """Add a document, or return why it cannot be stored.
 
         It is safe once `flush` or a later `add` has committed it.
         """
@@ -193,20 +191,20 @@ class PageWriter:
         return None
 
     def flush(self, *, waits: bool = True) -> None:
-        """Commit everything that was added; a StoreBusy if another process writes that is not waited for."""
+        """Commit everything that was added; raises StoreBusy without waiting if another process writes."""
         with self._lock(waits) if self._lock else nullcontext(), held_back_interrupt():
             self._sort_in()
             for site in list(self._blocks):
                 self._compress(site)
-            self._commit_all_but(0)
+            self._commit_until(0)
             self._on_commit()
 
     def flush_when_due(self) -> None:
-        """Commit when a block is full, or after some time; never a part, for others may write in between.
+        """Commit everything when a block is full, or after some time, because others may write in between.
 
-        To be called for what is no page, too, so that it is noted in time what became of that. While another
-        process writes, pages go on coming: to keep what fetches them waiting would cost some. With the lock
-        held all the time, `add` commits by itself.
+        Call it for items that are not pages, too, so that they are recorded in time. While another process
+        writes, pages are still accepted, because making the fetcher wait could lose some. If the lock is held
+        all the time, `add` commits by itself.
         """
         if self._lock is None:
             return
@@ -217,19 +215,19 @@ class PageWriter:
                 self._looked_at = self._seconds()
 
     def _sort_in(self) -> None:
-        """Set apart what is known already, and put the rest into blocks."""
-        seen_again: dict[int, datetime] = {}
+        """Separate documents that are already stored, and put new ones into blocks."""
+        seen_at_by_version: dict[int, datetime] = {}
         validators: dict[int, Validators] = {}
         arrived, self._arrived = self._arrived, _Batch()
         with writing(self._engine) as connection:
-            known = _known_versions(connection, arrived.items)
+            stored = _stored_versions(connection, arrived.items)
             for item in arrived.items:
-                version = known.get((item.key, item.content))
+                version = stored.get((item.key, item.content))
                 waiting = self._uncommitted.get((item.key, item.content))
                 if version is not None:
                     self._counts["unchanged"] += 1
-                    if item.seen_at > seen_again.get(version.id, version.last_seen_at):
-                        seen_again[version.id] = item.seen_at
+                    if item.seen_at > seen_at_by_version.get(version.id, version.last_seen_at):
+                        seen_at_by_version[version.id] = item.seen_at
                         if item.validators:
                             validators[version.id] = item.validators
                 elif waiting is not None:
@@ -240,15 +238,15 @@ class PageWriter:
                 else:
                     self._uncommitted[item.key, item.content] = item
                     self._blocks.setdefault(item.site, _Batch()).add(item)
-            _mark_seen(connection, seen_again)
-            _keep_validators(connection, validators)
+            _mark_seen(connection, seen_at_by_version)
+            _save_validators(connection, validators)
         for site in [s for s, b in self._blocks.items() if b.is_full(_PAGES_OF_A_BLOCK, _BYTES_OF_A_BLOCK)]:
             self._compress(site)
         self._make_room()
-        self._commit_all_but(self._jobs)
+        self._commit_until(self._jobs)
 
     def _make_room(self) -> None:
-        """If too much waits for its block to fill, let the half of it go that makes the largest blocks."""
+        """If too much waits for blocks to fill, compress the largest blocks until half of it is left."""
         waiting = sum(block.bytes for block in self._blocks.values())
         if waiting > _BYTES_WAITING:
             for site in sorted(self._blocks, key=lambda site: self._blocks[site].bytes, reverse=True):
@@ -262,28 +260,28 @@ class PageWriter:
         compressed = self._compressors.submit(encode_block, [item.document for item in items])
         self._compressing.append(_Block(site, items, compressed))
 
-    def _commit_all_but(self, kept: int) -> None:
-        """Commit the oldest blocks, and keep some for the compressors to work on."""
-        while len(self._compressing) > kept:
+    def _commit_until(self, limit: int) -> None:
+        """Commit the oldest blocks until `limit` are left for the compressors to work on."""
+        while len(self._compressing) > limit:
             batch: dict[str, _Block] = {}
             pages = 0
-            while len(self._compressing) > kept and pages < _PAGES_OF_A_COMMIT:
+            while len(self._compressing) > limit and pages < _PAGES_OF_A_COMMIT:
                 if self._compressing[0].site in batch:
-                    break  # where it goes depends on whether the one before fills the pack
+                    break  # its location depends on whether the previous block fills the pack
                 block = self._compressing.popleft()
                 batch[block.site] = block
                 pages += len(block.items)
             self._commit(batch)
 
     def _commit(self, batch: dict[str, _Block]) -> None:
-        """Put the next block of each of some sites into the store."""
+        """Store the next block of each site."""
         compressed = {site: block.compressed.result() for site, block in batch.items()}
         items = [item for block in batch.values() for item in block.items]
         with writing(self._engine) as connection:
             site_ids = _site_ids(connection, list(batch))
             ends = _pack_ends(connection, site_ids)
             offsets = self._append(connection, ends, compressed)
-            url_ids, known = _url_ids(connection, site_ids, items)
+            url_ids, known_keys = _url_ids(connection, site_ids, items)
             connection.execute(
                 insert(schema.versions),
                 [
@@ -301,17 +299,19 @@ class PageWriter:
                     for slot, item in enumerate(block.items)
                 ],
             )
-            if told := [(item, item.validators) for item in items if item.validators]:
-                added = _known_versions(connection, [item for item, _ in told])
-                by_version = {added[item.key, item.content].id: found for item, found in told}
-                _keep_validators(connection, by_version)
+            if with_validators := [(item, item.validators) for item in items if item.validators]:
+                added = _stored_versions(connection, [item for item, _ in with_validators])
+                by_version = {
+                    added[item.key, item.content].id: validators for item, validators in with_validators
+                }
+                _save_validators(connection, by_version)
         for item in items:
             del self._uncommitted[item.key, item.content]
-            is_changed = item.key in known
+            is_changed = item.key in known_keys
             self._counts["changed" if is_changed else "new"] += 1
             if item.document.media_type == HTML:
                 (self.changed_pages if is_changed else self.added_pages)[item.site] += 1
-            known.add(item.key)
+            known_keys.add(item.key)
 
     def _append(
         self, connection: Connection, ends: dict[str, _PackEnd], blocks: dict[str, bytes]
@@ -336,9 +336,9 @@ def _document(item: Page | Resource) -> Document:
     return Document(item.url, item.body, item.media_type, None, fetched_at)
 
 
-def _known_versions(
+def _stored_versions(
     connection: Connection, items: list[_Incoming]
-) -> dict[tuple[bytes, bytes], _KnownVersion]:
+) -> dict[tuple[bytes, bytes], _StoredVersion]:
     query = (
         select(
             schema.urls.c.key,
@@ -349,18 +349,18 @@ def _known_versions(
         .join(schema.versions)
         .where(schema.urls.c.key.in_([item.key for item in items]))
     )
-    return {(row[0], row[1]): _KnownVersion(row[2], row[3]) for row in connection.execute(query)}
+    return {(row[0], row[1]): _StoredVersion(row[2], row[3]) for row in connection.execute(query)}
 
 
-def _mark_seen(connection: Connection, seen_again: dict[int, datetime]) -> None:
-    if seen_again:
+def _mark_seen(connection: Connection, seen_at_by_version: dict[int, datetime]) -> None:
+    if seen_at_by_version:
         version = update(schema.versions).where(schema.versions.c.id == bindparam("version"))
-        rows = [{"version": version_id, "time": time} for version_id, time in seen_again.items()]
+        rows = [{"version": version_id, "time": time} for version_id, time in seen_at_by_version.items()]
         connection.execute(version.values(last_seen_at=bindparam("time")), rows)
 
 
-def _keep_validators(connection: Connection, by_version: dict[int, Validators]) -> None:
-    """In the place of those that the versions had: the same content may come from another server."""
+def _save_validators(connection: Connection, by_version: dict[int, Validators]) -> None:
+    """Replace the validators of versions: the same content may come from another server."""
     if by_version:
         table = schema.validators
         connection.execute(delete(table).where(table.c.version_id.in_(list(by_version))))
@@ -386,8 +386,8 @@ def _pack_ends(connection: Connection, site_ids: dict[str, int]) -> dict[str, _P
     ends = {site: ends[-1] for site, ends in packs.items() if ends and ends[-1].committed < _BYTES_OF_A_PACK}
     full = [site for site in site_ids if site not in ends]
     if full:
-        forgotten_by = last_forgetting(connection)
-        new = {_next_pack(site, packs[site], forgotten_by): site for site in full}
+        erased_by = last_erasure(connection)
+        new = {_next_pack(site, packs[site], erased_by): site for site in full}
         columns = schema.packs.c
         rows = [{"site_id": site_ids[site], "file": file, "committed_bytes": 0} for file, site in new.items()]
         added = connection.execute(insert(schema.packs).returning(columns.id, columns.file), rows)
@@ -395,13 +395,13 @@ def _pack_ends(connection: Connection, site_ids: dict[str, int]) -> dict[str, _P
     return ends
 
 
-def _next_pack(site: str, packs: list[_PackEnd], forgotten_by: int | None) -> str:
+def _next_pack(site: str, packs: list[_PackEnd], erased_by: int | None) -> str:
     number = max((pack_number(pack.file) for pack in packs), default=0) + 1
-    return f"{folder_name(site)}/{pack_name(number, forgotten_by)}"
+    return f"{folder_name(site)}/{pack_name(number, erased_by)}"
 
 
 def _packs_by_site(connection: Connection, site_ids: dict[str, int]) -> dict[str, list[_PackEnd]]:
-    """The ends of all packs of each site, the newest pack last."""
+    """Return the ends of all packs of each site, the newest pack last."""
     packs = schema.packs.c
     query = (
         select(schema.sites.c.name, packs.id, packs.file, packs.committed_bytes)
@@ -411,21 +411,21 @@ def _packs_by_site(connection: Connection, site_ids: dict[str, int]) -> dict[str
         # Locked, because the last commit of a killed process may still be under way in PostgreSQL.
         .with_for_update(of=schema.packs)
     )
-    found: dict[str, list[_PackEnd]] = {site: [] for site in site_ids}
+    ends_by_site: dict[str, list[_PackEnd]] = {site: [] for site in site_ids}
     for site, *end in connection.execute(query):
-        found[site].append(_PackEnd(*end))
-    return found
+        ends_by_site[site].append(_PackEnd(*end))
+    return ends_by_site
 
 
 def _url_ids(
     connection: Connection, site_ids: dict[str, int], items: list[_Incoming]
 ) -> tuple[dict[bytes, int], set[bytes]]:
-    """The id of each URL, new ones added; and the keys of those that were there before."""
+    """Return the id of each URL, adding new ones, and the keys of those that existed before."""
     urls = schema.urls.c
     items_by_key = {item.key: item for item in items}
     query = select(urls.key, urls.id).where(urls.key.in_(list(items_by_key)))
     ids = {row[0]: row[1] for row in connection.execute(query)}
-    known = set(ids)
+    known_keys = set(ids)
     new = [
         {"site_id": site_ids[item.site], "key": key, "url": item.document.url}
         for key, item in items_by_key.items()
@@ -434,4 +434,4 @@ def _url_ids(
     if new:
         added = connection.execute(insert(schema.urls).returning(urls.key, urls.id), new)
         ids.update((row[0], row[1]) for row in added)
-    return ids, known
+    return ids, known_keys

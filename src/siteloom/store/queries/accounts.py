@@ -82,7 +82,7 @@ def account_name(text: str) -> str:
     return normalize("NFKC", normalize("NFKC", text).casefold()).strip()
 
 
-def role_called(name: str) -> Role:
+def role_named(name: str) -> Role:
     """The role of a name."""
     for role in ROLES:
         if role == name:

@@ -1,7 +1,7 @@
 """Annotations of pages, added in revisions; a change is refused if someone else changed the same page
 first.
 
-Whoever changes something names what they looked at. If that is not the newest any more, nothing is kept.
+A change names the annotation that it is based on. If that is no longer the newest one, nothing is stored.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _FORMAT = 1  # of the JSON in the column `example`
 
 
 class Annotation(NamedTuple):
-    """What was said of a page, by the fields of an Example, and where the page as it then was stands.
+    """An annotation of a page: the fields of an Example, and the location of the annotated version.
 
-    All annotations of a page are kept, and the newest holds; an empty one takes back what was said before.
+    All annotations of a page are kept, and the newest is valid; an empty one withdraws earlier ones.
     """
 
     id: int
@@ -48,28 +48,28 @@ class Annotation(NamedTuple):
     at: datetime
 
 
-class KeepsAnnotations(Tables):
-    """What was said of pages, by whom and when."""
+class AnnotationQueries(Tables):
+    """Annotations of pages, with author and time."""
 
     __slots__ = ()
 
     def save_example(
         self, address: PageAddress, example: Example, author: str = "", at: datetime | None = None
     ) -> None:
-        """Keep an example as an annotation of its page, made now unless a time is given.
+        """Store an example as an annotation of its page, dated now unless a time is given.
 
-        The page must be in the store with the bytes that it has in the example.
-        Older annotations of the page are kept too, but the newest holds.
+        The page must be in the store with the same bytes as in the example. Older annotations of the page are
+        kept, but the newest is valid.
         """
         row = annotation_row(self.engine, address, example, author, at or self.clock())
         with writing(self.engine) as connection:
             connection.execute(insert(schema.annotations).values(**row))
 
     def save_examples(self, examples: Sequence[tuple[PageAddress, Example]], author: str = "") -> None:
-        """Keep examples as annotations of their pages, all or none.
+        """Store examples as annotations of their pages, all or none.
 
-        What was said last of a page, by the same author and of the same version, is not said twice: so
-        whoever was killed may say it all again.
+        An annotation equal to the newest one of the page, by the same author and of the same version, is not
+        repeated, so an interrupted import can be repeated.
         """
         now = self.clock()
         rows = [annotation_row(self.engine, address, example, author, now) for address, example in examples]
@@ -77,10 +77,10 @@ class KeepsAnnotations(Tables):
         with writing(self.engine) as connection:
             wait_for_tables(connection)  # else two processes could both find that nothing was said yet
             for row in rows:
-                held = select(columns.version_id, columns.example, columns.author)
-                held = held.where(columns.id == newest_annotation_of(row["url_id"]))
-                known = connection.execute(held).one_or_none()
-                if known != (row["version_id"], row["example"], row["author"]):
+                query = select(columns.version_id, columns.example, columns.author)
+                query = query.where(columns.id == newest_annotation_of(row["url_id"]))
+                stored = connection.execute(query).one_or_none()
+                if stored != (row["version_id"], row["example"], row["author"]):
                     connection.execute(insert(schema.annotations).values(**row))
 
     def annotations(self, page_ids: Sequence[int]) -> list[Annotation]:
@@ -129,26 +129,33 @@ def newest_annotations(engine: Engine, site: str | None = None) -> list[Annotati
     if site is not None:
         query = query.join(schema.sites, schema.urls.c.site_id == schema.sites.c.id)
         query = query.where(schema.sites.c.name == site)
-    found: dict[int, tuple[Annotation, bool]] = {}
+    annotations_by_page: dict[int, tuple[Annotation, bool]] = {}
     with engine.connect() as connection:
         for *place, is_empty, annotation_id, url_id, example, author, at in connection.execute(query):
             # A later one takes the place of the first.
-            found[url_id] = (
+            annotations_by_page[url_id] = (
                 Annotation(annotation_id, url_id, VersionPlace(*place), example, author, at),
                 is_empty,
             )
-    return [annotation for annotation, is_empty in found.values() if not is_empty]
+    return [annotation for annotation, is_empty in annotations_by_page.values() if not is_empty]
 
 
 def is_annotated() -> ColumnElement[bool]:
     """Whether the newest annotation of a URL says anything."""
-    this = schema.annotations.c
-    other = schema.annotations.alias("other").c
+    annotation = schema.annotations.c
+    later_annotation = schema.annotations.alias("other").c
     later = or_(
-        other.created_at > this.created_at, and_(other.created_at == this.created_at, other.id > this.id)
+        later_annotation.created_at > annotation.created_at,
+        and_(later_annotation.created_at == annotation.created_at, later_annotation.id > annotation.id),
     )
-    is_outdated = select(other.id).where(other.url_id == this.url_id, later).exists()
-    return select(this.id).where(this.url_id == schema.urls.c.id, ~this.is_empty, ~is_outdated).exists()
+    is_outdated = (
+        select(later_annotation.id).where(later_annotation.url_id == annotation.url_id, later).exists()
+    )
+    return (
+        select(annotation.id)
+        .where(annotation.url_id == schema.urls.c.id, ~annotation.is_empty, ~is_outdated)
+        .exists()
+    )
 
 
 def _select_annotations() -> Select[*tuple[Any, ...]]:
@@ -202,26 +209,26 @@ def _lists(values: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     return {attribute: list(texts) for attribute, texts in values.items()}
 
 
-class Amendment(NamedTuple):
-    """What is said of a page now, and the annotation that it takes the place of, if the page has any."""
+class OptimisticUpdate(NamedTuple):
+    """A new annotation of a page, and the annotation that it replaces, if the page has any."""
 
     address: PageAddress
     example: Example
-    follows: Annotation | None
+    replaces: Annotation | None
 
 
-def amend(
+def apply_updates(
     engine: Engine,
     cluster: str,
     schema_follows: int,
     attributes: Mapping[str, Attribute] | None,
-    amendments: Sequence[Amendment],
+    updates: Sequence[OptimisticUpdate],
     author: str,
     at: datetime,
 ) -> bool:
-    """Keep amendments, and what is said of the cluster's attributes if that changes; returns whether it was.
+    """Store updates, and the cluster's schema if it changes; returns whether they were stored.
 
-    It is not if a page has another annotation by now, or the cluster another schema.
+    They are not if a page has another annotation by now, or the cluster another schema.
     """
     revision = newest_revision_of(cluster)
     changes = []
@@ -232,13 +239,17 @@ def amend(
             insert_if(schema.cluster_schemas, row, is_newest).returning(schema.cluster_schemas.c.id)
         )
         schema_follows += 1
-    for one in amendments:
+    for update in updates:
         # Clocks of several machines differ, and the newest annotation is the one that holds.
         row = annotation_row(
-            engine, one.address, one.example, author, max(at, one.follows.at) if one.follows else at
+            engine,
+            update.address,
+            update.example,
+            author,
+            max(at, update.replaces.at) if update.replaces else at,
         )
         newest = newest_annotation_of(row["url_id"])
-        is_newest = newest.is_(None) if one.follows is None else newest == one.follows.id
+        is_newest = newest.is_(None) if update.replaces is None else newest == update.replaces.id
         is_newest &= revision == schema_follows
         changes.append(insert_if(schema.annotations, row, is_newest).returning(schema.annotations.c.id))
     with engine.connect() as connection, connection.begin() as transaction:

@@ -1,7 +1,7 @@
-"""What people declared about attributes, and carrying it to re-made clusters.
+"""Schemas that people declared for clusters, and their carry-over to new clusterings.
 
-A cluster is known by its name, which is a number of its site, and the next run may give that number to other
-pages. What was said is about pages of a kind, so it goes where these pages go.
+A cluster is identified by its name, which is a number in its site, and the next run may give that number to
+other pages. A declaration is about pages, so it follows these pages.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from siteloom.core.model import Attribute
 from siteloom.core.sequences import batches
 from siteloom.core.storable_text import storable
 from siteloom.store import schema
-from siteloom.store.queries.clusters import KEYS_AT_A_TIME, KNOWN_BY, in_force
+from siteloom.store.queries.clusters import IDENTIFYING_COLUMNS, KEYS_AT_A_TIME, active_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -26,73 +26,76 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Engine, ScalarSelect
 
 
-class _Said(NamedTuple):
-    """The newest revision of what was said of a cluster: the attributes with what they are like."""
+class _DeclaredAttributes(NamedTuple):
+    """The newest revision of a cluster's schema: the attributes with their declared properties."""
 
     revision: int
     content: list[list[Any]]
     author: str
 
 
-_NOTHING = _Said(0, [], "")
+_NOTHING = _DeclaredAttributes(0, [], "")
 
 
-class Heir(NamedTuple):
-    """How many pages of a cluster are in one of the new ones."""
+class SuccessorCluster(NamedTuple):
+    """The new cluster with most pages of an old one, and how many these are."""
 
     pages: int
-    before: str
-    now: str
+    old: str
+    new: str
 
 
-def carry_schemas(connection: Connection, run_id: int, at: datetime) -> None:
-    """Have what was said of clusters hold of those of a run that have their pages, and of no others.
+def carry_over_schemas(connection: Connection, run_id: int, at: datetime) -> None:
+    """Carry over the schemas of clusters to the clusters of a run that have their pages, and to no others.
 
-    It goes to the cluster with most of the pages, if that has half of them. One that has pages of several
-    gets what was said of each; of what they both tell, that of more pages holds. To be called when the run
-    holds, in the same transaction.
+    A schema goes to the cluster with most of the pages, if that has half of them. A cluster with pages of
+    several old ones gets all their schemas; in conflicts, the one of more pages is used. Call it when the run
+    becomes valid, in the same transaction.
     """
     wait_for_tables(connection)  # else what someone says meanwhile would be lost
-    said = _newest(connection)
-    inherited: dict[str, list[_Said]] = defaultdict(list)
+    declared = _newest(connection)
+    inherited: dict[str, list[_DeclaredAttributes]] = defaultdict(list)
     described = schema.clusters.c.name.in_(select(schema.cluster_schemas.c.cluster))
-    for heir in sorted(heirs_of(connection, run_id, described), key=lambda heir: -heir.pages):
-        inherited[heir.now].append(said[heir.before])
+    for heir in sorted(successors_of(connection, run_id, described), key=lambda heir: -heir.pages):
+        inherited[heir.new].append(declared[heir.old])
     names = connection.execute(select(schema.clusters.c.name).where(schema.clusters.c.run_id == run_id))
     rows = []
     for name in names.scalars():
-        now = _together(inherited[name])
-        before = said.get(name, _NOTHING)
-        if now.content != before.content:
-            row = {"revision": before.revision + 1, "content": now.content, "author": now.author}
+        merged = _merged(inherited[name])
+        previous = declared.get(name, _NOTHING)
+        if merged.content != previous.content:
+            row = {"revision": previous.revision + 1, "content": merged.content, "author": merged.author}
             rows.append({"cluster": name, "at": at, **row})
     if rows:
         connection.execute(insert(schema.cluster_schemas), rows)
 
 
-def _newest(connection: Connection) -> dict[str, _Said]:
-    """What is said of each cluster, by its name."""
+def _newest(connection: Connection) -> dict[str, _DeclaredAttributes]:
+    """Return the newest schema of each cluster, by name."""
     columns = schema.cluster_schemas.c
     newest = select(columns.cluster, func.max(columns.revision).label("revision")).group_by(columns.cluster)
-    last = newest.subquery()
+    newest_revisions = newest.subquery()
     query = select(columns.cluster, columns.revision, columns.content, columns.author).join(
-        last, (last.c.cluster == columns.cluster) & (last.c.revision == columns.revision)
+        newest_revisions,
+        (newest_revisions.c.cluster == columns.cluster) & (newest_revisions.c.revision == columns.revision),
     )
-    return {name: _Said(*rest) for name, *rest in connection.execute(query)}
+    return {name: _DeclaredAttributes(*columns_of_row) for name, *columns_of_row in connection.execute(query)}
 
 
-def heirs_of(connection: Connection, run_id: int, which: ColumnElement[bool]) -> list[Heir]:
-    """The cluster of a run that has most pages of each of some that held before, if it has half of them."""
-    before_it = in_force(connection, select(*KNOWN_BY).where(which), run_id)
-    names = {row.id: row.name for row in before_it}
+def successors_of(
+    connection: Connection, run_id: int, condition: ColumnElement[bool]
+) -> list[SuccessorCluster]:
+    """Return for each old cluster the cluster of a run with most of its pages, if that has half of them."""
+    old_clusters = active_clusters(connection, select(*IDENTIFYING_COLUMNS).where(condition), run_id)
+    names = {row.id: row.name for row in old_clusters}
     sizes: dict[int, int] = defaultdict(int)
-    heirs: dict[int, Heir] = {}
-    for some in batches(names, KEYS_AT_A_TIME):
-        for before, now, pages in _overlaps(connection, run_id, some):
-            sizes[before] += pages
-            if now is not None and (before not in heirs or pages > heirs[before].pages):
-                heirs[before] = Heir(pages, names[before], now)
-    return [heir for before, heir in heirs.items() if 2 * heir.pages >= sizes[before]]
+    heirs: dict[int, SuccessorCluster] = {}
+    for batch in batches(names, KEYS_AT_A_TIME):
+        for old_cluster, new_name, pages in _overlaps(connection, run_id, batch):
+            sizes[old_cluster] += pages
+            if new_name is not None and (old_cluster not in heirs or pages > heirs[old_cluster].pages):
+                heirs[old_cluster] = SuccessorCluster(pages, names[old_cluster], new_name)
+    return [heir for old_cluster, heir in heirs.items() if 2 * heir.pages >= sizes[old_cluster]]
 
 
 def _overlaps(
@@ -116,13 +119,15 @@ def _overlaps(
     return [(before, now, pages) for before, now, pages in connection.execute(query)]
 
 
-def _together(said: Sequence[_Said]) -> _Said:
+def _merged(said: Sequence[_DeclaredAttributes]) -> _DeclaredAttributes:
     """What was said of several clusters as of one; the first has the first word, and the author."""
     attributes: dict[str, Any] = {}
     for one in said:
         for name, told in one.content:
             attributes.setdefault(name, told)
-    return _Said(0, [[name, told] for name, told in attributes.items()], said[0].author if said else "")
+    return _DeclaredAttributes(
+        0, [[name, told] for name, told in attributes.items()], said[0].author if said else ""
+    )
 
 
 class ClusterSchema(NamedTuple):

@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 
 from siteloom.store import schema
 from siteloom.store.queries.annotations import is_annotated
-from siteloom.store.queries.clusters import KEYS_AT_A_TIME, KNOWN_BY, in_force
+from siteloom.store.queries.clusters import IDENTIFYING_COLUMNS, KEYS_AT_A_TIME, active_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,11 +34,11 @@ class ClusterSummary(NamedTuple):
 def cluster_summaries(engine: Engine, site: str | None = None) -> list[ClusterSummary]:
     """The clusters that hold now in numbers, or those of a site, in the order in which they were found."""
     columns = schema.clusters.c
-    query = select(*KNOWN_BY, columns.importance, columns.url_patterns)
+    query = select(*IDENTIFYING_COLUMNS, columns.importance, columns.url_patterns)
     if site is not None:
         query = query.where(columns.site == site)
     with engine.connect() as connection:
-        rows = in_force(connection, query.order_by(columns.site, columns.id))
+        rows = active_clusters(connection, query.order_by(columns.site, columns.id))
         counts = _page_counts(connection, [row.id for row in rows])
     return [
         ClusterSummary(
@@ -58,10 +58,10 @@ def cluster_summaries(engine: Engine, site: str | None = None) -> list[ClusterSu
 def _page_counts(connection: Connection, cluster_ids: Sequence[int]) -> dict[int, Row[*tuple[Any, ...]]]:
     """How many pages some clusters have, how many of these are annotated, and the first and last of them."""
     members = schema.cluster_pages.c
-    first, last = schema.urls.alias("first"), schema.urls.alias("last")
-    found: dict[int, Row[*tuple[Any, ...]]] = {}
+    first_url, last_url = schema.urls.alias("first"), schema.urls.alias("last")
+    counts: dict[int, Row[*tuple[Any, ...]]] = {}
     for start in range(0, len(cluster_ids), KEYS_AT_A_TIME):
-        some = members.cluster_id.in_(cluster_ids[start : start + KEYS_AT_A_TIME])
+        is_in_batch = members.cluster_id.in_(cluster_ids[start : start + KEYS_AT_A_TIME])
         pages = (
             select(
                 members.cluster_id,
@@ -69,14 +69,14 @@ def _page_counts(connection: Connection, cluster_ids: Sequence[int]) -> dict[int
                 func.min(members.url_id).label("first"),
                 func.max(members.url_id).label("last"),
             )
-            .where(some)
+            .where(is_in_batch)
             .group_by(members.cluster_id)
             .subquery()
         )
         annotated = (
             select(members.cluster_id, func.count().label("pages"))
             .join(schema.urls, schema.urls.c.id == members.url_id)
-            .where(some, is_annotated())
+            .where(is_in_batch, is_annotated())
             .group_by(members.cluster_id)
             .subquery()
         )
@@ -85,12 +85,12 @@ def _page_counts(connection: Connection, cluster_ids: Sequence[int]) -> dict[int
                 pages.c.cluster_id,
                 pages.c.pages,
                 func.coalesce(annotated.c.pages, 0).label("annotated"),
-                first.c.url.label("first"),
-                last.c.url.label("last"),
+                first_url.c.url.label("first"),
+                last_url.c.url.label("last"),
             )
-            .join(first, first.c.id == pages.c.first)
-            .join(last, last.c.id == pages.c.last)
+            .join(first_url, first_url.c.id == pages.c.first)
+            .join(last_url, last_url.c.id == pages.c.last)
             .outerjoin(annotated, annotated.c.cluster_id == pages.c.cluster_id)
         )
-        found.update((row.cluster_id, row) for row in connection.execute(query))
-    return found
+        counts.update((row.cluster_id, row) for row in connection.execute(query))
+    return counts

@@ -12,7 +12,7 @@ from siteloom.core.model import Cluster, Template, TemplatePath
 from siteloom.core.storable_text import storable
 from siteloom.store import schema
 from siteloom.store.keys import url_key
-from siteloom.store.queries.runs import runs_in_force
+from siteloom.store.queries.runs import active_runs_of
 from siteloom.store.query_base import Tables
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Row, Select
 
-KNOWN_BY = tuple(schema.clusters.c[name] for name in ("id", "name", "site", "run_id"))
-"""The columns that `in_force` needs of a cluster, and its name."""
+IDENTIFYING_COLUMNS = tuple(schema.clusters.c[name] for name in ("id", "name", "site", "run_id"))
+"""The columns that `active_clusters` needs of a cluster, and its name."""
 
 KEYS_AT_A_TIME = 10_000
 """Fewer than the parameters that SQLite takes in a statement."""
@@ -34,7 +34,7 @@ class PageAddress(NamedTuple):
     url: str
 
 
-class KeepsClusters(Tables):
+class ClusterQueries(Tables):
     """The clusters of each run, and their templates."""
 
     __slots__ = ()
@@ -77,7 +77,9 @@ class KeepsClusters(Tables):
         pages: list[PageAddress] = []
         clusters = []
         with self.engine.connect() as connection:
-            for row in in_force(connection, rows.order_by(schema.clusters.c.site, schema.clusters.c.id)):
+            for row in active_clusters(
+                connection, rows.order_by(schema.clusters.c.site, schema.clusters.c.id)
+            ):
                 members = (
                     select(schema.sites.c.name, schema.urls.c.url)
                     .select_from(schema.cluster_pages)
@@ -86,13 +88,13 @@ class KeepsClusters(Tables):
                     .where(schema.cluster_pages.c.cluster_id == row.id)
                     .order_by(schema.urls.c.id)
                 )
-                first = len(pages)
+                first_member = len(pages)
                 pages += [PageAddress(*member) for member in connection.execute(members)]
                 clusters.append(
                     Cluster(
                         row.name,
                         row.site,
-                        tuple(range(first, len(pages))),
+                        tuple(range(first_member, len(pages))),
                         row.mask,
                         row.mask_pages,
                         tuple(row.accepted),
@@ -106,50 +108,50 @@ class KeepsClusters(Tables):
     def templates(self, site: str, cluster: str | None = None) -> dict[str, Template]:
         """The templates of the clusters of a site, or that of one of them, by the clusters' names."""
         columns = schema.clusters.c
-        query = select(*KNOWN_BY, columns.template).where(columns.site == site)
+        query = select(*IDENTIFYING_COLUMNS, columns.template).where(columns.site == site)
         if cluster is not None:
             query = query.where(columns.name == cluster)
         with self.engine.connect() as connection:
-            return {row.name: _template(row.template) for row in in_force(connection, query)}
+            return {row.name: _template(row.template) for row in active_clusters(connection, query)}
 
     def cluster_edition(self, name: str) -> int | None:
         """A number that is another when the cluster of a name was found anew; None if there is none."""
         with self.engine.connect() as connection:
-            return max(clusters_called(connection, name), default=None)
+            return max(cluster_ids_named(connection, name), default=None)
 
     def has_cluster(self, name: str) -> bool:
         """Whether there is a cluster of a name among those that were found last."""
         with self.engine.connect() as connection:
-            return bool(clusters_called(connection, name))
+            return bool(cluster_ids_named(connection, name))
 
     def require_cluster(self, name: str) -> None:
-        """A UsageError if there is none."""
+        """Raise UsageError if there is no cluster with a name."""
         if not self.has_cluster(name):
             raise UsageError(f"There is no cluster {name}: siteloom cluster lists them.")
 
 
-def clusters_called(connection: Connection, name: str) -> list[int]:
-    """The ids of the clusters that hold now and have a name."""
-    query = select(*KNOWN_BY).where(schema.clusters.c.name == storable(name))
-    return [row.id for row in in_force(connection, query)]
+def cluster_ids_named(connection: Connection, name: str) -> list[int]:
+    """Return the ids of the currently valid clusters with a name."""
+    query = select(*IDENTIFYING_COLUMNS).where(schema.clusters.c.name == storable(name))
+    return [row.id for row in active_clusters(connection, query)]
 
 
 def cluster_names(connection: Connection, url_ids: Sequence[int]) -> dict[int, str]:
-    """The names of the clusters that hold now, by the pages that are in one."""
+    """Return the names of the currently valid clusters by the pages in them."""
     members = schema.cluster_pages
-    query = select(*KNOWN_BY, members.c.url_id).join(members).where(members.c.url_id.in_(url_ids))
-    return {row.url_id: row.name for row in in_force(connection, query)}
+    query = select(*IDENTIFYING_COLUMNS, members.c.url_id).join(members).where(members.c.url_id.in_(url_ids))
+    return {row.url_id: row.name for row in active_clusters(connection, query)}
 
 
 def _template(content: dict[str, Any]) -> Template:
     return Template(tuple(TemplatePath(*path) for path in content["essential"]), content["pages"])
 
 
-def in_force(
+def active_clusters(
     connection: Connection, clusters: Select[*tuple[Any, ...]], before: int | None = None
 ) -> list[Row[*tuple[Any, ...]]]:
-    """Those of some clusters that hold now, or that held before a run."""
-    runs = runs_in_force(connection, "cluster", before)
+    """Return the clusters that are currently valid, or were valid before a run."""
+    runs = active_runs_of(connection, "cluster", before)
     rows = connection.execute(clusters.where(schema.clusters.c.run_id.in_(set(runs.values()))))
     return [row for row in rows if row.run_id == runs.get(row.site, runs.get(None))]
 
@@ -157,8 +159,8 @@ def in_force(
 def _url_ids(connection: Connection, pages: Sequence[PageAddress]) -> list[int]:
     keys = [url_key(page.site, page.url) for page in pages]
     urls = schema.urls.c
-    found: dict[bytes, int] = {}
+    ids_by_key: dict[bytes, int] = {}
     for start in range(0, len(keys), KEYS_AT_A_TIME):
         query = select(urls.key, urls.id).where(urls.key.in_(keys[start : start + KEYS_AT_A_TIME]))
-        found.update((key, url_id) for key, url_id in connection.execute(query))
-    return [found[key] for key in keys]
+        ids_by_key.update((key, url_id) for key, url_id in connection.execute(query))
+    return [ids_by_key[key] for key in keys]

@@ -1,4 +1,4 @@
-"""Entities: the things that records of several sources tell of, as they were linked last."""
+"""Entities: records of several sources about the same thing, as last linked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MARK = "\x1f"  # around the names of attributes: none has it, as it cannot be s
 
 
 class Linking(NamedTuple):
-    """What was linked last: what its content tells of it, and when that was."""
+    """The last linking: its content, and when it was made."""
 
     run_id: int
     content: dict[str, Any]
@@ -34,9 +34,9 @@ class Linking(NamedTuple):
 
 
 class LinkedEntity(NamedTuple):
-    """A thing: its number, how many sources tell of it, in which attributes they differ, and what they say.
+    """An entity: its number, the number of sources, the attributes in which they differ, and the content.
 
-    `words` are all values, for the search.
+    `words` are all values, for searching.
     """
 
     number: int
@@ -46,8 +46,8 @@ class LinkedEntity(NamedTuple):
     content: Mapping[str, Any]
 
 
-class KeptEntity(NamedTuple):
-    """A thing as it is kept."""
+class StoredEntity(NamedTuple):
+    """An entity in the store."""
 
     number: int
     sources: int
@@ -56,7 +56,7 @@ class KeptEntity(NamedTuple):
 
 
 class EntityFilter(NamedTuple):
-    """Which entities are wanted: all words stand in their values, and sources differ, or do so in one."""
+    """A filter of entities by words in their values, and by conflicts in any or in one attribute."""
 
     words: tuple[str, ...] = ()
     has_conflicts: bool = False
@@ -86,31 +86,33 @@ class Entities:
     def last_linking(self) -> Linking | None:
         """What was linked last, if anything was."""
         with self.engine.connect() as connection:
-            found = connection.execute(select(schema.linkings)).one_or_none()
-        return None if found is None else Linking(*found)
+            row = connection.execute(select(schema.linkings)).one_or_none()
+        return None if row is None else Linking(*row)
 
-    def get(self, number: int) -> KeptEntity | None:
+    def get(self, number: int) -> StoredEntity | None:
         """An entity, if there is one of this number."""
         with self.engine.connect() as connection:
-            found = connection.execute(_kept().where(schema.entities.c.number == number)).one_or_none()
-        return None if found is None else _entity(found)
+            row = connection.execute(
+                _select_entities().where(schema.entities.c.number == number)
+            ).one_or_none()
+        return None if row is None else _entity(row)
 
-    def count(self, wanted: EntityFilter = EntityFilter()) -> int:
+    def count(self, entity_filter: EntityFilter = EntityFilter()) -> int:
         """How many there are."""
-        query = select(func.count()).select_from(schema.entities).where(*_conditions(wanted))
+        query = select(func.count()).select_from(schema.entities).where(*_conditions(entity_filter))
         with self.engine.connect() as connection:
-            found: int = connection.execute(query).scalar_one()
-        return found
+            count: int = connection.execute(query).scalar_one()
+        return count
 
-    def page(self, wanted: EntityFilter, start: int, limit: int) -> list[KeptEntity]:
+    def page(self, entity_filter: EntityFilter, start: int, limit: int) -> list[StoredEntity]:
         """Some of them, by number."""
-        query = _kept().where(*_conditions(wanted)).order_by(schema.entities.c.number)
+        query = _select_entities().where(*_conditions(entity_filter)).order_by(schema.entities.c.number)
         with self.engine.connect() as connection:
             return [_entity(row) for row in connection.execute(query.offset(start).limit(limit))]
 
-    def all(self, wanted: EntityFilter = EntityFilter()) -> Iterator[KeptEntity]:
+    def each_entity(self, entity_filter: EntityFilter = EntityFilter()) -> Iterator[StoredEntity]:
         """All of them by number, read a few at a time."""
-        query = _kept().where(*_conditions(wanted))
+        query = _select_entities().where(*_conditions(entity_filter))
         for rows in row_batches(self.engine, query, [schema.entities.c.number], _READ_AT_A_TIME):
             yield from map(_entity, rows)
 
@@ -130,25 +132,27 @@ def _marked(names: Iterable[str]) -> str:
     return _MARK + "".join(f"{storable(name)}{_MARK}" for name in names)
 
 
-def _kept() -> Select[int, int, str, str]:
+def _select_entities() -> Select[int, int, str, str]:
     columns = schema.entities.c
     return select(columns.number, columns.sources, columns.conflicting, columns.content)
 
 
-def _entity(row: Row[*tuple[Any, ...]]) -> KeptEntity:
+def _entity(row: Row[*tuple[Any, ...]]) -> StoredEntity:
     names = tuple(row.conflicting.strip(_MARK).split(_MARK)) if row.conflicting != _MARK else ()
-    return KeptEntity(row.number, row.sources, names, json.loads(row.content))
+    return StoredEntity(row.number, row.sources, names, json.loads(row.content))
 
 
-def _conditions(wanted: EntityFilter) -> list[ColumnElement[bool]]:
+def _conditions(entity_filter: EntityFilter) -> list[ColumnElement[bool]]:
     columns = schema.entities.c
-    found = [columns.words.contains(storable(word.casefold()), autoescape=True) for word in wanted.words]
-    if wanted.has_conflicts:
-        found.append(columns.conflicts > 0)
-    if wanted.attribute is not None:
+    conditions = [
+        columns.words.contains(storable(word.casefold()), autoescape=True) for word in entity_filter.words
+    ]
+    if entity_filter.has_conflicts:
+        conditions.append(columns.conflicts > 0)
+    if entity_filter.attribute is not None:
         # Every database minds the case of letters here, but SQLite not in `contains`.
-        without = func.replace(columns.conflicting, _marked([wanted.attribute]), "")
-        found.append(without != columns.conflicting)
-    if wanted.least_sources > 1:
-        found.append(columns.sources >= wanted.least_sources)
-    return found
+        without = func.replace(columns.conflicting, _marked([entity_filter.attribute]), "")
+        conditions.append(without != columns.conflicting)
+    if entity_filter.least_sources > 1:
+        conditions.append(columns.sources >= entity_filter.least_sources)
+    return conditions

@@ -1,4 +1,4 @@
-"""Jobs: long work that was asked for through the server, how far each is, and what came of it."""
+"""Jobs: long work requested through the server, with progress and result."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ class Jobs:
         columns = schema.jobs.c
         begun = update(schema.jobs).where(columns.id == job_id, columns.state == "waiting")
         with writing(self.engine) as connection:
-            found = connection.execute(begun.values(state="running", started_at=self.clock()))
-            return found.rowcount == 1
+            result = connection.execute(begun.values(state="running", started_at=self.clock()))
+            return result.rowcount == 1
 
     def progress(self, job_id: int, done: int, total: int | None, message: str) -> None:
         """Write down how far a job is."""
@@ -96,10 +96,12 @@ class Jobs:
         columns = schema.jobs.c
         from_states = ("waiting",) if only_waiting else (*_UNFINISHED, "lost")
         ended = update(schema.jobs).where(columns.id == job_id, columns.state.in_(from_states))
-        kept = result if isinstance(result, str) else dict(result)
+        stored_result = result if isinstance(result, str) else dict(result)
         with writing(self.engine) as connection:
-            found = connection.execute(ended.values(state=state, result=kept, ended_at=self.clock()))
-            return found.rowcount == 1
+            update_result = connection.execute(
+                ended.values(state=state, result=stored_result, ended_at=self.clock())
+            )
+            return update_result.rowcount == 1
 
     def give_up_unfinished(self) -> int:
         """Write down of all jobs that have not ended that they are lost; returns how many.
@@ -107,17 +109,17 @@ class Jobs:
         To be called when a server starts: the one that they belonged to is gone.
         """
         columns = schema.jobs.c
-        lost = update(schema.jobs).where(columns.state.in_(_UNFINISHED))
+        query = update(schema.jobs).where(columns.state.in_(_UNFINISHED))
         with writing(self.engine) as connection:
-            found = connection.execute(lost.values(state="lost", ended_at=self.clock()))
-            return found.rowcount
+            result = connection.execute(query.values(state="lost", ended_at=self.clock()))
+            return result.rowcount
 
     def get(self, job_id: int) -> Job | None:
         """A job, if there is one of this id."""
         query = select(schema.jobs).where(schema.jobs.c.id == job_id)
         with self.engine.connect() as connection:
-            found = connection.execute(query).one_or_none()
-        return None if found is None else Job(*found)
+            row = connection.execute(query).one_or_none()
+        return None if row is None else Job(*row)
 
     def latest(self, limit: int, state: JobState | None = None) -> list[Job]:
         """The newest jobs, or those of them in a state, the newest first.
@@ -144,8 +146,8 @@ class Jobs:
         for name, text in arguments.items():
             query = query.where(columns.arguments[name].as_string() == text)
         with self.engine.connect() as connection:
-            found = connection.execute(query).one_or_none()
-        return None if found is None else Job(*found)
+            row = connection.execute(query).one_or_none()
+        return None if row is None else Job(*row)
 
     def counts(self) -> dict[tuple[str, JobState], int]:
         """How many jobs there are of each kind in each state."""

@@ -12,9 +12,14 @@ from siteloom.core.sequences import batches
 from siteloom.core.urls import site_of
 from siteloom.store import schema
 from siteloom.store.keys import url_key
-from siteloom.store.packs.page_reader import VersionPlace, is_newest_page, is_page, select_places, urls_found
+from siteloom.store.packs.page_reader import VersionPlace, is_newest_page, is_page, select_places, stored_urls
 from siteloom.store.packs.page_writer import HTML
-from siteloom.store.queries.clusters import KEYS_AT_A_TIME, KNOWN_BY, cluster_names, in_force
+from siteloom.store.queries.clusters import (
+    IDENTIFYING_COLUMNS,
+    KEYS_AT_A_TIME,
+    active_clusters,
+    cluster_names,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -39,14 +44,14 @@ class PageIndex:
     engine: Engine
 
     def find(self, url: str, site: str | None = None) -> int | None:
-        """The number of the page at a URL: of a site, or of the site of its URL, else of any that has it."""
+        """Return the id of the page at a URL in the given site or the URL's site, else in any that has it."""
         with self.engine.connect() as connection:
-            found = _page_at(connection, url, [site or site_of(url)])
-            if found is None and not site:
-                for some in batches(connection.scalars(select(schema.sites.c.name)), KEYS_AT_A_TIME):
-                    if found := _page_at(connection, url, some):
+            page_id = _page_at(connection, url, [site or site_of(url)])
+            if page_id is None and not site:
+                for sites in batches(connection.scalars(select(schema.sites.c.name)), KEYS_AT_A_TIME):
+                    if page_id := _page_at(connection, url, sites):
                         break
-            return found
+            return page_id
 
     def versions(self, page_id: int, limit: int) -> list[PageVersion]:
         """The newest versions of a page, the newest first."""
@@ -68,12 +73,12 @@ class PageIndex:
 
 
 def _page_at(connection: Connection, url: str, sites: Sequence[str]) -> int | None:
-    """The number of the page at a URL of the first of some sites that has it."""
+    """Return the id of the page at a URL in the first of the sites that has it."""
     columns = schema.urls.c
     keys = [url_key(site, url) for site in sites]
     query = select(columns.key, columns.id).where(columns.key.in_(keys), is_page())
-    found = {row.key: row.id for row in connection.execute(query)}
-    return next((found[key] for key in keys if key in found), None)
+    ids_by_key = {row.key: row.id for row in connection.execute(query)}
+    return next((ids_by_key[key] for key in keys if key in ids_by_key), None)
 
 
 class PageUrl(NamedTuple):
@@ -94,17 +99,19 @@ class PageUrls:
         with self.engine.connect() as connection:
             return sorted(connection.scalars(select(schema.sites.c.name)))
 
-    def is_any(self) -> bool:
+    def has_pages(self) -> bool:
         """Whether there is a page at all."""
         with self.engine.connect() as connection:
-            found = select(schema.urls.c.id).where(is_page()).limit(1)
-            return connection.execute(found).scalar_one_or_none() is not None
+            query = select(schema.urls.c.id).where(is_page()).limit(1)
+            return connection.execute(query).scalar_one_or_none() is not None
 
     def of_site(self, site: str) -> Iterator[PageUrl]:
         """Those of a site in the order in which they came, one by one."""
         urls, members = schema.urls.c, schema.cluster_pages.c
         with self.engine.connect() as connection:
-            rows = in_force(connection, select(*KNOWN_BY).where(schema.clusters.c.site == site))
+            rows = active_clusters(
+                connection, select(*IDENTIFYING_COLUMNS).where(schema.clusters.c.site == site)
+            )
             names = {row.id: row.name for row in rows}
             is_member = and_(members.url_id == urls.id, members.cluster_id.in_(list(names)))
             query = (
@@ -117,24 +124,26 @@ class PageUrls:
             for url, cluster in connection.execution_options(stream_results=True).execute(query):
                 yield PageUrl(url, names.get(cluster))
 
-    def known(self, urls: Iterable[str]) -> set[str]:
-        """Those of some URLs whose page is in the store, in the site of its URL."""
+    def stored(self, urls: Iterable[str]) -> set[str]:
+        """Return the URLs whose page is in the store, in the site of its URL."""
         keys = {url_key(site_of(url), url): url for url in urls}
-        return urls_found(self.engine, select(schema.urls.c.key).where(is_page()), keys)
+        return stored_urls(self.engine, select(schema.urls.c.key).where(is_page()), keys)
 
 
 def newest_validators(engine: Engine, addresses: Iterable[PageAddress]) -> dict[str, Validators]:
     """The validators of the newest versions of pages by URL, of those that have any."""
-    urls, kept = schema.urls.c, schema.validators.c
+    urls, validators = schema.urls.c, schema.validators.c
     query = (
-        select(urls.url, kept.etag, kept.last_modified)
+        select(urls.url, validators.etag, validators.last_modified)
         .join(schema.versions, schema.versions.c.url_id == urls.id)
-        .join(schema.validators, kept.version_id == schema.versions.c.id)
+        .join(schema.validators, validators.version_id == schema.versions.c.id)
         .where(is_newest_page())
     )
-    found: dict[str, Validators] = {}
+    validators_by_url: dict[str, Validators] = {}
     with engine.connect() as connection:
-        for some in batches((url_key(one.site, one.url) for one in addresses), KEYS_AT_A_TIME):
-            rows = connection.execute(query.where(urls.key.in_(some)))
-            found.update((url, Validators(etag, last_modified)) for url, etag, last_modified in rows)
-    return found
+        for batch in batches((url_key(address.site, address.url) for address in addresses), KEYS_AT_A_TIME):
+            rows = connection.execute(query.where(urls.key.in_(batch)))
+            validators_by_url.update(
+                (url, Validators(etag, last_modified)) for url, etag, last_modified in rows
+            )
+    return validators_by_url

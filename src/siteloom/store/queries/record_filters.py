@@ -26,8 +26,8 @@ from siteloom.core.errors import NotFound
 from siteloom.core.sequences import row_batches
 from siteloom.core.storable_text import storable
 from siteloom.store import schema
-from siteloom.store.queries.records import InForce, is_not_withdrawn, run_as_it_was, what_is_in_force
-from siteloom.store.queries.runs import forgetting_mark
+from siteloom.store.queries.records import ActiveRuns, active_runs, is_not_withdrawn, single_run
+from siteloom.store.queries.runs import erasure_mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -113,12 +113,12 @@ class RecordColumns:
         self._numbers: dict[str, Sequence[tuple[float, ...]]] = {}
         self._confidence: dict[str | None, Sequence[float]] = {}
         records = iter(records)
-        while some := list(islice(records, _READ_TOGETHER)):
-            self._add(some)
+        while batch := list(islice(records, _READ_TOGETHER)):
+            self._add(batch)
 
     def _add(self, records: Sequence[tuple[int, str, str]]) -> None:
-        parts = [_parts(content) for _, _, content in records]
-        values, typed, shares = (f"[{','.join(texts)}]" for texts in zip(*parts, strict=True))
+        sections = [_json_sections(content) for _, _, content in records]
+        values, typed, shares = (f"[{','.join(texts)}]" for texts in zip(*sections, strict=True))
         rows: list[dict[str, list[str]]] = json.loads(values)
         for name in dict.fromkeys(chain.from_iterable(rows)):
             column = self._values.setdefault(name, [])
@@ -167,35 +167,35 @@ class RecordColumns:
     def confidence(self, attribute: str | None = None) -> Sequence[float]:
         """The lowest confidence of an attribute's values, or of all; NaN where there is no value."""
         if attribute not in self._confidence:
-            found = _items(self._shares)
-            asked = (
+            shares_of_records = _items(self._shares)
+            selected = (
                 chain.from_iterable(shares.values()) if attribute is None else shares.get(attribute, ())
-                for shares in found
+                for shares in shares_of_records
             )
-            self._confidence[attribute] = array("d", [min(shares, default=math.nan) for shares in asked])
+            self._confidence[attribute] = array("d", [min(shares, default=math.nan) for shares in selected])
         return self._confidence[attribute]
 
 
 def matching_records(chunks: Iterable[RecordColumns], query: RecordQuery) -> array[int]:
     """The ids of the records that a query is for, in its order; the chunks are in the order of the pages."""
     keys: list[_SortKey] = []
-    sortable, others = array("q"), array("q")
+    sortable, unsortable = array("q"), array("q")
     for columns in chunks:
-        places = _matching_places(columns, query)
+        rows = _matching_places(columns, query)
         if query.sort == "page":
-            others.extend(columns.ids[place] for place in places)
+            unsortable.extend(columns.ids[row] for row in rows)
             continue
-        found = _sort_keys(columns, query)
-        for place in places:
-            if (key := found[place]) is None:
-                others.append(columns.ids[place])
+        sort_keys = _sort_keys(columns, query)
+        for row in rows:
+            if (key := sort_keys[row]) is None:
+                unsortable.append(columns.ids[row])
             else:
-                sortable.append(columns.ids[place])
+                sortable.append(columns.ids[row])
                 keys.append(key)
     if query.sort == "page":
-        return others[::-1] if query.descending else others
+        return unsortable[::-1] if query.descending else unsortable
     order = sorted(range(len(keys)), key=keys.__getitem__, reverse=query.descending)
-    return array("q", (sortable[place] for place in order)) + others
+    return array("q", (sortable[row] for row in order)) + unsortable
 
 
 def _matching_places(columns: RecordColumns, query: RecordQuery) -> Sequence[int]:
@@ -203,27 +203,27 @@ def _matching_places(columns: RecordColumns, query: RecordQuery) -> Sequence[int
     if words := query.words.casefold().split():
         texts = columns.haystacks()
         places = [place for place in places if all(word in texts[place] for word in words)]
-    if part := query.url.casefold():
-        places = [place for place in places if part in columns.urls[place].casefold()]
+    if url_part := query.url.casefold():
+        places = [place for place in places if url_part in columns.urls[place].casefold()]
     for condition in query.conditions:
         places = _fulfilling(columns, condition, places)
-    if (below := query.confidence_below) is not None:
+    if (threshold := query.confidence_below) is not None:
         lowest = columns.confidence()
-        places = [place for place in places if lowest[place] < below]
+        places = [place for place in places if lowest[place] < threshold]
     return places
 
 
 def _fulfilling(columns: RecordColumns, condition: Condition, places: Sequence[int]) -> Sequence[int]:
-    attribute, wanted = condition.attribute, condition.text.casefold()
+    attribute, operand = condition.attribute, condition.text.casefold()
     cells = columns.values(attribute)
     match condition.operator:
         case "contains":
-            return [place for place in places if _has(cells[place], lambda text: wanted in text.casefold())]
+            return [place for place in places if _has(cells[place], lambda text: operand in text.casefold())]
         case "is":
-            return [place for place in places if _has(cells[place], lambda text: wanted == text.casefold())]
+            return [place for place in places if _has(cells[place], lambda text: operand == text.casefold())]
         case "is not":
             return [
-                place for place in places if not _has(cells[place], lambda text: wanted == text.casefold())
+                place for place in places if not _has(cells[place], lambda text: operand == text.casefold())
             ]
         case "is empty":
             return [place for place in places if cells[place] is None]
@@ -254,8 +254,12 @@ def _sort_keys(columns: RecordColumns, query: RecordQuery) -> Sequence[_SortKey 
         case _:
             numbers = columns.numbers(query.attribute)
             return [
-                None if cell is None else (0, known[0], "") if known else (1, 0.0, _texts(cell)[0].casefold())
-                for cell, known in zip(columns.values(query.attribute), numbers, strict=True)
+                None
+                if cell is None
+                else (0, record_numbers[0], "")
+                if record_numbers
+                else (1, 0.0, _texts(cell)[0].casefold())
+                for cell, record_numbers in zip(columns.values(query.attribute), numbers, strict=True)
             ]
 
 
@@ -295,7 +299,7 @@ def _items(groups: Iterable[str]) -> Iterator[Any]:
     return chain.from_iterable(map(json.loads, groups))
 
 
-def _parts(content: str) -> tuple[str, str, str]:
+def _json_sections(content: str) -> tuple[str, str, str]:
     """The JSON of a record's values, of its typed values and of its confidence.
 
     To read all of a record would take twice as long, most of it for where each value was found.
@@ -334,9 +338,9 @@ class RecordScope:
     forgetting: tuple[int, str] | None
 
     @property
-    def in_force(self) -> InForce:
+    def in_force(self) -> ActiveRuns:
         """Which record is of which site, if it is among them."""
-        return InForce(dict(self.runs), dict(self.sites))
+        return ActiveRuns(dict(self.runs), dict(self.sites))
 
 
 class RecordCount(NamedTuple):
@@ -369,8 +373,8 @@ class RecordTable:
     def scope(self, run_id: int | None = None) -> RecordScope:
         """The records to choose from: those that hold now, or those of a run of extract."""
         with self.engine.connect() as connection:
-            forgetting = forgetting_mark(connection)
-        in_force = what_is_in_force(self.engine) if run_id is None else run_as_it_was(self.engine, run_id)
+            forgetting = erasure_mark(connection)
+        in_force = active_runs(self.engine) if run_id is None else single_run(self.engine, run_id)
         if in_force is None:
             raise NotFound(f"There is no run {run_id} of extract.")
         runs, sites = in_force
@@ -383,38 +387,38 @@ class RecordTable:
         with self.engine.connect() as connection:
             if connection.execute(select(runs.status).where(runs.id == run_id)).scalar() == "done":
                 return None
-            found = select(func.count(), func.coalesce(func.max(records.id), 0))
-            count, last = connection.execute(found.where(records.run_id == run_id)).one()
-        return count, last
+            query = select(func.count(), func.coalesce(func.max(records.id), 0))
+            count, last_id = connection.execute(query.where(records.run_id == run_id)).one()
+        return count, last_id
 
     def counts(self, scope: RecordScope) -> list[RecordCount]:
         """How many records there are of each site by each wrapper, most first."""
         columns = schema.records.c
         in_force = scope.in_force
-        found: Counter[tuple[str, str]] = Counter()
+        counts: Counter[tuple[str, str]] = Counter()
         for asked_for, run_id in scope.runs:
-            counted = select(columns.wrapper, func.count()).where(_is_meant(scope, run_id))
+            counted = select(columns.wrapper, func.count()).where(_is_in_scope(scope, run_id))
             with self.engine.connect() as connection:
                 wrappers = connection.execute(counted.group_by(columns.wrapper)).all()
             for wrapper, records in wrappers:
                 urls = {"": records}
                 if asked_for is None and wrapper not in in_force.sites:
                     # It is none of the workspace, or no longer: the URLs tell of which sites its records are.
-                    of_wrapper = and_(_is_meant(scope, run_id), columns.wrapper == wrapper)
+                    of_wrapper = and_(_is_in_scope(scope, run_id), columns.wrapper == wrapper)
                     batches = self._in_batches(of_wrapper, columns.url)
                     urls = Counter(row.url for rows in batches for row in rows)
                 for url, count in urls.items():
                     site = in_force.site_of(asked_for, wrapper, url)
                     if site is not None:
-                        found[site, wrapper] += count
-        return [RecordCount(*key, records) for key, records in found.most_common()]
+                        counts[site, wrapper] += count
+        return [RecordCount(*key, records) for key, records in counts.most_common()]
 
     def ids(self, scope: RecordScope, site: str | None = None, wrapper: str | None = None) -> array[int]:
         """The ids of all records, of a site or by a wrapper, in the order of their pages."""
-        found = array("q")
+        ids = array("q")
         for rows in self._batches(scope, site, wrapper):
-            found.extend(row[0] for row in rows)
-        return found
+            ids.extend(row[0] for row in rows)
+        return ids
 
     def chunks(
         self, scope: RecordScope, site: str | None = None, wrapper: str | None = None
@@ -427,27 +431,27 @@ class RecordTable:
 
     def rows(self, scope: RecordScope, ids: Sequence[int]) -> list[TableRow]:
         """The records of some ids, in the same order; those that are gone by now are left out."""
-        columns, beside = schema.records.c, schema.records.alias("beside").c
-        before = select(func.count()).where(
-            beside.url_key == columns.url_key,
-            beside.run_id == columns.run_id,
-            tuple_(beside.shard, beside.place) < tuple_(columns.shard, columns.place),
+        columns, same_page = schema.records.c, schema.records.alias("beside").c
+        earlier_records = select(func.count()).where(
+            same_page.url_key == columns.url_key,
+            same_page.run_id == columns.run_id,
+            tuple_(same_page.shard, same_page.place) < tuple_(columns.shard, columns.place),
         )
-        wanted = select(
+        query = select(
             columns.id,
             columns.run_id,
             columns.url,
             columns.wrapper,
             columns.wrapper_version,
             columns.content,
-            before.scalar_subquery().label("place"),
+            earlier_records.scalar_subquery().label("place"),
         )
         with self.engine.connect() as connection:
-            found = {row.id: row for row in connection.execute(wanted.where(columns.id.in_(ids)))}
+            rows_by_id = {row.id: row for row in connection.execute(query.where(columns.id.in_(ids)))}
         in_force = scope.in_force
         asked_for = {run_id: site for site, run_id in scope.runs}
         rows = []
-        for row in (found[one] for one in ids if one in found):
+        for row in (rows_by_id[record_id] for record_id in ids if record_id in rows_by_id):
             content = json.loads(row.content)
             rows.append(
                 TableRow(
@@ -467,23 +471,23 @@ class RecordTable:
         """The JSON of the records of some ids, in the same order; those that are gone by now are left out."""
         columns = schema.records.c
         for start in range(0, len(ids), _CONTENTS_AT_A_TIME):
-            some = ids[start : start + _CONTENTS_AT_A_TIME]
-            query = select(columns.id, columns.content).where(columns.id.in_(some))
+            batch = ids[start : start + _CONTENTS_AT_A_TIME]
+            query = select(columns.id, columns.content).where(columns.id.in_(batch))
             with self.engine.connect() as connection:
-                found = {row.id: row.content for row in connection.execute(query)}
-            yield from (found[one] for one in some if one in found)
+                contents_by_id = {row.id: row.content for row in connection.execute(query)}
+            yield from (contents_by_id[record_id] for record_id in batch if record_id in contents_by_id)
 
     def _batches(
-        self, scope: RecordScope, site: str | None, wrapper: str | None, *more: ColumnElement[Any]
+        self, scope: RecordScope, site: str | None, wrapper: str | None, *further_columns: ColumnElement[Any]
     ) -> Iterator[Sequence[Any]]:
         """Id, URL and more of the records of a scope in the order of their pages, some thousand at a time."""
         columns = schema.records.c
         in_force = scope.in_force
         for asked_for, run_id in scope.runs:
-            wanted = _is_meant(scope, run_id)
+            condition = _is_in_scope(scope, run_id)
             if wrapper is not None:
-                wanted = and_(wanted, columns.wrapper == storable(wrapper))
-            batches = self._in_batches(wanted, columns.id, columns.url, *more, columns.wrapper)
+                condition = and_(condition, columns.wrapper == storable(wrapper))
+            batches = self._in_batches(condition, columns.id, columns.url, *further_columns, columns.wrapper)
             if asked_for is not None or wrapper in in_force.sites:  # then all are of one site
                 if (home := in_force.site_of(asked_for, wrapper or "", "")) and site in (None, home):
                     yield from batches
@@ -493,13 +497,13 @@ class RecordTable:
                 yield [row for row, home in zip(rows, sites, strict=True) if home and site in (None, home)]
 
     def _in_batches(
-        self, wanted: ColumnElement[bool], *columns: ColumnElement[Any]
+        self, condition: ColumnElement[bool], *columns: ColumnElement[Any]
     ) -> Iterator[Sequence[Any]]:
         order = [schema.records.c.shard, schema.records.c.place]
-        return row_batches(self.engine, select(*columns, *order).where(wanted), order, _RECORDS_AT_A_TIME)
+        return row_batches(self.engine, select(*columns, *order).where(condition), order, _RECORDS_AT_A_TIME)
 
 
-def _is_meant(scope: RecordScope, run_id: int) -> ColumnElement[bool]:
+def _is_in_scope(scope: RecordScope, run_id: int) -> ColumnElement[bool]:
     """Whether a record is one of a run; if what holds now is asked for, whether it does besides."""
     is_of_run = schema.records.c.run_id == run_id
     return is_of_run if scope.is_one_run else and_(is_of_run, is_not_withdrawn())

@@ -1,8 +1,7 @@
-"""Records in the store: what runs of extract found, kept shard by shard.
+"""Records in the store: the results of runs of extract, stored shard by shard.
 
-A shard's records, its failures and the mark that it is done are written in one
-transaction. So a run can be killed at any moment and taken up again: what is
-marked is there as a whole, what is not marked left nothing behind.
+A shard's records, its failures and the mark that it is done are written in one transaction. So a run can be
+killed at any moment and resumed: marked shards are complete, others have left nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from siteloom.core.storable_text import storable, storable_json
 from siteloom.core.urls import site_of
 from siteloom.store import schema
 from siteloom.store.keys import address_key
-from siteloom.store.queries.runs import begin_run, mark_killed, run_to_its_end, runs_in_force, save_failures
+from siteloom.store.queries.runs import active_runs_of, begin_run, mark_killed, save_failures, tracked_run
 from siteloom.store.queries.wrappers import WITHDRAWN, is_in_force, is_newest
 from siteloom.store.query_base import Tables
 
@@ -51,19 +50,18 @@ class StoredRecord(NamedTuple):
 
 
 class Extraction:
-    """A run of extract that is under way.
+    """A run of extract in progress.
 
-    `done` has the summary of each shard that was committed before the run was
-    taken up again. `counts` begin empty then too; what they are at the end is
-    kept with the run. If `sum_up` is set, it gives the summary of all shards,
-    which takes their place when the run comes to a good end.
+    `done_summaries` has the summary of each shard that was committed before the run was resumed. `counts`
+    begin empty in any case; their final values are stored with the run. If `sum_up` is set, it returns the
+    summary of all shards, which replaces theirs when the run succeeds.
     """
 
     def __init__(
         self, engine: Engine, run_id: int, done: Mapping[int, Mapping[str, Any]], counts: Counter[str]
     ) -> None:
         self.run_id = run_id
-        self.done = done
+        self.done_summaries = done
         self.counts = counts
         self.sum_up: Callable[[], Mapping[str, object]] | None = None
         self._engine = engine
@@ -115,17 +113,17 @@ def extraction_run(
     """
     with writing(engine) as connection:
         mark_killed(connection, _VERB)
-        run_id = _take_up(connection, fingerprint)
+        run_id = _resume_run(connection, fingerprint)
         if run_id is None:
             run_id = begin_run(connection, _VERB, {**arguments, _FINGERPRINT: fingerprint}, clock())
         done = _done_shards(connection, run_id)
-    with run_to_its_end(engine, clock, run_id) as run:
+    with tracked_run(engine, clock, run_id) as run:
         extraction = Extraction(engine, run_id, done, run.counts)
         run.on_good_end = extraction.keep_sum
         yield extraction
 
 
-def _take_up(connection: Connection, fingerprint: str) -> int | None:
+def _resume_run(connection: Connection, fingerprint: str) -> int | None:
     """Let the newest run go on if it stopped half way with this fingerprint; returns its id."""
     columns = schema.runs.c
     newest = (
@@ -140,8 +138,8 @@ def _take_up(connection: Connection, fingerprint: str) -> int | None:
     run = connection.execute(newest).one_or_none()
     if run is None or run.status == "done" or run.arguments.get(_FINGERPRINT) != fingerprint:
         return None
-    again = update(schema.runs).where(columns.id == run.id)
-    connection.execute(again.values(status="running", ended_at=None, counts={}))
+    restarted = update(schema.runs).where(columns.id == run.id)
+    connection.execute(restarted.values(status="running", ended_at=None, counts={}))
     run_id: int = run.id
     return run_id
 
@@ -161,15 +159,17 @@ def newest_extraction(
     if before is not None:
         query = query.where(columns.started_at <= before)
     if records is not None:
-        found = schema.records.c
-        query = query.where(select(found.id).where(found.run_id == columns.id, records).exists())
+        record_columns = schema.records.c
+        query = query.where(
+            select(record_columns.id).where(record_columns.run_id == columns.id, records).exists()
+        )
     with engine.connect() as connection:
         run_id: int | None = connection.execute(query.order_by(columns.id.desc()).limit(1)).scalar()
     return run_id
 
 
-class KeepsRecords(Tables):
-    """What runs of extract found."""
+class RecordQueries(Tables):
+    """The records of runs of extract."""
 
     __slots__ = ()
 
@@ -185,7 +185,7 @@ class KeepsRecords(Tables):
             if run_id is None:
                 raise StoreError("No records were extracted yet: run siteloom extract.")
             return _records(self.engine, run_id, is_not_withdrawn())
-        if _asked_of_run(self.engine, run_id) is None:
+        if _run_arguments(self.engine, run_id) is None:
             raise StoreError(f"There is no run {run_id} of extract: siteloom status lists the latest runs.")
         return _records(self.engine, run_id)
 
@@ -194,7 +194,7 @@ class KeepsRecords(Tables):
 
         Wrappers that are out of force by now are left out.
         """
-        in_force = what_is_in_force(self.engine)
+        in_force = active_runs(self.engine)
         for asked_for, run_id in in_force.runs.items():
             for row in map(json.loads, _records(self.engine, run_id, is_not_withdrawn())):
                 site = in_force.site_of(asked_for, row["wrapper"], row["url"])
@@ -241,17 +241,17 @@ class KeepsRecords(Tables):
         more pages than wanted, they are those of some evenly spaced ones.
         """
         columns = schema.records.c
-        wanted = columns.wrapper == storable(wrapper)
+        condition = columns.wrapper == storable(wrapper)
         if versions is not None:
-            wanted = and_(wanted, columns.wrapper_version.in_(versions))
-        run_id = newest_extraction(self.engine, before, wanted)
+            condition = and_(condition, columns.wrapper_version.in_(versions))
+        run_id = newest_extraction(self.engine, before, condition)
         if run_id is None:
             return iter(())
         if most_pages is not None:
-            pages = _page_keys(self.engine, run_id, wanted)
+            pages = _page_keys(self.engine, run_id, condition)
             if len(pages) > most_pages:
-                wanted = and_(wanted, columns.url_key.in_(evenly_spaced(pages, most_pages)))
-        return _records(self.engine, run_id, wanted)
+                condition = and_(condition, columns.url_key.in_(evenly_spaced(pages, most_pages)))
+        return _records(self.engine, run_id, condition)
 
     def shard_summaries(self, run_id: int) -> list[Mapping[str, Any]]:
         """The summaries of all shards that a run of extract is done with; if it is at its end, their sum."""
@@ -262,31 +262,31 @@ class KeepsRecords(Tables):
         """The name of the wrapper that gave the newest record of each URL, of those that have one."""
         columns = schema.records.c
         keys = {address_key(url): url for url in urls}
-        found: dict[str, str] = {}
+        wrappers_by_url: dict[str, str] = {}
         with self.engine.connect() as connection:
             for start in range(0, len(keys), _RECORDS_AT_A_TIME):
-                some = list(keys)[start : start + _RECORDS_AT_A_TIME]
-                query = select(columns.url_key, columns.wrapper).where(columns.url_key.in_(some))
+                batch = list(keys)[start : start + _RECORDS_AT_A_TIME]
+                query = select(columns.url_key, columns.wrapper).where(columns.url_key.in_(batch))
                 for key, wrapper in connection.execute(query.order_by(columns.run_id)):
-                    found[keys[key]] = wrapper
-        return found
+                    wrappers_by_url[keys[key]] = wrapper
+        return wrappers_by_url
 
     def extractions(self) -> dict[str | None, int]:
         """The run of extract that holds for each site that has one of its own, under None for all others."""
         with self.engine.connect() as connection:
-            return extractions_in_force(connection)
+            return active_extractions(connection)
 
     def last_extract_run(self) -> int | None:
         """The id of the newest run of extract that came to a good end, if there is one."""
         return newest_extraction(self.engine)
 
 
-def extractions_in_force(connection: Connection) -> dict[str | None, int]:
+def active_extractions(connection: Connection) -> dict[str | None, int]:
     """The run of extract that holds for each site that has one of its own, and under None for all others."""
-    return runs_in_force(connection, _VERB)
+    return active_runs_of(connection, _VERB)
 
 
-class InForce(NamedTuple):
+class ActiveRuns(NamedTuple):
     """Which records hold: the run for each site that has one of its own, and under None for all others.
 
     `sites` has the site of each wrapper that is in force.
@@ -302,30 +302,30 @@ class InForce(NamedTuple):
         return site if self.runs.get(site, run_id) == run_id else None
 
 
-def what_is_in_force(engine: Engine) -> InForce:
+def active_runs(engine: Engine) -> ActiveRuns:
     """Which records hold now: for each site, those of the newest run for it."""
     columns = schema.wrappers.c
     wrappers = select(columns.name, columns.site).where(is_in_force(schema.wrappers))
     with engine.connect() as connection:
-        runs = extractions_in_force(connection)
-        return InForce(runs, {row.name: row.site for row in connection.execute(wrappers)})
+        runs = active_extractions(connection)
+        return ActiveRuns(runs, {row.name: row.site for row in connection.execute(wrappers)})
 
 
-def run_as_it_was(engine: Engine, run_id: int) -> InForce | None:
+def single_run(engine: Engine, run_id: int) -> ActiveRuns | None:
     """The records of a run of extract, as if no other had been; None if there is no such run."""
-    arguments = _asked_of_run(engine, run_id)
+    arguments = _run_arguments(engine, run_id)
     if arguments is None:
         return None
-    return InForce({arguments.get("site"): run_id}, what_is_in_force(engine).sites)
+    return ActiveRuns({arguments.get("site"): run_id}, active_runs(engine).sites)
 
 
-def _asked_of_run(engine: Engine, run_id: int) -> Mapping[str, Any] | None:
+def _run_arguments(engine: Engine, run_id: int) -> Mapping[str, Any] | None:
     """What a run of extract was asked for; None if there is no such run."""
     columns = schema.runs.c
     query = select(columns.arguments).where(columns.verb == _VERB, columns.id == run_id)
     with engine.connect() as connection:
-        found: Mapping[str, Any] | None = connection.execute(query).scalar_one_or_none()
-    return found
+        arguments: Mapping[str, Any] | None = connection.execute(query).scalar_one_or_none()
+    return arguments
 
 
 def is_not_withdrawn() -> ColumnElement[bool]:
@@ -336,19 +336,19 @@ def is_not_withdrawn() -> ColumnElement[bool]:
     return columns.wrapper_version.is_(None) | columns.wrapper.not_in(withdrawn)
 
 
-def _page_keys(engine: Engine, run_id: int, wanted: ColumnElement[bool]) -> list[bytes]:
+def _page_keys(engine: Engine, run_id: int, condition: ColumnElement[bool]) -> list[bytes]:
     """The pages that a run found certain records on, in their order."""
     columns = schema.records.c
-    query = select(columns.url_key).where(columns.run_id == run_id, wanted)
+    query = select(columns.url_key).where(columns.run_id == run_id, condition)
     with engine.connect() as connection:
         rows = connection.execute(query.order_by(columns.shard, columns.place))
         return list(dict.fromkeys(row.url_key for row in rows))
 
 
-def _records(engine: Engine, run_id: int, wanted: ColumnElement[bool] | None = None) -> Iterator[str]:
+def _records(engine: Engine, run_id: int, condition: ColumnElement[bool] | None = None) -> Iterator[str]:
     columns = schema.records.c
     query = select(columns.content, columns.shard, columns.place).where(columns.run_id == run_id)
-    if wanted is not None:
-        query = query.where(wanted)
+    if condition is not None:
+        query = query.where(condition)
     for rows in row_batches(engine, query, [columns.shard, columns.place], _RECORDS_AT_A_TIME):
         yield from (row.content for row in rows)

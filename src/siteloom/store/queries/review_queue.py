@@ -1,4 +1,4 @@
-"""What waits for a person: repairs that need a yes or examples, and what is not worth annotating."""
+"""Decisions that wait for a person: repairs that need approval or examples, and dismissed clusters."""
 
 from __future__ import annotations
 
@@ -14,9 +14,14 @@ from siteloom.core.interrupts import held_back_interrupt
 from siteloom.core.storable_text import storable
 from siteloom.store import schema
 from siteloom.store.keys import url_key
-from siteloom.store.queries.attribute_schemas import heirs_of
-from siteloom.store.queries.clusters import KNOWN_BY, cluster_names, clusters_called, in_force
-from siteloom.store.queries.seeds import is_to_be_looked_at
+from siteloom.store.queries.attribute_schemas import successors_of
+from siteloom.store.queries.clusters import (
+    IDENTIFYING_COLUMNS,
+    active_clusters,
+    cluster_ids_named,
+    cluster_names,
+)
+from siteloom.store.queries.seeds import is_awaiting_review
 from siteloom.store.queries.watches_and_repairs import RepairState, StoredRepair, close_repair, is_waiting
 from siteloom.store.queries.wrappers import add_version
 
@@ -31,8 +36,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Reviewing:
-    """What waits for a person, and where the pages that are to be looked at stand."""
+class ReviewQueue:
+    """The decisions that wait for a person, and the locations of their pages."""
 
     engine: Engine
     clock: Callable[[], datetime]
@@ -48,7 +53,7 @@ class Reviewing:
     def count(self) -> int:
         """How many decisions wait: of repairs, and of sites that were wrapped from known records."""
         repairs = select(func.count()).select_from(schema.repairs).where(is_waiting())
-        sites = select(func.count()).select_from(schema.grown_sites).where(is_to_be_looked_at())
+        sites = select(func.count()).select_from(schema.grown_sites).where(is_awaiting_review())
         with self.engine.connect() as connection:
             return sum(int(connection.execute(query).scalar_one()) for query in (repairs, sites))
 
@@ -113,22 +118,22 @@ class Reviewing:
     def dismiss(self, cluster: str) -> None:
         """Ask no one any more to annotate a cluster."""
         with writing(self.engine) as connection:
-            found = clusters_called(connection, cluster)
-            _take_back(connection, found)
-            rows = [{"cluster_id": cluster_id, "at": self.clock()} for cluster_id in found]
+            cluster_ids = cluster_ids_named(connection, cluster)
+            _undismiss(connection, cluster_ids)
+            rows = [{"cluster_id": cluster_id, "at": self.clock()} for cluster_id in cluster_ids]
             if rows:
                 connection.execute(insert(schema.dismissed_clusters), rows)
 
     def restore(self, cluster: str) -> None:
         """Ask again to annotate a cluster."""
         with writing(self.engine) as connection:
-            _take_back(connection, clusters_called(connection, cluster))
+            _undismiss(connection, cluster_ids_named(connection, cluster))
 
     def dismissed(self) -> set[str]:
         """The names of the clusters that hold now and were found not worth annotating."""
-        query = select(*KNOWN_BY).join(schema.dismissed_clusters)
+        query = select(*IDENTIFYING_COLUMNS).join(schema.dismissed_clusters)
         with self.engine.connect() as connection:
-            return {row.name for row in in_force(connection, query)}
+            return {row.name for row in active_clusters(connection, query)}
 
     def places(self, addresses: Sequence[PageAddress]) -> dict[PageAddress, tuple[int, str | None]]:
         """The numbers of those of some pages that are there, each with the cluster that it is in, if any."""
@@ -146,7 +151,7 @@ def waiting_state(outcome: str) -> RepairState:
     return "annotation" if outcome == "needs-annotation" else "review"
 
 
-def carry_dismissals(connection: Connection, run_id: int, at: datetime) -> None:
+def carry_over_dismissals(connection: Connection, run_id: int, at: datetime) -> None:
     """Ask about no cluster of a run that consists for the most part of what was found not worth annotating.
 
     To be called when the run holds, in the same transaction.
@@ -154,8 +159,8 @@ def carry_dismissals(connection: Connection, run_id: int, at: datetime) -> None:
     clusters, members = schema.clusters.c, schema.cluster_pages
     set_aside = clusters.id.in_(select(schema.dismissed_clusters.c.cluster_id))
     pages: Counter[str] = Counter()
-    for heir in heirs_of(connection, run_id, set_aside):
-        pages[heir.now] += heir.pages
+    for heir in successors_of(connection, run_id, set_aside):
+        pages[heir.new] += heir.pages
     sizes = (
         select(clusters.id, clusters.name, func.count())
         .join(members, members.c.cluster_id == clusters.id)
@@ -171,6 +176,6 @@ def carry_dismissals(connection: Connection, run_id: int, at: datetime) -> None:
         connection.execute(insert(schema.dismissed_clusters), rows)
 
 
-def _take_back(connection: Connection, clusters: Sequence[int]) -> None:
+def _undismiss(connection: Connection, clusters: Sequence[int]) -> None:
     columns = schema.dismissed_clusters.c
     connection.execute(delete(schema.dismissed_clusters).where(columns.cluster_id.in_(clusters)))

@@ -1,4 +1,4 @@
-"""Runs over time: what was asked, how long it took, what was counted, and what went wrong."""
+"""The history of runs: their arguments, duration, counts and failures."""
 
 from __future__ import annotations
 
@@ -78,21 +78,21 @@ class RunHistory:
         """What runs of extract counted, as rows, part by part: a run that came to its end has mostly one."""
         columns = schema.extracted_shards.c
         query = select(columns.run_id, columns.summary).order_by(columns.run_id, columns.shard)
-        for some in batches(run_ids, KEYS_AT_A_TIME):
+        for batch in batches(run_ids, KEYS_AT_A_TIME):
             with self.engine.connect() as connection:
-                for run_id, summary in connection.execute(query.where(columns.run_id.in_(some))):
+                for run_id, summary in connection.execute(query.where(columns.run_id.in_(batch))):
                     yield run_id, summary.get("tally", ())
 
     def failures_by_reason(self, run_ids: Sequence[int]) -> dict[int, Counter[str]]:
         """How many failures each of some runs has, by reason."""
         columns = schema.failures.c
         query = select(columns.run_id, columns.reason, func.count()).group_by(columns.run_id, columns.reason)
-        found: dict[int, Counter[str]] = defaultdict(Counter)
-        for some in batches(run_ids, KEYS_AT_A_TIME):
+        counts: dict[int, Counter[str]] = defaultdict(Counter)
+        for batch in batches(run_ids, KEYS_AT_A_TIME):
             with self.engine.connect() as connection:
-                for run_id, reason, count in connection.execute(query.where(columns.run_id.in_(some))):
-                    found[run_id][reason] = count
-        return dict(found)
+                for run_id, reason, count in connection.execute(query.where(columns.run_id.in_(batch))):
+                    counts[run_id][reason] = count
+        return dict(counts)
 
     def failures(self, run_id: int, limit: int, reason: str | None = None) -> list[Failure]:
         """The first failures of a run, or those for one reason."""
@@ -120,12 +120,12 @@ class RunHistory:
         """What a run found when it looked after wrappers."""
         return list(self._checks(schema.checks.c.run_id, [run_id]).values())
 
-    def _checks(self, column: ColumnElement[int], wanted: Sequence[int]) -> dict[int, StoredCheck]:
+    def _checks(self, column: ColumnElement[int], values: Sequence[int]) -> dict[int, StoredCheck]:
         query = select(schema.checks).order_by(schema.checks.c.id)
-        found: dict[int, StoredCheck] = {}
-        for some in batches(wanted, KEYS_AT_A_TIME):
+        checks: dict[int, StoredCheck] = {}
+        for batch in batches(values, KEYS_AT_A_TIME):
             with self.engine.connect() as connection:
-                found |= {
-                    row.id: StoredCheck(*row) for row in connection.execute(query.where(column.in_(some)))
+                checks |= {
+                    row.id: StoredCheck(*row) for row in connection.execute(query.where(column.in_(batch)))
                 }
-        return found
+        return checks

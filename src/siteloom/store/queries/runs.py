@@ -1,4 +1,4 @@
-"""The record of each run: what was asked, how it went, which pages failed and why."""
+"""The record of each run: its arguments, outcome, and failures."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def save_failures(connection: Connection, run_id: int, failures: Sequence[Failur
         connection.execute(insert(schema.failures), rows)
 
 
-def runs_in_force(connection: Connection, verb: str, before: int | None = None) -> dict[str | None, int]:
+def active_runs_of(connection: Connection, verb: str, before: int | None = None) -> dict[str | None, int]:
     """The newest good run of a verb for each site that has its own, and under None that for all others.
 
     One for the whole workspace replaces all before it, one for a site or some sites those for these. With
@@ -106,17 +106,17 @@ def runs_in_force(connection: Connection, verb: str, before: int | None = None) 
     query = select(columns.id, columns.arguments).where(columns.verb == verb, columns.status == "done")
     if before is not None:
         query = query.where(columns.id < before)
-    found: dict[str | None, int] = {}
+    runs: dict[str | None, int] = {}
     for run_id, arguments in connection.execute(query.order_by(columns.id.desc())):
         sites = arguments.get("sites") or [arguments.get("site")]
         for site in sites:
-            found.setdefault(site, run_id)
+            runs.setdefault(site, run_id)
         if None in sites:
             break
-    return found
+    return runs
 
 
-def last_forgetting(connection: Connection) -> int | None:
+def last_erasure(connection: Connection) -> int | None:
     """The id of the last run that removed pages, or began to; None if none ever did."""
     columns = schema.runs.c
     newest: int | None = connection.execute(
@@ -125,7 +125,7 @@ def last_forgetting(connection: Connection) -> int | None:
     return newest
 
 
-def forgetting_mark(connection: Connection) -> tuple[int, str] | None:
+def erasure_mark(connection: Connection) -> tuple[int, str] | None:
     """What is another whenever a run that removes pages has begun or ended; what was read before is outdated.
 
     It is None as long as there was none.
@@ -148,7 +148,7 @@ def recorded_run(
     with writing(engine) as connection:
         mark_killed(connection, verb)
         run_id = begin_run(connection, verb, arguments, clock())
-    with run_to_its_end(engine, clock, run_id) as run:
+    with tracked_run(engine, clock, run_id) as run:
         yield run
 
 
@@ -169,7 +169,7 @@ def begin_run(connection: Connection, verb: str, arguments: Mapping[str, object]
 
 
 @contextmanager
-def run_to_its_end(engine: Engine, clock: Callable[[], datetime], run_id: int) -> Iterator[RunRecorder]:
+def tracked_run(engine: Engine, clock: Callable[[], datetime], run_id: int) -> Iterator[RunRecorder]:
     """Record how a run that has begun goes on, and which end it comes to."""
     run = RunRecorder(engine, run_id)
     status = "failed"

@@ -25,8 +25,8 @@ from siteloom.store import schema
 from siteloom.store.compression import decompressed
 from siteloom.store.keys import url_key
 from siteloom.store.packs.page_reader import select_newest_pages
-from siteloom.store.queries.clusters import cluster_names, clusters_called
-from siteloom.store.queries.records import extractions_in_force
+from siteloom.store.queries.clusters import cluster_ids_named, cluster_names
+from siteloom.store.queries.records import active_extractions
 from siteloom.store.queries.search_terms import TABLE, Phrase, TermCondition, TermIndex, term_index
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class SearchIndex:
                 return
         with held_back_interrupt(), writing(self.engine) as connection:
             self._terms.make(connection)
-            for batch in _stored(connection):
+            for batch in _stored_documents(connection):
                 self._terms.add(connection, batch)
             _set_mark(connection, _TERMS, self._terms.version)
 
@@ -103,12 +103,12 @@ class SearchIndex:
             with writing(self.engine) as connection:
                 connection.execute(text(f"DROP TABLE IF EXISTS {TABLE}"))
         for ids in batches(gone, _WRITTEN_AT_A_TIME):
-            is_one = columns.id.in_(ids)
+            is_in_batch = columns.id.in_(ids)
             with held_back_interrupt(), writing(self.engine) as connection:
                 if has_terms:
-                    self._take_out(connection, is_one)
+                    self._take_out(connection, is_in_batch)
                 else:
-                    connection.execute(delete(schema.search_documents).where(is_one))
+                    connection.execute(delete(schema.search_documents).where(is_in_batch))
             yield len(ids)
         with held_back_interrupt(), writing(self.engine) as connection:
             _set_mark(connection, _ATTRIBUTES, json.dumps(_attributes_left(connection)))
@@ -156,9 +156,9 @@ class SearchIndex:
                 {**_row(document), "version_id": page.version_id, "url_id": page.url_id, "key": None}
                 for page, document in batch
             ]
-            is_one = schema.search_documents.c.version_id.in_([page.version_id for page, _ in batch])
+            is_in_batch = schema.search_documents.c.version_id.in_([page.version_id for page, _ in batch])
             with held_back_interrupt(), writing(self.engine) as connection:
-                self._take_out(connection, is_one)
+                self._take_out(connection, is_in_batch)
                 self._add(connection, rows, [document.passages for _, document in batch])
 
     def has_newest_records(self) -> bool:
@@ -176,7 +176,7 @@ class SearchIndex:
             state = _records_state(connection)
             query = select(columns.key, columns.id).where(columns.kind == "record")
             outdated = {row.key: row.id for row in connection.execute(query)}
-        known = set(outdated)
+        known_keys = set(outdated)
         attributes: dict[str, None] = {}
         added = 0
         for batch in batches(documents, _WRITTEN_AT_A_TIME):
@@ -185,8 +185,8 @@ class SearchIndex:
                 attributes.update(dict.fromkeys(passage.attribute for passage in document.passages))
                 key = _key(document)
                 outdated.pop(key, None)
-                if key not in known:
-                    known.add(key)
+                if key not in known_keys:
+                    known_keys.add(key)
                     fresh[key] = document
             added += len(fresh)
             if fresh:
@@ -202,8 +202,8 @@ class SearchIndex:
         with held_back_interrupt(), writing(self.engine) as connection:
             keys = {url_key(document.site, document.url) for document in documents.values()}
             urls = schema.urls.c
-            found = connection.execute(select(urls.key, urls.id).where(urls.key.in_(keys)))
-            url_ids = {row.key: row.id for row in found}
+            rows_of_urls = connection.execute(select(urls.key, urls.id).where(urls.key.in_(keys)))
+            url_ids = {row.key: row.id for row in rows_of_urls}
             rows = [
                 {
                     **_row(document),
@@ -251,8 +251,8 @@ class SearchIndex:
 
     def search(
         self,
-        wanted: tuple[Phrase, ...],
-        unwanted: tuple[Phrase, ...] = (),
+        phrases: tuple[Phrase, ...],
+        excluded_phrases: tuple[Phrase, ...] = (),
         *,
         takes_any: bool = False,
         site: str | None = None,
@@ -269,7 +269,7 @@ class SearchIndex:
         columns = schema.search_documents.c
         among: ColumnElement[bool] = true()
         with self.engine.connect() as connection:
-            if not wanted or not inspect(connection).has_table(TABLE):
+            if not phrases or not inspect(connection).has_table(TABLE):
                 return []
             if site is not None:
                 among &= columns.site == storable(site)
@@ -277,20 +277,20 @@ class SearchIndex:
                 among &= columns.kind == kind
             if cluster is not None:
                 members = schema.cluster_pages.c
-                in_cluster = members.cluster_id.in_(clusters_called(connection, cluster))
+                in_cluster = members.cluster_id.in_(cluster_ids_named(connection, cluster))
                 among &= columns.url_id.in_(select(members.url_id).where(in_cluster))
-            condition = TermCondition(wanted, unwanted, attribute, takes_any)
+            condition = TermCondition(phrases, excluded_phrases, attribute, takes_any)
             best = self._terms.best(connection, condition, among, limit)
-            return list(_found(connection, best))
+            return list(_found_documents(connection, best))
 
 
-def _found(connection: Connection, best: Sequence[tuple[int, float]]) -> Iterator[FoundDocument]:
+def _found_documents(connection: Connection, best: Sequence[tuple[int, float]]) -> Iterator[FoundDocument]:
     columns = schema.search_documents.c
-    query = select(schema.search_documents).where(columns.id.in_([found for found, _ in best]))
+    query = select(schema.search_documents).where(columns.id.in_([document_id for document_id, _ in best]))
     rows = {row.id: row for row in connection.execute(query)}
     clusters = cluster_names(connection, [row.url_id for row in rows.values() if row.url_id is not None])
-    for found, score in best:
-        row = rows[found]
+    for document_id, score in best:
+        row = rows[document_id]
         document = IndexDocument(row.kind, row.site, row.url, _passages(row.content))
         yield FoundDocument(document, clusters.get(row.url_id), score)
 
@@ -329,7 +329,7 @@ def _is_indexed() -> ColumnElement[bool]:
 def _records_state(connection: Connection) -> str:
     """Changes with the records that hold: by another run of extract, or other wrappers in force."""
     newest = connection.execute(select(func.coalesce(func.max(schema.wrappers.c.id), 0))).scalar_one()
-    return f"{sorted(extractions_in_force(connection).values())} {newest}"
+    return f"{sorted(active_extractions(connection).values())} {newest}"
 
 
 def counted_pages_mark(site: str) -> str:
@@ -343,7 +343,7 @@ def _attributes_left(connection: Connection) -> list[str]:
     return sorted(
         {
             passage.attribute
-            for batch in _stored(connection, is_record)
+            for batch in _stored_documents(connection, is_record)
             for passages in batch.values()
             for passage in passages
         }
@@ -371,17 +371,17 @@ def _row(document: IndexDocument) -> dict[str, object]:
 
 def _key(document: IndexDocument) -> bytes:
     """A record is known again by all that there is of it."""
-    whole = json.dumps([document.site, document.url, _plain(document.passages)])
+    whole = json.dumps([document.site, document.url, _plain_passages(document.passages)])
     return blake2b(whole.encode(), digest_size=16).digest()
 
 
-def _plain(passages: Iterable[Passage]) -> list[list[str]]:
+def _plain_passages(passages: Iterable[Passage]) -> list[list[str]]:
     return [[passage.text, passage.field, passage.attribute] for passage in passages]
 
 
 def _content(passages: Iterable[Passage]) -> bytes:
     """Passages as they are kept: JSON, compressed to less than half."""
-    return zstandard.ZstdCompressor().compress(json.dumps(_plain(passages)).encode())
+    return zstandard.ZstdCompressor().compress(json.dumps(_plain_passages(passages)).encode())
 
 
 def _passages(content: bytes) -> tuple[Passage, ...]:
@@ -392,12 +392,12 @@ def _passages(content: bytes) -> tuple[Passage, ...]:
         raise StoreError(f"A document of the search index is damaged: {error}.") from error
 
 
-def _stored(
-    connection: Connection, which: ColumnElement[bool] = true()
+def _stored_documents(
+    connection: Connection, condition: ColumnElement[bool] = true()
 ) -> Iterator[dict[int, tuple[Passage, ...]]]:
     """All documents by id, or some of them, a few at a time."""
     columns = schema.search_documents.c
-    batch = select(columns.id, columns.content).where(which).order_by(columns.id).limit(_READ_AT_A_TIME)
+    batch = select(columns.id, columns.content).where(condition).order_by(columns.id).limit(_READ_AT_A_TIME)
     following = batch
     while rows := connection.execute(following).all():
         yield {row.id: _passages(row.content) for row in rows}

@@ -71,8 +71,8 @@ class TermCondition(NamedTuple):
     With an attribute, all that counts is what stands in the values of this attribute.
     """
 
-    wanted: tuple[Phrase, ...]
-    unwanted: tuple[Phrase, ...]
+    phrases: tuple[Phrase, ...]
+    excluded_phrases: tuple[Phrase, ...]
     attribute: str | None
     takes_any: bool
 
@@ -153,9 +153,9 @@ class _Fts5:
         connection.execute(insert(self._table), {TABLE: "optimize"})
 
     def _row(self, document: int, passages: Sequence[Passage]) -> dict[str, object]:
-        found = _terms(passages)
-        row: dict[str, object] = {field: " ".join(found.fields.get(field, ())) for field in _FIELDS}
-        return {**row, "rowid": document, _ATTRIBUTES: " ".join(found.in_attributes)}
+        document_terms = _terms(passages)
+        row: dict[str, object] = {field: " ".join(document_terms.fields.get(field, ())) for field in _FIELDS}
+        return {**row, "rowid": document, _ATTRIBUTES: " ".join(document_terms.in_attributes)}
 
     def best(
         self, connection: Connection, condition: TermCondition, among: ColumnElement[bool], limit: int
@@ -175,11 +175,11 @@ class _Fts5:
 
     def _expression(self, condition: TermCondition) -> str:
         columns = " ".join(_FIELDS) if condition.attribute is None else _ATTRIBUTES
-        wanted = (" OR " if condition.takes_any else " AND ").join(_quoted(condition.wanted, condition))
-        if not condition.unwanted:
-            return f"{{{columns}}} : ({wanted})"
-        unwanted = " OR ".join(_quoted(condition.unwanted, condition))
-        return f"{{{columns}}} : (({wanted}) NOT ({unwanted}))"
+        included = (" OR " if condition.takes_any else " AND ").join(_quoted(condition.phrases, condition))
+        if not condition.excluded_phrases:
+            return f"{{{columns}}} : ({included})"
+        excluded = " OR ".join(_quoted(condition.excluded_phrases, condition))
+        return f"{{{columns}}} : (({included}) NOT ({excluded}))"
 
 
 def _quoted(phrases: Iterable[Phrase], condition: TermCondition) -> list[str]:
@@ -206,9 +206,9 @@ class _Postgres:
     def add(self, connection: Connection, documents: Mapping[int, Sequence[Passage]]) -> None:
         rows = []
         for document, passages in documents.items():
-            found = _terms(passages)
-            in_attributes = _vector({_FIELD_OF_ATTRIBUTES: found.in_attributes})
-            rows.append({"id": document, "all": _vector(found.fields), "attributes": in_attributes})
+            document_terms = _terms(passages)
+            in_attributes = _vector({_FIELD_OF_ATTRIBUTES: document_terms.in_attributes})
+            rows.append({"id": document, "all": _vector(document_terms.fields), "attributes": in_attributes})
         row = insert(self._table).values(
             document_id=bindparam("id"),
             terms=cast(bindparam("all"), TSVECTOR),
@@ -227,22 +227,22 @@ class _Postgres:
     ) -> list[tuple[int, float]]:
         columns = self._table.c
         searched = columns.terms if condition.attribute is None else columns.in_attributes
-        wanted = [_tsquery(_in_attribute(phrase, condition.attribute)) for phrase in condition.wanted]
+        phrases = [_tsquery(_in_attribute(phrase, condition.attribute)) for phrase in condition.phrases]
         all_documents = connection.execute(select(func.count()).select_from(self._table)).scalar_one()
         # From the last label to the first; its own default for the first is one, too.
         weights = [_WEIGHTS[field] / max(_WEIGHTS.values()) for field in reversed(_FIELDS)]
         rank: ColumnElement[float] = literal_column("0.0")
-        for phrase in wanted:
+        for phrase in phrases:
             counted = select(func.count()).select_from(self._table).where(_matches(searched, phrase))
             with_it = connection.execute(counted).scalar_one()
             rarity = math.log(1 + (all_documents - with_it + 0.5) / (with_it + 0.5))
             # 1: what stands in a long document counts less
             place = func.ts_rank(cast(weights, ARRAY(REAL)), searched, cast(phrase, TSQUERY), 1)
             rank = rank + rarity * place
-        expression = (" | " if condition.takes_any else " & ").join(f"({phrase})" for phrase in wanted)
+        expression = (" | " if condition.takes_any else " & ").join(f"({phrase})" for phrase in phrases)
         fits = _matches(searched, expression)
-        for unwanted in condition.unwanted:
-            fits &= ~_matches(searched, _tsquery(_in_attribute(unwanted, condition.attribute)))
+        for excluded_phrase in condition.excluded_phrases:
+            fits &= ~_matches(searched, _tsquery(_in_attribute(excluded_phrase, condition.attribute)))
         documents = schema.search_documents
         query = (
             select(columns.document_id, rank.label("place"))
@@ -251,7 +251,7 @@ class _Postgres:
             .order_by(text("place DESC"), columns.document_id)
             .limit(limit)
         )
-        return [(found, float(place)) for found, place in connection.execute(query)]
+        return [(document_id, float(place)) for document_id, place in connection.execute(query)]
 
 
 def _matches(searched: ColumnElement[str], expression: str) -> ColumnElement[bool]:
@@ -267,20 +267,20 @@ def _vector(fields: Mapping[Field, Sequence[str]]) -> str:
     """Terms with their places and the labels of their fields, as PostgreSQL writes them."""
     places: defaultdict[str, list[str]] = defaultdict(list)
     place = 1
-    for field, found in fields.items():
-        for term in found:
+    for field, field_terms in fields.items():
+        for term in field_terms:
             places[term].append(f"{place}{_POSTGRES_LABELS[field]}")
             place += 1
         place += _GAP
     return " ".join(f"'{term}':{','.join(where)}" for term, where in places.items())
 
 
-def _in_attribute(found: Sequence[str], attribute: str | None) -> Sequence[str]:
+def _in_attribute(terms_of_text: Sequence[str], attribute: str | None) -> Sequence[str]:
     """Terms with the attribute that they stand in, whose name may be any text: as letters and digits."""
     if attribute is None:
-        return found
+        return terms_of_text
     prefix = blake2b(attribute.encode(errors="surrogatepass"), digest_size=6).hexdigest()
-    return [prefix + term for term in found]
+    return [prefix + term for term in terms_of_text]
 
 
 def _terms(passages: Sequence[Passage]) -> _Terms:
@@ -288,22 +288,24 @@ def _terms(passages: Sequence[Passage]) -> _Terms:
     in_attributes: list[str] = []
     room = room_in_attributes = _MOST_BYTES
     for passage in passages:
-        found = terms(passage.text)
-        taken, room = _fitting(found, room)
-        fields[passage.field] += taken
+        terms_of_text = terms(passage.text)
+        fitting, room = _fitting(terms_of_text, room)
+        fields[passage.field] += fitting
         if passage.attribute:
-            taken, room_in_attributes = _fitting(_in_attribute(found, passage.attribute), room_in_attributes)
-            in_attributes += taken
+            fitting, room_in_attributes = _fitting(
+                _in_attribute(terms_of_text, passage.attribute), room_in_attributes
+            )
+            in_attributes += fitting
     return _Terms(fields, in_attributes)
 
 
-def _fitting(found: Sequence[str], room: int) -> tuple[Sequence[str], int]:
+def _fitting(terms_of_text: Sequence[str], room: int) -> tuple[Sequence[str], int]:
     """As many of the first terms as there is room for, in bytes, and the room that is left."""
-    left = room - len("".join(found).encode()) - _BESIDE_A_TERM * len(found)
-    if left >= 0:
-        return found, left
+    room_left = room - len("".join(terms_of_text).encode()) - _BESIDE_A_TERM * len(terms_of_text)
+    if room_left >= 0:
+        return terms_of_text, room_left
     fitting = []
-    for term in found:
+    for term in terms_of_text:
         room -= len(term.encode()) + _BESIDE_A_TERM
         if room < 0:
             break

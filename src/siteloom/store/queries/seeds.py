@@ -40,12 +40,12 @@ _MARK_BITS = 62
 _GROWN = "grown "  # in the keys of seeds that were extracted from their site
 
 # Made once: for a million small texts it is the making that takes long.
-_in_order = json.JSONEncoder(sort_keys=True).encode
-_as_given = json.JSONEncoder(ensure_ascii=False).encode
+_encode_sorted = json.JSONEncoder(sort_keys=True).encode
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class SeedCounts(NamedTuple):
-    """What became of seeds: unchanged are those that were there already, or came more than once."""
+    """The outcome of adding seeds; `unchanged` counts those stored already, and repeated ones."""
 
     added: int
     unchanged: int
@@ -62,7 +62,7 @@ class SeedSource(NamedTuple):
     added_at: datetime
 
 
-class KeepsSeeds(Tables):
+class SeedQueries(Tables):
     """Known records by source."""
 
     __slots__ = ()
@@ -143,14 +143,14 @@ class KeepsSeeds(Tables):
         numbers = (func.count(), func.avg(columns.confidence), func.max(columns.added_at))
         with self.engine.connect() as connection:
             query = select(columns.source, *numbers).where(_counts()).group_by(columns.source)
-            found = connection.execute(query).all()
+            numbers_by_source = connection.execute(query).all()
         filled: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for row in _rows(self.engine, _counts()):
             filled[row.source].update(json.loads(row.content).keys())
         return [
             SeedSource(source, records, filled[source], confidence, added_at)
             for source, records, confidence, added_at in sorted(
-                found, key=itemgetter(0)
+                numbers_by_source, key=itemgetter(0)
             )  # databases differ in how they sort text
         ]
 
@@ -179,8 +179,8 @@ def _row(seed: Seed, common: Mapping[str, object]) -> dict[str, object]:
         raise StoreError(f"The source {source[:40]!r}... of seeds is longer than {LONGEST_SOURCE} bytes.")
     return {
         "source": source,
-        "key": seed_key(source, url, f"{_GROWN if common['is_grown'] else ''}{_in_order(seed.values)}"),
-        "content": storable_json(_as_given(seed.values)),
+        "key": seed_key(source, url, f"{_GROWN if common['is_grown'] else ''}{_encode_sorted(seed.values)}"),
+        "content": storable_json(_encode(seed.values)),
         "url": url,
         "confidence": seed.confidence,
         **common,
@@ -246,14 +246,14 @@ class StoredSiteOutcome(NamedTuple):
         return self.state == "wrapped" and self.accepted_by is None
 
 
-def is_to_be_looked_at() -> ColumnElement[bool]:
-    """The same of a row."""
+def is_awaiting_review() -> ColumnElement[bool]:
+    """Whether a row is of a wrapped site that nobody has accepted yet."""
     columns = schema.grown_sites.c
     return and_(columns.state == "wrapped", columns.content[_ACCEPTED_BY].as_string().is_(None))
 
 
-class KeepsSiteOutcomes(Tables):
-    """The outcome of each site that was to be wrapped from seeds."""
+class SiteOutcomeQueries(Tables):
+    """The outcomes of wrapping sites from seeds."""
 
     __slots__ = ()
 
@@ -296,18 +296,18 @@ class KeepsSiteOutcomes(Tables):
         Who has looked at a version of its wrapper accepts that one: Overtaken, if there is another by now.
         """
         columns = schema.grown_sites.c
-        is_it = (columns.site == storable(site)) & (columns.state == "wrapped")
+        is_site = (columns.site == storable(site)) & (columns.state == "wrapped")
         with writing(self.engine) as connection:
-            query = select(columns.wrapper_version, columns.content).where(is_it)
-            found = connection.execute(query.with_for_update()).one_or_none()
-            if found is None:
+            query = select(columns.wrapper_version, columns.content).where(is_site)
+            row = connection.execute(query.with_for_update()).one_or_none()
+            if row is None:
                 return False
-            if version not in (None, found.wrapper_version):
-                newest = found.wrapper_version
+            if version not in (None, row.wrapper_version):
+                newest = row.wrapper_version
                 raise Overtaken(
                     f"{site} was wrapped anew since you looked at it (version {newest}): look again."
                 )
-            said = {_ACCEPTED_BY: storable(author), _ACCEPTED_AT: self.clock().isoformat()}
-            accepted = update(schema.grown_sites).where(is_it).values(content={**found.content, **said})
+            acceptance = {_ACCEPTED_BY: storable(author), _ACCEPTED_AT: self.clock().isoformat()}
+            accepted = update(schema.grown_sites).where(is_site).values(content={**row.content, **acceptance})
             connection.execute(accepted)
         return True

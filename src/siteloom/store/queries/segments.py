@@ -46,7 +46,7 @@ class UncountedVersion(NamedTuple):
     place: VersionPlace
 
 
-class KeepsSegments(Tables):
+class SegmentQueries(Tables):
     """The segment tables of sites."""
 
     __slots__ = ()

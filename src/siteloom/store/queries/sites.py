@@ -36,7 +36,7 @@ class Site(NamedTuple):
     wrappers: int
 
 
-class KeepsSites(Tables):
+class SiteQueries(Tables):
     """The sites that pages are of."""
 
     __slots__ = ()
@@ -87,15 +87,15 @@ class KeepsSites(Tables):
         return tuple(Site(name, *(int(number or 0) for number in numbers)) for name, *numbers in rows)
 
     def require_sites(self, names: Collection[str]) -> None:
-        """A UsageError if one of these is the name of no site."""
-        known = PageUrls(self.engine).sites()
-        if unknown := sorted(set(names).difference(known)):
-            there = ", ".join(known[:5]) or "none at all"
-            raise UsageError(f"There is no site {unknown[0]} among the pages: there are {there}.")
+        """Raise UsageError if there is no site with one of these names."""
+        site_names = PageUrls(self.engine).sites()
+        if unknown := sorted(set(names).difference(site_names)):
+            listed_sites = ", ".join(site_names[:5]) or "none at all"
+            raise UsageError(f"There is no site {unknown[0]} among the pages: there are {listed_sites}.")
 
     def page_count(self, site: str) -> int:
         """How many pages there are of a site."""
         query = select(func.count()).select_from(schema.urls).join(schema.sites)
         with self.engine.connect() as connection:
-            found = connection.execute(query.where(schema.sites.c.name == site, is_page()))
-            return int(found.scalar_one())
+            result = connection.execute(query.where(schema.sites.c.name == site, is_page()))
+            return int(result.scalar_one())

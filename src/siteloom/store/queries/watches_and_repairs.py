@@ -97,7 +97,7 @@ class StoredRepair(NamedTuple):
     content: dict[str, Any]
 
 
-class KeepsChanges(Tables):
+class ChangeQueries(Tables):
     """What is watched of the pages of wrappers, what checks found, and what became of wrappers."""
 
     __slots__ = ()
@@ -267,10 +267,10 @@ def close_repair(
         closed = closed.values(version_after=version_after)
     if connection.execute(closed).rowcount == 1:
         return
-    current = connection.execute(select(columns.state).where(columns.id == repair_id)).scalar()
-    if current is None:
+    state_before = connection.execute(select(columns.state).where(columns.id == repair_id)).scalar()
+    if state_before is None:
         raise StoreError(f"There is no repair {repair_id}.")
-    raise StoreError(f"The repair {repair_id} waits for no one any more: it is {current} already.")
+    raise StoreError(f"The repair {repair_id} waits for no one any more: it is {state_before} already.")
 
 
 def _newest_first(table: Table, wrapper: str | None) -> Select[*tuple[Any, ...]]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _LONGEST_NAME = 300
 
 WITHDRAWN = "withdrawn"
-"""What made a version by which its wrapper is out of force, until another version is kept."""
+"""The origin of a version that deactivates its wrapper until another version is stored."""
 
 
 class StoredWrapper(NamedTuple):
@@ -39,15 +39,15 @@ class StoredWrapper(NamedTuple):
     note: str
 
 
-class KeepsWrappers(Tables):
+class WrapperQueries(Tables):
     """All versions of wrappers."""
 
     __slots__ = ()
 
     def save_wrapper(self, name: str, site: str, text: str, origin: str, note: str = "") -> int:
-        """Keep the JSON of a wrapper as the next version under its name; returns that version's number.
+        """Store the JSON of a wrapper as the next version under its name; returns the version's number.
 
-        `origin` says what made it: `learn`, or what put it in the place of the version before.
+        `origin` says what created it: `learn`, or what replaced the previous version.
         """
         with writing(self.engine) as connection:
             return add_version(connection, name, site, text, at=self.clock(), origin=origin, note=note)
@@ -71,11 +71,11 @@ class KeepsWrappers(Tables):
 
     def wrapper_versions(self, name: str) -> list[StoredWrapper]:
         """All versions of a wrapper, the newest last."""
-        found = self._wrappers(schema.wrappers.c.name == storable(name))
-        if not found:
-            known = [wrapper.name for wrapper in self.wrappers()]
-            raise NotStored(f"There is no wrapper {name}: there are {some_names(known) or 'none yet'}.")
-        return found
+        versions = self._wrappers(schema.wrappers.c.name == storable(name))
+        if not versions:
+            names = [wrapper.name for wrapper in self.wrappers()]
+            raise NotStored(f"There is no wrapper {name}: there are {some_names(names) or 'none yet'}.")
+        return versions
 
     def _wrappers(self, condition: ColumnElement[bool]) -> list[StoredWrapper]:
         columns = schema.wrappers.c
@@ -88,9 +88,9 @@ def add_version(
     connection: Connection, name: str, site: str, text: str, *, at: datetime, origin: str, note: str
 ) -> int:
     """Keep a wrapper as the next version under its name within a transaction; returns its number."""
-    for what, value in {"name": name, "site": site, "text": text}.items():
+    for column, value in {"name": name, "site": site, "text": text}.items():
         if not is_storable(value):
-            raise StoreError(f"The {what} of the wrapper {name!r} holds a character that databases refuse.")
+            raise StoreError(f"The {column} of the wrapper {name!r} holds a character that databases refuse.")
     if len(name.encode()) > _LONGEST_NAME:
         raise StoreError(f"The name of the wrapper {name[:40]!r}... is longer than {_LONGEST_NAME} bytes.")
     columns = schema.wrappers.c
@@ -130,8 +130,8 @@ def version_among(versions: Sequence[StoredWrapper], number: int | None) -> Stor
     """One of the versions of a wrapper, the newest unless one is named."""
     if number is None:
         return versions[-1]
-    for one in versions:
-        if one.version == number:
-            return one
-    known = ", ".join(str(one.version) for one in versions)
-    raise NotStored(f"There is no version {number} of the wrapper {versions[-1].name}: there are {known}.")
+    for version in versions:
+        if version.version == number:
+            return version
+    numbers = ", ".join(str(version.version) for version in versions)
+    raise NotStored(f"There is no version {number} of the wrapper {versions[-1].name}: there are {numbers}.")

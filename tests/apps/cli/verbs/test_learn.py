@@ -200,7 +200,7 @@ def test_what_no_example_tells_of_any_more_is_found_as_before(inside: Command, c
         (stored,) = store.wrappers()
         (cluster,) = [one.name for one in store.cluster_summaries() if one.annotated]
         assert set(Wrapper.from_json(stored.text).attributes) == set(NAMES)
-        store.amend(cluster, [], "ana", schema_follows=0, attributes={"name": Attribute()})
+        store.apply_updates(cluster, [], "ana", schema_follows=0, attributes={"name": Attribute()})
     told = " ".join(within("learn").stderr.split())
     assert f"which the version before finds: siteloom rollback {stored.name} brings it back." in told
     assert within("rollback", stored.name).returncode == 0

@@ -105,9 +105,9 @@ def _list(call: _Call) -> None:
 
 
 def _add(call: _Call) -> None:
-    from siteloom.store.queries.accounts import role_called
+    from siteloom.store.queries.accounts import role_named
 
-    role = role_called(call.value) if call.value else None
+    role = role_named(call.value) if call.value else None
     if call.accounts.find(call.name) is not None:
         raise AccountError(
             f"There is an account {call.name} already: "
@@ -125,9 +125,9 @@ def _password(call: _Call) -> None:
 
 
 def _change_role(call: _Call) -> None:
-    from siteloom.store.queries.accounts import role_called
+    from siteloom.store.queries.accounts import role_named
 
-    account, role = call.account(), role_called(call.value)
+    account, role = call.account(), role_named(call.value)
     call.accounts.set_role(account.name, role)
     call.shell.say(f"{account.name} is {role} now.")
 

@@ -26,7 +26,7 @@ from siteloom.apps.server.security import (
 )
 from siteloom.apps.server.shared_state import services_of
 from siteloom.core.errors import AccountError, TooManyFailures
-from siteloom.store.queries.accounts import ROLES, Account, ApiKey, Role, new_session_key, role_called
+from siteloom.store.queries.accounts import ROLES, Account, ApiKey, Role, new_session_key, role_named
 
 if TYPE_CHECKING:
     from fastapi import Request
@@ -250,7 +250,7 @@ def addnamed_account(
     services = services_of(request)
     try:
         kept = services.passwords.hashed(password)
-        added = services.store.accounts.add(name, role_called(role), kept)
+        added = services.store.accounts.add(name, role_named(role), kept)
     except AccountError as error:
         typed = {"name": name, "role": role}
         return _accounts(request, visitor, error=error, typed=typed, status=422)
@@ -262,7 +262,7 @@ def change_role(request: Request, visitor: Admin, name: str, role: Text = "") ->
     """Give an account another role."""
     account = named_account(request, name)
     try:
-        replace_role(request, visitor, account.name, role_called(role))
+        replace_role(request, visitor, account.name, role_named(role))
     except AccountError as error:
         return _accounts(request, visitor, error=error, of=account.name, status=422)
     if account.name == visitor.name and role != "admin":

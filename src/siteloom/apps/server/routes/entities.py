@@ -162,7 +162,7 @@ def download(
 
 def _write(store: Store, wanted: EntityFilter, file: Path) -> None:
     with open_output(str(file), ENTITY_COLUMNS) as rows:
-        for one in store.entities.all(wanted):
+        for one in store.entities.each_entity(wanted):
             rows.write(flat_for(file.name, one.content, DEEP_COLUMNS))
 
 

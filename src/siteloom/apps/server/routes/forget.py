@@ -14,7 +14,7 @@ from siteloom.apps.server.shared_state import services_of
 from siteloom.core.errors import StoreBusy
 from siteloom.operations.context import Context
 from siteloom.operations.forget import ForgetPreview, ForgetRequest, preview
-from siteloom.store.erasure.erasure import Named, named_in_full
+from siteloom.store.erasure.erasure import ErasureTargets, erasure_targets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,7 +41,7 @@ def api_would_forget(
 def forget_page(request: Request, visitor: Admin, name: str) -> HTMLResponse:
     """The question whether it is meant."""
     store = services_of(request).store
-    return _question(request, visitor, name, named_in_full(store, [name]))
+    return _question(request, visitor, name, erasure_targets(store, [name]))
 
 
 @router.post("/forget", include_in_schema=False)
@@ -50,7 +50,7 @@ def forget(
 ) -> Response:
     """Start the job and show its page, or ask again if the name of a site was not typed."""
     services = services_of(request)
-    named = named_in_full(services.store, [name])
+    named = erasure_targets(services.store, [name])
     if named.sites and typed.strip() != name:
         return _question(request, visitor, name, named, typed, "This is not the name of the site.")
     job = services.jobs.submit("forget", {"names": [name]}, visitor.name)
@@ -58,7 +58,7 @@ def forget(
 
 
 def _question(
-    request: Request, visitor: Visitor, name: str, named: Named, typed: str = "", problem: str = ""
+    request: Request, visitor: Visitor, name: str, named: ErasureTargets, typed: str = "", problem: str = ""
 ) -> HTMLResponse:
     services = services_of(request)
     try:
@@ -89,7 +89,7 @@ def drop_forgotten(services: Services) -> None:
     Jobs of other kinds forget as well what the settings of retention say was kept for long enough.
     """
     services.benches.drop_forgotten()
-    forgetting = services.store.forgetting_mark()
+    forgetting = services.store.erasure_mark()
     services.trials.drop_forgotten(forgetting)
     services.found_records.drop_forgotten(forgetting)
     services.annotated.tell()  # whoever listens at a workbench lets go of it

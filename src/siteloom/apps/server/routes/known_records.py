@@ -86,7 +86,7 @@ def seeds_page(request: Request, visitor: Viewer) -> HTMLResponse:
         waiting=[one for one in seeds.sites if one.waits],
         untried=sum(not one.has_wrapper and one.state is None for one in sites_to_wrap(store, known_of)),
         giving=giving,
-        has_pages=store.page_urls.is_any(),
+        has_pages=store.page_urls.has_pages(),
         sources=[
             (
                 one,

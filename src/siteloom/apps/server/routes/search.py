@@ -89,7 +89,7 @@ def search_page(
         facets=[] if found is None else facets_to_choose(search, found.facets),
         link=search_link,
         marked=marked,
-        has_pages=store.page_urls.is_any(),
+        has_pages=store.page_urls.has_pages(),
         is_current=is_current,
         job=job,
         starts_itself=visitor.role != "viewer" and _may_start_itself(job),

@@ -49,22 +49,22 @@ def try_page(request: Request, order: TrialOrder, _: Editor) -> Trial:
     return Trial(page=f"/pages/trial-{services.trials.add(page)}")
 
 
-@router.get("/pages/trial-{key}", include_in_schema=False)
-def trial_page(request: Request, visitor: Viewer, key: str, asked: AskedOf) -> HTMLResponse:
+@router.get("/pages/trial-{trial}", include_in_schema=False)
+def trial_page(request: Request, visitor: Viewer, trial: str, asked: AskedOf) -> HTMLResponse:
     """A page that is tried, with what is found on it highlighted."""
     services = services_of(request)
-    reading = read_trial(services.store, services.settings.parse, services.trials.page(key), asked)
-    return render_reading(request, visitor, reading, asked, trial=f"trial-{key}")
+    reading = read_trial(services.store, services.settings.parse, services.trials.page(trial), asked)
+    return render_reading(request, visitor, reading, asked, trial=f"trial-{trial}")
 
 
-@router.get("/pages/trial-{key}/tree", include_in_schema=False)
-def trial_tree(request: Request, _: Viewer, key: str, remote: Remote = False) -> Response:
+@router.get("/pages/trial-{trial}/tree", include_in_schema=False)
+def trial_tree(request: Request, _: Viewer, trial: str, remote: Remote = False) -> Response:
     """The tree of a page that is tried, without resources: the archive has none of it."""
-    page = services_of(request).trials.page(key)
+    page = services_of(request).trials.page(trial)
     return tree_of(page, remote=remote)
 
 
-@router.get("/pages/trial-{key}/frame", include_in_schema=False)
-def trial_frame(request: Request, _: Viewer, key: str, remote: Remote = False) -> Response:
+@router.get("/pages/trial-{trial}/frame", include_in_schema=False)
+def trial_frame(request: Request, _: Viewer, trial: str, remote: Remote = False) -> Response:
     """An empty document to put the tree of a page that is tried into."""
-    return frame_of(services_of(request).trials.page(key), remote=remote)
+    return frame_of(services_of(request).trials.page(trial), remote=remote)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from siteloom.operations.seeds import SeedColumn
-    from siteloom.store.queries.entities import KeptEntity
+    from siteloom.store.queries.entities import StoredEntity
     from siteloom.store.store import Store
 
 PAGE = 50
@@ -145,7 +145,7 @@ def linked_columns(store: Store) -> tuple[list[SeedColumn], tuple[str, ...]]:
     return columns, proposed_core(columns)
 
 
-def _summary(found: KeptEntity, linking: LinkingView) -> EntitySummary:
+def _summary(found: StoredEntity, linking: LinkingView) -> EntitySummary:
     content = found.content
     return EntitySummary(
         entity=found.number,

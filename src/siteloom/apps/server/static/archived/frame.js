@@ -56,7 +56,7 @@ export class Frame {
 
   /**
    * Show the version of a page that what is said of it is about.
-   * @param {{id: number, version: string}} page
+   * @param {{id: number | string, version: string}} page whose id is a number, or text for a page on trial
    * @param {boolean} isRemote whether what the archive lacks may be loaded from the web
    * @returns {Promise<boolean>} false if another page was asked for meanwhile
    */

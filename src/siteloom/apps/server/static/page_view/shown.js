@@ -71,7 +71,7 @@ export class ShownPage {
     const { page, version = "" } = this.#region.dataset;
     this.#region.setAttribute("aria-busy", "true");
     try {
-      const isShown = await this.#frame.show({ id: Number(page), version }, isRemoteAllowed());
+      const isShown = await this.#frame.show({ id: page ?? "", version }, isRemoteAllowed());
       if (!isShown) return;
       this.#frame.overlay?.draw([...this.#records.map((one) => this.#outline(one)), ...this.#lit.map((one) => this.#mark(one))]);
       this.#draw();
