@@ -53,6 +53,38 @@ def measured(file: Path, max_bytes: int) -> tuple[int, dict[str, int]]:
     return grown, found
 
 
+# Holds all of a file in a process of its own, as whoever expects no harm would. How much memory that takes
+# depends on the allocators of the machine, as it does where a limit is kept.
+HOLD = """
+import resource, sys
+def largest(): return int(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0]) // 1024
+resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+{imports}
+before = largest()
+held = {held}
+print(largest() - before)
+"""
+TABLE = HOLD.format(imports="import pyarrow.parquet", held="pyarrow.parquet.read_table(sys.argv[1])")
+LINES = HOLD.format(imports="import gzip", held="gzip.open(sys.argv[1]).read()")
+OBJECTS = HOLD.format(imports="import gzip, json", held="[*map(json.loads, gzip.open(sys.argv[1]))]")
+DICTIONARY = HOLD.format(
+    imports="import zstandard",
+    held="zstandard.ZstdDecompressor().stream_reader(open(sys.argv[1], 'rb').read()[8:]).read()",
+)
+
+
+HELD: dict[tuple[str, bytes], int] = {}
+
+
+def held(program: str, file: Path) -> int:
+    """By how many megabytes a process grows that holds all of a file; of the same content it is known."""
+    key = (program, file.read_bytes())
+    if key not in HELD:
+        done = subprocess.run([sys.executable, "-c", program, str(file)], capture_output=True, check=True)
+        HELD[key] = int(done.stdout)
+    return HELD[key]
+
+
 def packed(pieces: Iterable[bytes], window: int = zlib.MAX_WBITS | 16) -> bytes:
     compressor = zlib.compressobj(9, zlib.DEFLATED, window)
     return b"".join(map(compressor.compress, pieces)) + compressor.flush()
@@ -73,7 +105,7 @@ def test_a_value_that_is_kept_once_for_many_rows_is_read_once(tmp_path: Path) ->
     assert file.stat().st_size < 100_000
     grown, found = measured(file, 2 * MEGABYTE)
     assert found == {"page too large": rows}
-    assert grown < 300
+    assert grown < held(TABLE, file) / 3
 
 
 def test_a_line_of_nothing_but_lists_is_not_read(tmp_path: Path) -> None:
@@ -83,7 +115,7 @@ def test_a_line_of_nothing_but_lists_is_not_read(tmp_path: Path) -> None:
     file.write_bytes(packed([*line, b'{"url": "http://a.example/2", "html": "<p>"}\n']))
     grown, found = measured(file, 50 * MEGABYTE)
     assert found == {"not a page": 1, "page": 1}
-    assert grown < 200
+    assert grown < held(OBJECTS, file) / 3
 
 
 def test_a_line_without_end_is_not_held(tmp_path: Path) -> None:
@@ -159,8 +191,9 @@ FORMS = ["text", "list", "long list", "fixed", "fixed list", "delta", "delta lis
 
 @pytest.mark.parametrize("form", FORMS)
 def test_no_page_of_parquet_is_there_more_than_once(tmp_path: Path, form: str) -> None:
-    grown, _ = measured(bomb(tmp_path / "a.parquet", form), 50 * MEGABYTE)
-    assert grown < 450
+    file = bomb(tmp_path / "a.parquet", form)
+    grown, _ = measured(file, 50 * MEGABYTE)
+    assert grown < held(TABLE, file) * 2 / 3
 
 
 # Reads known records in a process of its own, and tells by how many megabytes that made it grow at most.
@@ -189,7 +222,7 @@ def test_no_known_record_of_parquet_is_there_more_than_once(tmp_path: Path, form
     file = bomb(tmp_path / "a.parquet", form)
     done = subprocess.run([sys.executable, "-c", MEASURE_ROWS, str(file)], capture_output=True, check=True)
     grown, rows, bad, error = json.loads(done.stdout)
-    assert grown < 450
+    assert grown < held(TABLE, file) * 2 / 3
     if form in ("delta list", "fixed list"):
         assert error.endswith("the lists in its column html.list.element could take any amount of memory.")
     else:
@@ -249,7 +282,7 @@ def test_a_dictionary_of_zstd_is_decompressed_to_a_limit(tmp_path: Path, name: s
     (tmp_path / "i.cdxj").write_text(f"a) 2024 {json.dumps(place)}\n", encoding="utf-8")
     grown, found = measured(tmp_path / name, MEGABYTE)
     assert found["damaged record"] == 1
-    assert grown < 200
+    assert grown < held(DICTIONARY, tmp_path / "a.warc.zst") / 2
 
 
 @pytest.mark.parametrize("status", ["200", "404"])
@@ -262,7 +295,7 @@ def test_an_index_of_long_lines_is_not_held(tmp_path: Path, status: str) -> None
     file.write_bytes(packed([line] * 600))
     grown, found = measured(file, MEGABYTE)
     assert set(found) == {"missing file" if status == "200" else "status 404"}
-    assert grown < 300
+    assert grown < held(LINES, file) / 2
 
 
 # ---- zip files
