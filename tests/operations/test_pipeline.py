@@ -28,6 +28,7 @@ from siteloom.sources.example_files import ExampleLine
 from siteloom.sources.open_sources import open_source
 from siteloom.sources.page_source import SourceItem
 from siteloom.store import schema
+from siteloom.store.queries.watches_and_repairs import RepairState
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from siteloom.wrappers.wrapper import Wrapper
@@ -319,9 +320,13 @@ def test_a_newest_version_without_tags_says_nothing_of_the_layout(site: Store, h
     assert found.learned.report.attributes["name"].examples == 6
 
 
-def test_learning_settles_what_waits(site: Store) -> None:
+def test_learning_closes_repairs_that_wait(site: Store) -> None:
     (wrapper,) = site.wrappers()
-    for state, count, expected in (("annotation", 8, ("applied", 2)), ("review", 14, ("superseded", None))):
+    cases: list[tuple[RepairState, int, tuple[str, int | None]]] = [
+        ("annotation", 8, ("applied", 2)),
+        ("review", 14, ("superseded", None)),
+    ]
+    for state, count, expected in cases:
         with site.recording("relearn", {}) as run:
             site.save_repair(run.id, wrapper.name, 1, None, "repaired", state, 0.5, "{}", {})
         examples_of(site, guide.restaurants()[:count])

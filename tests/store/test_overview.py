@@ -7,6 +7,7 @@ import pytest
 from siteloom.core.model import Cluster, Example, Resource, Template, TemplatePath
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.store.queries.records import ExtractedRow
+from siteloom.store.queries.watches_and_repairs import RepairState
 from siteloom.store.store import Store
 from tests.store.helpers import page, put
 
@@ -82,7 +83,7 @@ def test_outcomes_of_checks(shop: Store) -> None:
 
 
 @pytest.mark.parametrize(("state", "waits"), [("review", True), ("annotation", True), ("applied", False)])
-def test_wrappers_in_repair(shop: Store, state: str, waits: bool) -> None:
+def test_wrappers_in_repair(shop: Store, state: RepairState, waits: bool) -> None:
     with shop.recording("relearn", {}) as run:
         shop.save_repair(run.id, "shop.example/1", 1, None, "repaired", state, 0.5, "{}", {})
     assert shop.wrappers_in_repair() == ({"shop.example/1"} if waits else set())

@@ -14,6 +14,7 @@ from siteloom import Wrapper
 from siteloom.apps.server.views.review import review_detail, review_queue
 from siteloom.core.errors import NotFound, Overtaken
 from siteloom.operations.cluster import cluster_store
+from siteloom.store.queries.watches_and_repairs import RepairState
 from siteloom.store.store import Store
 from tests.apps.server.browsing import Browser
 from tests.apps.server.conftest import People
@@ -29,7 +30,7 @@ EVENTS, PLACES = f"{GUIDE}/2", f"{DIRECTORY}/1"
 def save_repair(
     store: Store,
     wrapper: str,
-    state: str,
+    state: RepairState,
     *,
     text: str | None = "{}",
     diff: dict[str, Any] | None = None,

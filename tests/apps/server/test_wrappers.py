@@ -336,7 +336,7 @@ def test_the_page_of_each_job_tells_what_came_of_it(browser: Browser, lived_in: 
         assert told in browser.look(f"/jobs/{job.id}"), kind
 
 
-OLD_RESULTS = {
+OLD_RESULTS: dict[str, dict[str, Any]] = {
     "watch": {
         "site": None,
         "wrapper": LISTS,

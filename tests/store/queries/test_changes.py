@@ -17,7 +17,7 @@ from siteloom.core.settings import StoreSettings
 from siteloom.store.queries import records
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.store.queries.records import ExtractedRow
-from siteloom.store.queries.watches_and_repairs import StoredCheck, StoredRepair, StoredWatch
+from siteloom.store.queries.watches_and_repairs import RepairState, StoredCheck, StoredRepair, StoredWatch
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from tests.store.helpers import day, page, put
@@ -31,7 +31,7 @@ def run_id(store: Store) -> int:
         return run.id
 
 
-def repair(store: Store, run_id: int, state: str, wrapper: str = "shop") -> int:
+def repair(store: Store, run_id: int, state: RepairState, wrapper: str = "shop") -> int:
     return store.save_repair(run_id, wrapper, 1, None, "repaired", state, 0.5, "{}", {})
 
 
@@ -108,7 +108,15 @@ def test_all_checks_are_kept_and_told_newest_first(store: Store, run_id: int) ->
 
 def test_a_repair_comes_back_as_it_was_given(store: Store, run_id: int) -> None:
     before = store.clock()
-    given = (run_id, "shop", 2, 3, "repaired", "applied", 0.1 + 0.2)
+    given: tuple[int, str, int, int, str, RepairState, float] = (
+        run_id,
+        "shop",
+        2,
+        3,
+        "repaired",
+        "applied",
+        0.1 + 0.2,
+    )
     repair_id = store.save_repair(*given, '{"rules": []}', {"diff": ["-a", "+b"]})
     (found,) = store.repairs()
     assert before <= found.at <= store.clock()
@@ -149,14 +157,14 @@ def test_a_repair_that_cannot_be_kept_supersedes_none(store: Store, run_id: int)
 
 
 @pytest.mark.parametrize("state", ["review", "annotation"])
-def test_a_repair_that_waits_is_settled(store: Store, run_id: int, state: str) -> None:
+def test_a_repair_that_waits_is_closed(store: Store, run_id: int, state: RepairState) -> None:
     repair_id = repair(store, run_id, state)
     store.close_repair(repair_id, "applied", 7)
     (found,) = store.repairs()
     assert (found.state, found.version_after) == ("applied", 7)
 
 
-def test_only_the_repair_that_is_meant_is_settled(store: Store, run_id: int) -> None:
+def test_only_the_repair_that_is_meant_is_closed(store: Store, run_id: int) -> None:
     rejected, other = repair(store, run_id, "review"), repair(store, run_id, "review", "guide")
     store.close_repair(rejected, "rejected")
     assert [(found.id, found.state, found.version_after) for found in store.repairs()] == [
@@ -166,7 +174,7 @@ def test_only_the_repair_that_is_meant_is_settled(store: Store, run_id: int) -> 
 
 
 @pytest.mark.parametrize("state", ["applied", "rejected", "superseded"])
-def test_a_repair_that_waits_no_more_cannot_be_settled(store: Store, run_id: int, state: str) -> None:
+def test_a_repair_that_waits_no_more_cannot_be_closed(store: Store, run_id: int, state: RepairState) -> None:
     repair_id = repair(store, run_id, "review")
     store.close_repair(repair_id, state)
     sentence = rf"^The repair {repair_id} waits for no one any more: it is {state} already\.$"
@@ -176,7 +184,7 @@ def test_a_repair_that_waits_no_more_cannot_be_settled(store: Store, run_id: int
     assert (found.state, found.version_after) == (state, None)
 
 
-def test_a_repair_that_is_not_there_cannot_be_settled(store: Store) -> None:
+def test_a_repair_that_is_not_there_cannot_be_closed(store: Store) -> None:
     with pytest.raises(StoreError, match=r"^There is no repair 5\.$"):
         store.close_repair(5, "applied")
 

@@ -8,7 +8,7 @@ import pytest
 
 from siteloom.core.errors import StoreError
 from siteloom.store.queries.clusters import PageAddress
-from siteloom.store.queries.watches_and_repairs import NewVersion
+from siteloom.store.queries.watches_and_repairs import NewVersion, RepairState
 from siteloom.store.store import Store
 from tests.store.helpers import day, page, put
 from tests.store.test_overview import cluster
@@ -21,7 +21,7 @@ def run_id(store: Store) -> int:
 
 
 def repair(
-    store: Store, run_id: int, wrapper: str, state: str = "review", *, after: int | None = None
+    store: Store, run_id: int, wrapper: str, state: RepairState = "review", *, after: int | None = None
 ) -> int:
     outcome = "needs-annotation" if state == "annotation" else "repaired"
     return store.save_repair(run_id, wrapper, 1, after, outcome, state, 0.5, "{}", {})
@@ -59,7 +59,7 @@ def test_a_repair_of_an_outdated_version_waits_no_more(store: Store, run_id: int
 
 
 @pytest.mark.parametrize("state", ["review", "annotation"])
-def test_what_was_rejected_waits_again_for_the_same(store: Store, run_id: int, state: str) -> None:
+def test_what_was_rejected_waits_again_for_the_same(store: Store, run_id: int, state: RepairState) -> None:
     number = repair(store, run_id, "shop", state)
     (waiting_repair,) = store.reviewing.repairs()
     with pytest.raises(StoreError, match="is not rejected, so it cannot wait again"):
@@ -73,7 +73,7 @@ def test_what_was_rejected_waits_again_for_the_same(store: Store, run_id: int, s
 
 @pytest.mark.parametrize("state", ["review", "annotation"])
 def test_what_was_accepted_waits_again_and_the_version_before_is_in_force(
-    store: Store, run_id: int, state: str
+    store: Store, run_id: int, state: RepairState
 ) -> None:
     store.save_wrapper("shop", "a.example", '{"old": 1}', "learn")
     repair(store, run_id, "shop", state)
