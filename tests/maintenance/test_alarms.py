@@ -240,7 +240,7 @@ def test_a_command_that_does_not_exist_is_named() -> None:
 @pytest.mark.parametrize("command", ["tell 'me", " "])
 def test_a_command_that_cannot_be_read_is_told(command: str) -> None:
     assert raise_alarm(CHANGES, AlarmSettings(command=command)) == [
-        "The alarm command could not be read: mend the setting alarm.command."
+        "The alarm command could not be read: correct the setting alarm.command."
     ]
 
 

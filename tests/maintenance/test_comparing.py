@@ -52,21 +52,21 @@ def named(name: str, extra: str = "") -> str:
 )
 def test_a_value_is_kept_however_it_is_written(before: str, now: str) -> None:
     found = pair(named(now), name=before)
-    assert found.is_kept("name")
+    assert found.is_unchanged("name")
     assert not found.is_mistaken("name")
     assert not found.is_lost("name")
 
 
 def test_another_value_is_a_mistake() -> None:
     found = pair(named("The Old Mill"), name="The Blue Fern")
-    assert not found.is_kept("name")
+    assert not found.is_unchanged("name")
     assert not found.is_edited("name")
     assert found.is_mistaken("name")
 
 
 def test_a_value_that_the_site_has_edited_is_none() -> None:
     found = pair(named("The Blue Ferns Inn"), name="The Blue Fern Inn")
-    assert not found.is_kept("name")
+    assert not found.is_unchanged("name")
     assert found.is_edited("name")
     assert not found.is_mistaken("name")
 
@@ -106,7 +106,7 @@ def dishes(*names: str) -> str:
 
 
 def test_several_values_are_kept_in_any_order() -> None:
-    assert pair(dishes("PIE", "Soup"), dishes=["Soup", "Pie"]).is_kept("dishes")
+    assert pair(dishes("PIE", "Soup"), dishes=["Soup", "Pie"]).is_unchanged("dishes")
 
 
 @pytest.mark.parametrize(
@@ -120,13 +120,13 @@ def test_several_values_are_kept_in_any_order() -> None:
 )
 def test_half_of_several_values_are_enough(now: Sequence[str], is_kept: bool) -> None:
     found = pair(dishes(*now), dishes=["a1", "b2", "c3", "d4"])
-    assert found.is_kept("dishes") is is_kept
+    assert found.is_unchanged("dishes") is is_kept
     assert found.is_mistaken("dishes") is not is_kept
 
 
 def test_a_few_values_may_be_added_but_not_a_whole_menu() -> None:
-    assert pair(dishes("Soup", "Pie", "Cake"), dishes=["Soup"]).is_kept("dishes")
-    assert not pair(dishes("Soup", "Pie", "Cake", "Tea"), dishes=["Soup"]).is_kept("dishes")
+    assert pair(dishes("Soup", "Pie", "Cake"), dishes=["Soup"]).is_unchanged("dishes")
+    assert not pair(dishes("Soup", "Pie", "Cake", "Tea"), dishes=["Soup"]).is_unchanged("dishes")
 
 
 # ---- what came of the old values
@@ -166,7 +166,7 @@ def test_a_value_is_kept_or_edited_or_mistaken_or_lost_and_only_one_of_these(
     found = pair(named(now) if is_there else "<p>x</p>", name=before)
     states = [found.is_lost("name"), found.is_mistaken("name")]
     if is_there:
-        states += [found.is_kept("name"), found.is_edited("name") and not found.is_kept("name")]
+        states += [found.is_unchanged("name"), found.is_edited("name") and not found.is_unchanged("name")]
     assert states.count(True) == 1
 
 
@@ -184,7 +184,9 @@ def list_pairs(before: Sequence[Inn], page: Page) -> list[Pair]:
 def test_records_of_a_list_are_told_by_what_tells_them_apart() -> None:
     found = list_pairs(INNS[:5], list_page(INNS[4::-1]))
     assert [one.before["name"] for one in found] == [(one.name,) for one in INNS[:5]]
-    assert all(one.is_kept("name") and one.is_kept("phone") and one.is_kept("price") for one in found)
+    assert all(
+        one.is_unchanged("name") and one.is_unchanged("phone") and one.is_unchanged("price") for one in found
+    )
 
 
 def test_records_that_a_list_does_not_have_any_more_are_left_out() -> None:
@@ -212,6 +214,6 @@ def test_without_a_constant_attribute_records_of_lists_cannot_be_told() -> None:
 def test_a_page_that_is_no_list_has_one_record() -> None:
     known = {"name": (ONE.name,), "phone": (ONE.phone,)}
     (found,) = pairs([known], fresh(Page.from_text(ONE.url, html(ONE))), ["name"], is_list=False)
-    assert found.is_kept("phone")
+    assert found.is_unchanged("phone")
     assert found.after is not None
     assert found.after.values["dishes"] == ONE.dishes

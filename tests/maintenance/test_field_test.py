@@ -12,8 +12,8 @@ from siteloom.core.model import Failure
 from siteloom.html.parser import parse
 from siteloom.learning.value_search.value_locations import ValueIndex
 from siteloom.maintenance.moved_values import near_values
+from siteloom.maintenance.old_wrapper_fit import FieldTest as Held
 from siteloom.maintenance.old_wrapper_fit import KnownPage, field_test
-from siteloom.maintenance.old_wrapper_fit import Tested as Held
 from siteloom.maintenance.watched_pages import contracts
 from tests.maintenance.inns import INNS, WRAPPER, Inn, page, rows
 
@@ -43,7 +43,7 @@ def known_page(fresh: Page, one: Inn) -> KnownPage:
 
 def counts(found: Held, name: str) -> tuple[int, int, int, int]:
     return (
-        len(found.right(name)),
+        len(found.correct(name)),
         len(found.misplaced(name)),
         len(found.vanished(name)),
         len(found.replaced(name)),

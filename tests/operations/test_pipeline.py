@@ -342,7 +342,7 @@ def test_a_newest_version_without_tags_says_nothing_of_the_layout(site: Store, h
     assert found.learned.report.attributes["name"].examples == 6
 
 
-def test_learning_settles_what_waits(site: Store) -> None:
+def test_learning_closes_repairs_that_wait(site: Store) -> None:
     (wrapper,) = site.wrappers()
     cases: tuple[tuple[RepairState, int, tuple[str, int | None]], ...] = (
         ("annotation", 8, ("applied", 2)),

@@ -21,7 +21,7 @@ from siteloom.extraction.extraction_counts import ExtractionCounts
 from siteloom.extraction.output_health import output_changes
 from siteloom.maintenance.repair_result import Relearned
 from siteloom.maintenance.watch_file import watch_from_json, watch_to_json
-from siteloom.maintenance.watched_pages import bellwether
+from siteloom.maintenance.watched_pages import make_bellwether
 from siteloom.maintenance.wrapper_repair import relearn
 from siteloom.operations.extract import keep_output_checks, output_before
 from siteloom.operations.extraction_shards import Plan, StoreJournal, run_extraction
@@ -635,7 +635,7 @@ def test_what_bellwethers_have_shown_since_is_newer_than_records(watched: Store)
     found = watch_from_json(kept.text)
     fresh = {page.url: page for page in renumbered}
     ours = [
-        bellwether(page, [guide.wrapper().extract(page)])
+        make_bellwether(page, [guide.wrapper().extract(page)])
         for page in (fresh[one.page.url] for one in found.bellwethers)
     ]
     watched.save_watch(NAME, SITE, 1, watch_to_json(replace(found, bellwethers=tuple(ours))))

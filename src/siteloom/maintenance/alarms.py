@@ -1,7 +1,7 @@
-"""Alarms: what changed is posted to a web address or handed to a command.
+"""Send alarms: changes are posted to a web address, or passed to a command.
 
-An alarm that fails must not undo the work that it tells of: it is never an
-exception, but a sentence for whoever did the work to show.
+An alarm that fails must not undo the work that it reports: it never raises an
+exception, but returns a sentence for the user.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def change_row(change: Change) -> dict[str, Any]:
 
 
 def raise_alarm(lines: Sequence[Mapping[str, object]], settings: AlarmSettings) -> list[str]:
-    """Tell of changes wherever the settings say; returns a sentence for each place that could not be told.
+    """Send changes wherever the settings say; returns a sentence for each alarm that failed.
 
-    Nothing happens if there are no changes.
+    Nothing is sent if there are no changes.
     """
     if not lines:
         return []
@@ -59,11 +59,11 @@ class _NoRedirects(HTTPRedirectHandler):
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> None:
-        """Where to go instead: nowhere."""
+        """Follow no redirect."""
 
 
 def _cause(error: Exception) -> object:
-    """What a system says went wrong, without its number."""
+    """The cause of an error as the system words it, without its number."""
     cause = error.reason if isinstance(error, URLError) else error
     return getattr(cause, "strerror", None) or cause
 
@@ -79,12 +79,12 @@ def _post(address: str, document: str) -> str | None:
     except OSError as error:
         return f"{problem}{_cause(error)}."
     except (HTTPException, ValueError):
-        # What they say is not shown: it may be a part of the address, and that a part of a password.
+        # Their message is not shown: it may quote the address, and so a password.
         return f"{problem}the address or the answer cannot be read."
 
 
 def _request(address: str, document: str) -> Request:
-    """What is to be posted; a name and password in the address become the header that servers expect."""
+    """The request; a name and password in the address become the header that servers expect."""
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https"):
         raise URLError("only addresses of http and https are accepted")
@@ -100,31 +100,31 @@ def _run(command: str, document: str) -> str | None:
     try:
         program, *arguments = shlex.split(command)
     except ValueError:  # a quotation that does not end, or no word at all
-        return "The alarm command could not be read: mend the setting alarm.command."
+        return "The alarm command could not be read: correct the setting alarm.command."
     try:
-        # A file, for a program that the command leaves running would hold a pipe open.
-        with TemporaryFile() as complaints:
-            done = subprocess.run(  # noqa: S603 - whoever writes the settings may run any program
+        # A file, because a program that the command leaves running would keep a pipe open.
+        with TemporaryFile() as errors:
+            completed = subprocess.run(  # noqa: S603 - whoever writes the settings may run any program
                 [program, *arguments],
                 input=document.encode(),
                 stdout=subprocess.DEVNULL,  # standard output is for records
-                stderr=complaints,
+                stderr=errors,
                 timeout=_SECONDS_TO_RUN,
                 check=False,
                 env=environment_of_programs(),
             )
-            return _failure_of(program, done.returncode, complaints)
+            return _failure_of(program, completed.returncode, errors)
     except subprocess.TimeoutExpired:
         return f"The alarm command {program} was ended: it took longer than {_SECONDS_TO_RUN} seconds."
     except (OSError, ValueError) as error:
         return f"The alarm command {program} could not be run: {_cause(error)}."
 
 
-def _failure_of(program: str, status: int, complaints: IO[bytes]) -> str | None:
-    """A sentence if the program ended badly, with the last thing that it said."""
+def _failure_of(program: str, status: int, errors: IO[bytes]) -> str | None:
+    """A sentence if the program failed, with the last line that it wrote to standard error."""
     if status == 0:
         return None
-    complaints.seek(0)
-    said = complaints.read().decode(errors="replace").strip().rpartition("\n")[2]
-    why = f" ({without_passwords(said)})" if said else ""
+    errors.seek(0)
+    last_line = errors.read().decode(errors="replace").strip().rpartition("\n")[2]
+    why = f" ({without_passwords(last_line)})" if last_line else ""
     return f"The alarm command {program} ended with status {status}{why}."

@@ -1,4 +1,8 @@
-"""The tests that tell whether a site has changed: on its bellwethers, fetched again."""
+"""The three tests for a changed site: structure changed, value missing, value changed.
+
+The papers call them the shingle test, the null test and the value test. They
+run on fresh versions of the watched pages, the bellwethers of a wrapper.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +28,10 @@ from siteloom.maintenance.watched_pages import (
     Bellwether,
     Past,
     Watch,
-    bellwether,
     constant_attributes,
     is_complete,
     learned_past,
+    make_bellwether,
 )
 from siteloom.wrappers.matching import Matcher, NamedWrapper
 from siteloom.wrappers.value_contract import Contract, breach
@@ -52,12 +56,12 @@ _VARIED, _ALL_THE_SAME = 0.3, 0.7
 
 @dataclass(frozen=True, slots=True)
 class Checkup:
-    """What fresh versions of bellwethers have shown.
+    """What fresh versions of watched pages have shown, each page by its URL.
 
-    `compared` pages were held against what they were; `gone` are those that are no more, `unread` those that
-    could not be parsed, `missing` those that were not fetched. `drifted` pages have another structure than
-    the wrapper knows, but give what they gave. `watch` is what to compare with the next time: what was
-    learned is in it, and pages on which all is well are in it as they are now.
+    `compared` pages were compared with what they were; `gone` were removed, `unread` could not be parsed,
+    `missing` were not fetched. `drifted` pages have another structure than the wrapper knows, but give the
+    same values. `watch` is what to compare with the next time: it has what was learned, and the pages on
+    which all is well as they are now.
     """
 
     changes: tuple[Change, ...]
@@ -72,10 +76,9 @@ class Checkup:
 def monitor(watch: Watch, fresh_pages: Iterable[Page], threshold: float = CHANGE_THRESHOLD) -> list[Change]:
     """The changes that pages fetched again show; none if all is well.
 
-    What stands on more than the share `threshold` of the pages is a change. Pages of other URLs than those
-    that are watched are passed by. `siteloom.maintenance.change_tests.check` gives also what is gone or
-    drifted, and the
-    watch for the next time.
+    A failure on more than the share `threshold` of the pages is a change. Pages that are not watched are
+    ignored. `siteloom.maintenance.change_tests.check` also returns which pages were removed or have drifted,
+    and the watch for the next time.
     """
     return list(check(watch, fresh_pages, threshold).changes)
 
@@ -86,52 +89,45 @@ def check(
     threshold: float = CHANGE_THRESHOLD,
     removed: Collection[str] = (),
 ) -> Checkup:
-    """The same, with what else was seen and what to compare with the next time.
+    """Compare watched pages with their fresh versions.
 
-    `removed` are the URLs of pages that are gone by the word of their server.
+    A failure on more than the share `threshold` of the pages is a change. `removed` are the URLs of pages
+    that their server does not have any more.
     """
-    fresh = _wanted(watch, fresh_pages)
+    urls = [bellwether.page.url for bellwether in watch.bellwethers]
+    watched_urls = frozenset(urls)
+    fresh = newest_pages(page for page in fresh_pages if page.url in watched_urls)
     matcher = Matcher([NamedWrapper(watch.name, None, watch.wrapper)])
     looks: list[_Look] = []
     unread = []
-    for one in watch.bellwethers:
-        if one.page.url in fresh:
-            look = _look(watch, matcher, one, fresh[one.page.url])
+    for bellwether in watch.bellwethers:
+        if bellwether.page.url in fresh:
+            look = _look(watch, matcher, bellwether, fresh[bellwether.page.url])
             if look is None:
-                unread.append(one.page.url)
+                unread.append(bellwether.page.url)
             else:
                 looks.append(look)
     gone = gone_pages([look.visit for look in looks])
-    gone |= {one.page.url for one in watch.bellwethers if one.page.url in removed}
+    gone |= {url for url in urls if url in removed}
     live = [look for look in looks if look.url not in gone]
-    seen = [pair for look in live for pair in look.pairs]
-    tests = _Tests(watch, seen, threshold)
+    live_pairs = [pair for look in live for pair in look.pairs]
+    tests = _Tests(watch, live_pairs, threshold)
     failing = {look.url for look in live if any(tests.fails(pair) for pair in look.pairs)}
     uncovered = [look for look in live if not look.is_covered]
     changes = tuple(tests.changes([look for look in uncovered if look.url in failing], len(live)))
     return Checkup(
-        changes,
-        _updated(watch, live, failing, seen, is_healthy=not changes),
-        tuple(look.url for look in live),
-        tuple(sorted(gone)),
-        tuple(unread),
-        tuple(
-            one.page.url
-            for one in watch.bellwethers
-            if one.page.url not in fresh and one.page.url not in gone
-        ),
-        tuple(look.url for look in uncovered if look.url not in failing),
+        changes=changes,
+        watch=_updated(watch, live, failing, live_pairs, is_healthy=not changes),
+        compared=tuple(look.url for look in live),
+        gone=tuple(sorted(gone)),
+        unread=tuple(unread),
+        missing=tuple(url for url in urls if url not in fresh and url not in gone),
+        drifted=tuple(look.url for look in uncovered if look.url not in failing),
     )
 
 
-def _wanted(watch: Watch, fresh_pages: Iterable[Page]) -> dict[str, Page]:
-    """The newest fresh version of each bellwether; the others are only passed by."""
-    wanted = {one.page.url for one in watch.bellwethers}
-    return newest_pages(page for page in fresh_pages if page.url in wanted)
-
-
 class _Look(NamedTuple):
-    """A bellwether and its fresh version."""
+    """A watched page compared with its fresh version; `is_covered` if the wrapper's footprint covers it."""
 
     visit: Visit
     pairs: Sequence[Pair]
@@ -142,26 +138,26 @@ class _Look(NamedTuple):
         return self.visit.now.page.url
 
 
-def _look(watch: Watch, matcher: Matcher, one: Bellwether, page: Page) -> _Look | None:
+def _look(watch: Watch, matcher: Matcher, bellwether: Bellwether, page: Page) -> _Look | None:
     wrapper = watch.wrapper
-    found_now, old_root = wrapper.read(page, limits=LIMITS), parse(one.page, LIMITS)
-    if isinstance(found_now, Failure) or isinstance(old_root, Failure):
+    reading, old_root = wrapper.read(page, limits=LIMITS), parse(bellwether.page, LIMITS)
+    if isinstance(reading, Failure) or isinstance(old_root, Failure):
         return None
-    now = FreshPage(page, *found_now)
+    now = FreshPage(page, *reading)
     constant = constant_attributes(wrapper, watch.past)
-    found = pairs(one.records, now, constant, is_list=wrapper.record_rule is not None)
+    page_pairs = pairs(bellwether.records, now, constant, is_list=wrapper.record_rule is not None)
     is_intact = is_complete(wrapper, now.records) and not any(
-        pair.is_mistaken(name) for pair in found for name in constant
+        pair.is_mistaken(name) for pair in page_pairs for name in constant
     )
-    # Pages that it never was for, by its footprint, say nothing when it still is not for them.
-    is_covered = matcher.match(page).failure is None or matcher.match(one.page).failure is not None
-    return _Look(Visit(one.records, old_root, now, is_intact), found, is_covered)
+    # Pages that the footprint never covered say nothing when it still does not cover them.
+    is_covered = matcher.match(page).failure is None or matcher.match(bellwether.page).failure is not None
+    return _Look(Visit(bellwether.records, old_root, now, is_intact), page_pairs, is_covered)
 
 
 class _Failing(NamedTuple):
-    """The pairs that fail a test for an attribute, among those that could."""
+    """An attribute that fails a test: the pairs that fail it, their share, and why each fails."""
 
-    attribute: str
+    name: str
     pairs: Sequence[Pair]
     share: float
     why: Callable[[Pair], str]
@@ -170,18 +166,17 @@ class _Failing(NamedTuple):
 class _Tests:
     """All tests on the records of live pages."""
 
-    def __init__(self, watch: Watch, seen: Sequence[Pair], threshold: float) -> None:
+    def __init__(self, watch: Watch, live_pairs: Sequence[Pair], threshold: float) -> None:
         self._watch = watch
-        self._seen = seen
+        self._pairs = live_pairs
         self._threshold = threshold
         self._attributes = list(watch.wrapper.attributes)
         self._constant = frozenset(constant_attributes(watch.wrapper, watch.past))
         self._least_pages = min(_LEAST_PAGES, len(watch.bellwethers))
-        # Pairs hold the very values of the bellwethers.
         self._rules = {
-            id(known): rules
-            for one in watch.bellwethers
-            for known, rules in zip(one.records, one.rules, strict=True)
+            (bellwether.page.url, number): rules
+            for bellwether in watch.bellwethers
+            for number, rules in enumerate(bellwether.rules)
         }
 
     def fails(self, pair: Pair) -> bool:
@@ -195,12 +190,12 @@ class _Tests:
         """What fails on too many pages."""
         if live and len(uncovered) >= self._least_pages and len(uncovered) / live > self._threshold:
             yield self._uncovered_change(uncovered, live)
-        if lost := [found for name in self._attributes if (found := self._lost(name))]:
+        if lost := [failing for name in self._attributes if (failing := self._lost(name))]:
             yield self._change("null", lost)
         wrong = [
-            found
+            failing
             for name in self._attributes
-            if (found := self._mistaken(name) or self._breaching(name) or self._repeating(name))
+            if (failing := self._mistaken(name) or self._breaching(name) or self._repeating(name))
         ]
         if wrong:
             yield self._change("value", wrong)
@@ -222,7 +217,7 @@ class _Tests:
         return next(filter(None, breaches), None)
 
     def _lost(self, name: str) -> _Failing | None:
-        filled = [pair for pair in self._seen if pair.before.get(name)]
+        filled = [pair for pair in self._pairs if pair.before.get(name)]
         past = self._watch.past.get(name, Past())
         threshold = _learned_threshold(past.lost, past.filled, len(filled), self._threshold)
         return self._failing(
@@ -232,15 +227,15 @@ class _Tests:
     def _mistaken(self, name: str) -> _Failing | None:
         if name not in self._constant:
             return None
-        both = [pair for pair in self._seen if pair.before.get(name) and pair.now(name)]
+        compared = [pair for pair in self._pairs if pair.before.get(name) and pair.now(name)]
         past = self._watch.past.get(name, Past())
-        threshold = _learned_threshold(past.mistaken, past.compared, len(both), self._threshold)
+        threshold = _learned_threshold(past.mistaken, past.compared, len(compared), self._threshold)
         return self._failing(
-            name, both, lambda pair: pair.is_mistaken(name), threshold, lambda pair: pair.finding(name)
+            name, compared, lambda pair: pair.is_mistaken(name), threshold, lambda pair: pair.finding(name)
         )
 
     def _breaching(self, name: str) -> _Failing | None:
-        filled = [pair for pair in self._seen if pair.now(name)]
+        filled = [pair for pair in self._pairs if pair.now(name)]
         return self._failing(
             name,
             filled,
@@ -252,16 +247,16 @@ class _Tests:
     def _repeating(self, name: str) -> _Failing | None:
         """The same value everywhere, where nearly each page had its own."""
         contract = self._watch.contracts.get(name)
-        filled = [pair for pair in self._seen if pair.now(name)]
+        filled = [pair for pair in self._pairs if pair.now(name)]
         if contract is None or contract.commonest > _VARIED or len(filled) < _LEAST_PAGES_OF_RULE:
             return None
         count = Counter(pair.now(name) for pair in filled)
         value, pages = count.most_common(1)[0]
-        known = Counter(pair.before.get(name) for pair in filled)
-        if pages < _ALL_THE_SAME * len(filled) or known[value] >= pages:
+        count_before = Counter(pair.before.get(name) for pair in filled)
+        if pages < _ALL_THE_SAME * len(filled) or count_before[value] >= pages:
             return None
-        same = [pair for pair in filled if pair.now(name) == value]
-        return _Failing(name, same, pages / len(filled), lambda _: "the same value on nearly all pages")
+        repeating = [pair for pair in filled if pair.now(name) == value]
+        return _Failing(name, repeating, pages / len(filled), lambda _: "the same value on nearly all pages")
 
     def _failing(
         self,
@@ -283,11 +278,11 @@ class _Tests:
             return _Failing(name, failing, len(failing) / len(among), why)
         of_rule: dict[str, list[Pair]] = defaultdict(list)
         for pair in among:
-            of_rule[self._rules[id(pair.before)].get(name, "")].append(pair)
-        for found in of_rule.values():
-            dead = [pair for pair in found if does_fail(pair)]
-            is_enough = _page_count(dead) >= _LEAST_PAGES_OF_RULE
-            if is_enough and len(found) < len(among) and len(dead) > max(threshold, _DEAD_RULE) * len(found):
+            of_rule[self._rules[pair.key].get(name, "")].append(pair)
+        for rule_pairs in of_rule.values():
+            dead = [pair for pair in rule_pairs if does_fail(pair)]
+            is_enough = _page_count(dead) >= _LEAST_PAGES_OF_RULE and len(rule_pairs) < len(among)
+            if is_enough and len(dead) > max(threshold, _DEAD_RULE) * len(rule_pairs):
                 return _Failing(name, failing, len(failing) / len(among), why)
         return None
 
@@ -296,19 +291,19 @@ class _Tests:
         evidence = [
             Evidence(
                 pair.page.page.url,
-                found.attribute,
-                pair.before.get(found.attribute, ()),
-                pair.now(found.attribute),
-                found.why(pair),
+                attribute.name,
+                pair.before.get(attribute.name, ()),
+                pair.now(attribute.name),
+                attribute.why(pair),
             )
-            for found in failing
-            for pair in found.pairs[: max(1, _MOST_EVIDENCE // len(failing))]
+            for attribute in failing
+            for pair in attribute.pairs[: max(1, _MOST_EVIDENCE // len(failing))]
         ]
         return Change(
             self._watch.name,
             test,
-            tuple(found.attribute for found in failing),
-            round(max(found.share for found in failing), 4),
+            tuple(attribute.name for attribute in failing),
+            round(max(attribute.share for attribute in failing), 4),
             tuple(evidence),
         )
 
@@ -330,8 +325,8 @@ class _Tests:
         return Change(self._watch.name, "shingle", tuple(broken), share, tuple(evidence))
 
 
-def _page_count(found: Iterable[Pair]) -> int:
-    return len({pair.page.page.url for pair in found})
+def _page_count(failing: Iterable[Pair]) -> int:
+    return len({pair.page.page.url for pair in failing})
 
 
 def _learned_threshold(failed: int, among: int, now: int, default: float) -> float:
@@ -344,19 +339,25 @@ def _learned_threshold(failed: int, among: int, now: int, default: float) -> flo
 
 
 def _updated(
-    watch: Watch, live: Sequence[_Look], failing: Iterable[str], seen: Sequence[Pair], *, is_healthy: bool
+    watch: Watch,
+    live: Sequence[_Look],
+    failing: Iterable[str],
+    live_pairs: Sequence[Pair],
+    *,
+    is_healthy: bool,
 ) -> Watch:
+    """The watch for the next time: with pages as they are now, unless something is wrong with them."""
     if not is_healthy:
         return watch
     ill = set(failing)
     # A page that the wrapper does not cover stays as it was: else it would pass for covered the next time.
     fresh: Mapping[str, Bellwether] = {
-        look.url: bellwether(look.visit.now.page, look.visit.now.records)
+        look.url: make_bellwether(look.visit.now.page, look.visit.now.records)
         for look in live
         if look.url not in ill and look.is_covered
     }
     return replace(
         watch,
-        bellwethers=tuple(fresh.get(one.page.url, one) for one in watch.bellwethers),
-        past=learned_past(watch.past, watch.wrapper, seen),
+        bellwethers=tuple(fresh.get(bellwether.page.url, bellwether) for bellwether in watch.bellwethers),
+        past=learned_past(watch.past, watch.wrapper, live_pairs),
     )

@@ -63,20 +63,20 @@ def near_values(rules: AttributeRules, name: str, lost: Sequence[Pair]) -> dict[
 
 def _candidates(rules: AttributeRules, pair: Pair, old_text: str) -> Mapping[str, list[str]]:
     """The texts of a page that may be the new value, by the tags that lead to them."""
-    found: dict[str, list[str]] = defaultdict(list)
+    by_path: dict[str, list[str]] = defaultdict(list)
     old = _read(rules, old_text)
-    known = {text for texts in pair.before.values() for text in texts}
+    known_texts = {text for texts in pair.before.values() for text in texts}
     if old is None:
-        return found
+        return by_path
     for path, text in _texts(pair):
-        if text in known or shape(text) not in rules.shapes:
+        if text in known_texts or shape(text) not in rules.shapes:
             continue
         if rules.contract is not None and breach(rules.contract, text):
             continue
         new = _read(rules, text)
         if new is not None and _is_near(old, new):
-            found[path].append(text)
-    return found
+            by_path[path].append(text)
+    return by_path
 
 
 def _texts(pair: Pair) -> Iterator[tuple[str, str]]:
@@ -116,25 +116,27 @@ _COMMON_SHARE, _COMMON_SHARE_OF_CHANGING = 0.06, 0.1
 _LEAST_PAGES_OF_A_PLACE = 3
 
 
-def in_common_places(found: Sequence[Pair], name: str, *, is_constant: bool) -> list[Pair]:
+def in_common_places(misplaced: Sequence[Pair], name: str, *, is_constant: bool) -> list[Pair]:
     """Those records all of whose known values of an attribute stand at places that many pages have in common.
 
     The place of most values counts first, then that of most of those that do not have it, and so on.
     """
     values = [
-        (number, _places(pair, text)) for number, pair in enumerate(found) for text in pair.before[name]
+        (number, _places(pair, text)) for number, pair in enumerate(misplaced) for text in pair.before[name]
     ]
     share = _COMMON_SHARE if is_constant else _COMMON_SHARE_OF_CHANGING
-    needed = min(max(_LEAST_PAGES_OF_A_PLACE, share * len(found)), len(found))
-    left = values
-    while left:
-        records = Counter(place for _, place in {(number, place) for number, one in left for place in one})
+    needed = min(max(_LEAST_PAGES_OF_A_PLACE, share * len(misplaced)), len(misplaced))
+    unplaced = values
+    while unplaced:
+        records = Counter(
+            place for _, place in {(number, place) for number, places in unplaced for place in places}
+        )
         if not records or max(records.values()) < needed:
             break
         best = max(records, key=lambda place: (records[place], place))
-        left = [(number, places) for number, places in left if best not in places]
-    by_chance = {number for number, _ in left}
-    return [pair for number, pair in enumerate(found) if number not in by_chance]
+        unplaced = [(number, places) for number, places in unplaced if best not in places]
+    by_chance = {number for number, _ in unplaced}
+    return [pair for number, pair in enumerate(misplaced) if number not in by_chance]
 
 
 def _places(pair: Pair, text: str) -> set[tuple[str, str, bool]]:
@@ -145,21 +147,21 @@ def _places(pair: Pair, text: str) -> set[tuple[str, str, bool]]:
 _MOST_RECORDS = 5
 
 
-def list_example(found: Sequence[Pair], constant: Collection[str]) -> Example | None:
+def list_example(page_records: Sequence[Pair], constant: Collection[str]) -> Example | None:
     """Some records of a page as an example; None if they cannot be found on it again.
 
-    Where a record begins is told by its constant attributes. The old value of another, such as a price, may
-    by now stand in the record beside it.
+    The constant attributes show where a record begins. The old value of another attribute, such as a price,
+    may by now stand in the record beside it.
     """
-    known = [(pair, _constant_values(pair, constant)) for pair in found]
-    usable = [(pair, values) for pair, values in known if values][:_MOST_RECORDS]
+    constant_values = [(pair, _constant_values(pair, constant)) for pair in page_records]
+    usable = [(pair, values) for pair, values in constant_values if values][:_MOST_RECORDS]
     records = [dict(values) for _, values in usable]
-    page = found[0].page
+    page = page_records[0].page
     starts = _starts(page, records)
     if starts is None:
         return None
     for number, (pair, _) in enumerate(usable):
-        for name, texts in _others(pair, starts[number], constant).items():
+        for name, texts in _changing_values(pair, starts[number], constant).items():
             fuller = [*records[:number], {**records[number], name: texts}, *records[number + 1 :]]
             if _starts(page, fuller) == starts:
                 records = fuller
@@ -184,7 +186,7 @@ def _constant_values(pair: Pair, constant: Collection[str]) -> Values:
     }
 
 
-def _others(pair: Pair, start: Element, constant: Collection[str]) -> Values:
+def _changing_values(pair: Pair, start: Element, constant: Collection[str]) -> Values:
     """The other known values that stand inside the element that a record begins with."""
     elements = set(start.iter())
     return {

@@ -28,41 +28,42 @@ if TYPE_CHECKING:
 def reuse_candidates(cluster: Cluster, wrappers: Sequence[NamedWrapper]) -> list[NamedWrapper]:
     """The wrappers that pass the shingle test for a cluster, in the order in which to field-test them.
 
-    Strict to loose: those that have the very mask of the cluster, then those that cover all its pages. Among
-    equals the one whose mask has most pages comes first.
+    The wrappers that have the mask of the cluster itself come first, then those that cover all its pages.
+    Among equals, the wrapper whose mask has the most pages comes first.
     """
     ranked = []
-    for place, named in enumerate(wrappers):
+    for number, named in enumerate(wrappers):
         masks = dict(named.wrapper.footprint.masks)
         if cluster.mask in masks:
-            ranked.append((0, -masks[cluster.mask], place, named))
+            ranked.append((0, -masks[cluster.mask], number, named))
         elif _covers_all(named, cluster):
-            ranked.append((1, -max(masks.values(), default=0), place, named))
-    return [named for *_, named in sorted(ranked, key=lambda one: one[:3])]
+            ranked.append((1, -max(masks.values(), default=0), number, named))
+    return [named for *_, named in sorted(ranked, key=lambda ranks: ranks[:3])]
 
 
 def _covers_all(named: NamedWrapper, cluster: Cluster) -> bool:
     footprint = named.wrapper.footprint
     masks = [Mask.from_text(text) for text, _ in footprint.masks]
-    known = set(footprint.accepted)
+    accepted = set(footprint.accepted)
     return all(
-        found in known or any(mask.covers(bytes.fromhex(found)) for mask in masks)
-        for found in cluster.accepted
+        text in accepted or any(mask.covers(bytes.fromhex(text)) for mask in masks)
+        for text in cluster.accepted
     )
 
 
 TOLERANCE = 0.05
 """The share of known values that may be missed: records have errors, and pages change meanwhile."""
 
-# Above this share of its values, an attribute does not merely fluctuate: the default threshold of changes.
-_MANY = CHANGE_THRESHOLD
+# Above this share of its values, an attribute does not merely fluctuate. The settings say when a site counts
+# as changed, not how a wrapper is tested, so this is the default threshold whatever they are.
+_CHANGED_SHARE = CHANGE_THRESHOLD
 # A redesign may come with new prices and without some fields, but not without most.
-_LEAST_KNOWN = 1 / 3
-_LEAST = 2
+_LEAST_KNOWN_SHARE = 1 / 3
+_LEAST_RECORDS = 2
 
 
 class KnownPage(NamedTuple):
-    """A page as it is now, with where texts stand on it, and the values of its records as they were."""
+    """A page as it is now, the positions of its texts, and the values of its records as they were."""
 
     page: Page
     root: Element
@@ -70,18 +71,18 @@ class KnownPage(NamedTuple):
     known: Sequence[Values]
 
 
-class Tested(NamedTuple):
-    """The known records of pages, with what a wrapper finds."""
+class FieldTest(NamedTuple):
+    """The field test of a wrapper: the known records of pages, with what the wrapper finds."""
 
     wrapper: Wrapper
     pairs: Sequence[Pair]
 
-    def right(self, name: str) -> list[Pair]:
-        """Where the known values are found, or other values that the site has put in their place."""
+    def correct(self, name: str) -> list[Pair]:
+        """The records whose known values are found, or other values that the site has put in their place."""
         return [pair for pair in self._filled(name) if pair.now(name) and not pair.is_mistaken(name)]
 
     def misplaced(self, name: str) -> list[Pair]:
-        """Where the known values stand on the page, but are not found.
+        """The records whose known values stand on the page, but are not found.
 
         A changing attribute must have lost its value for that: its old one may be on the page by chance.
         """
@@ -92,7 +93,7 @@ class Tested(NamedTuple):
         ]
 
     def vanished(self, name: str) -> list[Pair]:
-        """Where nothing is found, and the known values do not stand on the page."""
+        """The records for which nothing is found, and whose known values do not stand on the page."""
         return [
             pair
             for pair in self._filled(name)
@@ -100,7 +101,7 @@ class Tested(NamedTuple):
         ]
 
     def replaced(self, name: str) -> list[Pair]:
-        """Where other values are found, and the known ones do not stand on the page."""
+        """The records for which other values are found, and whose known values do not stand on the page."""
         return [
             pair
             for pair in self._filled(name)
@@ -108,27 +109,27 @@ class Tested(NamedTuple):
         ]
 
     def is_broken(self, name: str) -> bool:
-        """Whether the rules of an attribute do not find what is there.
+        """Whether the rules of an attribute do not find values that stand on the pages.
 
-        If most of what is not found is not there, the rest may be there by chance.
+        If most of the values that are not found do not stand there, the others may stand there by chance.
         """
         misplaced = len(self.misplaced(name))
         absent = len(self.vanished(name)) + len(self.replaced(name))
-        is_much = misplaced > TOLERANCE * (misplaced + len(self.right(name)))
-        return misplaced >= max(_LEAST, absent) and is_much
+        is_above_tolerance = misplaced > TOLERANCE * (misplaced + len(self.correct(name)))
+        return misplaced >= max(_LEAST_RECORDS, absent) and is_above_tolerance
 
     def is_lost(self, name: str) -> bool:
-        """Whether much of what is known is not found, whatever became of it, or is found as something odd.
+        """Whether many known values are not found for any reason, or are found with odd values.
 
-        This is what neither new rules nor new values explain.
+        Neither new rules nor new values explain this.
         """
         replaced = self.replaced(name) if name in self._constant else []
         failing = len(self.misplaced(name)) + len(self.vanished(name)) + len(replaced)
         # Odd values beside the known ones count as well.
         odd = sum(self.is_odd(pair, name) for pair in self._filled(name)) if name in self._constant else 0
         filled = len(self._filled(name))
-        return (failing >= _LEAST and failing > _MANY * filled) or (
-            odd >= _LEAST and odd > TOLERANCE * filled
+        return (failing >= _LEAST_RECORDS and failing > _CHANGED_SHARE * filled) or (
+            odd >= _LEAST_RECORDS and odd > TOLERANCE * filled
         )
 
     def broken(self) -> list[str]:
@@ -139,7 +140,7 @@ class Tested(NamedTuple):
         """The attributes whose values are not on the pages any more, or not where others are broken."""
         broken = self.broken()
         affected = {pair.page.page.url for name in broken for pair in self.misplaced(name)}
-        of_affected = Tested(self.wrapper, [pair for pair in self.pairs if pair.page.page.url in affected])
+        of_affected = FieldTest(self.wrapper, [pair for pair in self.pairs if pair.page.page.url in affected])
         return [
             name
             for name in self.wrapper.attributes
@@ -149,12 +150,12 @@ class Tested(NamedTuple):
     def has_vanished(self, name: str) -> bool:
         """Whether the values of an attribute are not on the pages any more."""
         gone = len(self.vanished(name))
-        return gone >= _LEAST and gone > _MANY * len(self._filled(name))
+        return gone >= _LEAST_RECORDS and gone > _CHANGED_SHARE * len(self._filled(name))
 
     def has_changed(self, name: str) -> bool:
         """Whether an attribute that was taken to be constant has new values that are like the old ones."""
         replaced = self.replaced(name)
-        if len(replaced) < _LEAST or len(replaced) <= _MANY * len(self._filled(name)):
+        if len(replaced) < _LEAST_RECORDS or len(replaced) <= _CHANGED_SHARE * len(self._filled(name)):
             return False
         return name in self._constant and sum(
             self.is_odd(pair, name) for pair in replaced
@@ -191,20 +192,20 @@ def _searched(wrapper: Wrapper, page: KnownPage) -> FreshPage | None:
 
 
 def field_test(
-    wrapper: Wrapper, pages: Sequence[KnownPage], found: Sequence[FreshPage | None] | None = None
-) -> Tested:
-    """Hold what a wrapper finds on pages against what is known of them.
+    wrapper: Wrapper, pages: Sequence[KnownPage], fresh: Sequence[FreshPage | None] | None = None
+) -> FieldTest:
+    """Compare what a wrapper finds on pages with the known values of the pages.
 
-    Pages on which little stands that is known are left out: they are gone, or are about something else. So
-    are those that give more, or take longer, than any page may. `found` is what `searched` gives, for whoever
-    asks again because something else is known of the pages.
+    Pages on which few known values stand are left out: they were removed, or are about something else. Pages
+    that exceed a limit are left out, too. `fresh` is the result of `searched`, for callers that repeat the
+    test with other known values.
     """
     constant = constant_attributes(wrapper, {})
     telling = telling_values([page.known for page in pages])
-    tested: list[Pair] = []
-    for page, now in zip(pages, searched(wrapper, pages) if found is None else found, strict=True):
+    tested_pairs: list[Pair] = []
+    for page, now in zip(pages, searched(wrapper, pages) if fresh is None else fresh, strict=True):
         if now is None:
             continue
-        if known_share(now, page.known, telling) >= _LEAST_KNOWN:
-            tested += pairs(page.known, now, constant, is_list=wrapper.record_rule is not None)
-    return Tested(wrapper, tested)
+        if known_share(now, page.known, telling) >= _LEAST_KNOWN_SHARE:
+            tested_pairs += pairs(page.known, now, constant, is_list=wrapper.record_rule is not None)
+    return FieldTest(wrapper, tested_pairs)

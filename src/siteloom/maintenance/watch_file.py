@@ -17,12 +17,12 @@ from siteloom.wrappers.wrapper_json import contract_content, contract_from
 FORMAT = "siteloom watch"
 VERSION = 1
 
-# The largest page that is taken in (config.PagesSettings), so that a damaged file cannot fill the memory.
+# The largest page that is imported (PagesSettings), so that a damaged file cannot fill the memory.
 _LARGEST_PAGE = 50_000_000
 
 
 def watch_to_json(watch: Watch) -> str:
-    """A watch as one line of text."""
+    """A watch as one line of JSON."""
     content = {
         "format": FORMAT,
         "version": VERSION,
@@ -30,13 +30,13 @@ def watch_to_json(watch: Watch) -> str:
         "wrapper": watch.wrapper.to_json(),
         "contracts": {name: contract_content(contract) for name, contract in watch.contracts.items()},
         "past": {name: past._asdict() for name, past in watch.past.items()},
-        "bellwethers": [_bellwether_content(one) for one in watch.bellwethers],
+        "bellwethers": [_bellwether_content(bellwether) for bellwether in watch.bellwethers],
     }
     return json.dumps(content)
 
 
 def watch_from_json(text: str) -> Watch:
-    """The watch that a text describes."""
+    """Read a watch; raises WatchError if the text is none, or is damaged."""
     try:
         content = json.loads(text)
         version = content["version"]
@@ -63,15 +63,15 @@ def watch_from_json(text: str) -> Watch:
         raise WatchError("This is no watch, or it is damaged: make it with siteloom watch.") from error
 
 
-def _bellwether_content(one: Bellwether) -> dict[str, Any]:
-    page = one.page
+def _bellwether_content(bellwether: Bellwether) -> dict[str, Any]:
+    page = bellwether.page
     return {
         "url": page.url,
         "fetched_at": page.fetched_at.isoformat() if page.fetched_at else None,
         "charset": page.charset,
-        "signature": one.signature,
-        "records": one.records,
-        "rules": one.rules,
+        "signature": bellwether.signature,
+        "records": bellwether.records,
+        "rules": bellwether.rules,
         "html": b64encode(zlib.compress(page.html)).decode(),
     }
 

@@ -1,8 +1,8 @@
-"""Bellwethers: a few pages of a wrapper, kept as they are, by which changes of the site are noticed."""
+"""Choose the pages to watch: a few pages of a wrapper, stored as they are, that show changes of the site."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from siteloom.templates.essential_paths import PathSet
 
 MOST_BELLWETHERS = 20
-"""As many as the paper on Vertex watches for a cluster at most (Gulhane et al., ICDE 2011)."""
+"""The paper on Vertex watches at most this many for a cluster (Gulhane et al., ICDE 2011)."""
 
 MOST_CANDIDATES = 300
-"""So many pages are looked at to choose some, and to learn what values are like."""
+"""At most this many pages are candidates, and show what values are like."""
 
-# Of each attribute so many values are watched if there are, for an optional one may be on few pages.
+# Of each attribute so many values are watched if there are, because an optional one may be on few pages.
 _LEAST_OF_ATTRIBUTE = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Bellwether:
-    """A page that is watched: as it was when it was well, what was found on it, and by which rules."""
+    """A watched page: as it was when all was well, the values found on it, and the rules that found them."""
 
     page: Page
     signature: str
@@ -43,9 +43,9 @@ class Bellwether:
 
 
 class Past(NamedTuple):
-    """What visits without alarm showed of an attribute.
+    """What visits without a change showed of an attribute.
 
-    Of `filled` values so many were `lost`, and of `compared` ones so many were `mistaken` by their look.
+    Of `filled` values, `lost` were not found again; of `compared` ones, `mistaken` had become other values.
     """
 
     filled: int = 0
@@ -56,7 +56,7 @@ class Past(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """The bellwethers of a wrapper, what its values are like, and what was learned from earlier visits."""
+    """The watched pages of a wrapper, what its values are like, and what was learned from earlier visits."""
 
     wrapper: Wrapper
     bellwethers: tuple[Bellwether, ...]
@@ -66,18 +66,18 @@ class Watch:
 
 
 class WatchChoice(NamedTuple):
-    """What is watched; on so many of the pages that were looked at, the wrapper works."""
+    """A watch, the number of candidate pages, and on how many of these the wrapper works."""
 
     watch: Watch
-    looked_at: int
+    candidates: int
     working: int
 
 
 def watch(wrapper: Wrapper, pages: Iterable[Page], k: int = MOST_BELLWETHERS, *, name: str = "") -> Watch:
     """Choose up to `k` pages on which a wrapper works, as different from each other as there are.
 
-    Of a page that is given in several versions the last one counts; the others tell which values
-    change from visit to visit.
+    Of a page with several versions the last one counts; the others show which values change from visit to
+    visit.
     """
     return choose_watched_pages(wrapper, pages, k, name=name).watch
 
@@ -85,62 +85,68 @@ def watch(wrapper: Wrapper, pages: Iterable[Page], k: int = MOST_BELLWETHERS, *,
 def choose_watched_pages(
     wrapper: Wrapper, pages: Iterable[Page], k: int = MOST_BELLWETHERS, *, name: str = ""
 ) -> WatchChoice:
-    """The same, with how many pages there were to choose from."""
+    """Choose up to `k` pages on which a wrapper works, and count the pages there were to choose from.
+
+    Of a page with several versions the last one counts; the others show which values change from visit to
+    visit. Raises UsageError if the wrapper works on no page.
+    """
     check_count(k)
     versions: dict[str, list[Page]] = defaultdict(list)
     for page in pages:
         versions[page.url].append(page)
     urls = evenly_spaced(list(versions), MOST_CANDIDATES)
-    looked_at: list[_LookedAt] = []
+    candidates: list[_Candidate] = []
     older: list[Pair] = []
     for url in urls:
         working = [now for page in versions[url] if (now := _searched(wrapper, page)) is not None]
         if working and working[-1].page is versions[url][-1]:
-            looked_at.append(_looked_at(working[-1]))
+            candidates.append(_candidate(working[-1]))
         older += _pairs_of_versions(wrapper, working)
-    if not looked_at:
+    if not candidates:
         raise UsageError(
             f"None of the {len(versions):,} pages can be watched: the wrapper finds on none of them all that "
             "its records must have."
         )
     started = Watch(
         wrapper,
-        tuple(one.bellwether for one in _chosen(looked_at, list(wrapper.attributes), k)),
-        contracts(wrapper, (record.values for one in looked_at for record in one.records)),
+        tuple(chosen.bellwether for chosen in _chosen(candidates, list(wrapper.attributes), k)),
+        contracts(wrapper, (record.values for candidate in candidates for record in candidate.records)),
         name=name,
     )
-    return WatchChoice(replace(started, past=learned_past({}, wrapper, older)), len(urls), len(looked_at))
+    return WatchChoice(replace(started, past=learned_past({}, wrapper, older)), len(urls), len(candidates))
 
 
 def refilled(watch_: Watch, gone: Collection[str], pages: Iterable[Page]) -> Watch:
-    """A watch in which others of some pages take the place of bellwethers that are gone."""
-    known = {one.page.url for one in watch_.bellwethers}
-    others = evenly_spaced([page for page in pages if page.url not in known], MOST_CANDIDATES)
-    working = (_searched(watch_.wrapper, page) for page in others)
-    looked_at = [_looked_at(now) for now in working if now is not None]
-    leaving = [one for one in watch_.bellwethers if one.page.url in gone]
-    if not looked_at or not leaving:
+    """A watch in which some of the pages take the place of watched pages that were removed."""
+    urls = {bellwether.page.url for bellwether in watch_.bellwethers}
+    unwatched = evenly_spaced([page for page in pages if page.url not in urls], MOST_CANDIDATES)
+    working = (_searched(watch_.wrapper, page) for page in unwatched)
+    candidates = [_candidate(now) for now in working if now is not None]
+    leaving = [bellwether for bellwether in watch_.bellwethers if bellwether.page.url in gone]
+    if not candidates or not leaving:
         return watch_
-    new = _chosen(looked_at, list(watch_.wrapper.attributes), len(leaving))
-    # Those that no one replaces stay, for a wall may come down again.
-    dropped = {one.page.url for one in leaving[: len(new)]}
-    left = [one for one in watch_.bellwethers if one.page.url not in dropped]
-    return replace(watch_, bellwethers=(*left, *(one.bellwether for one in new)))
+    replacements = _chosen(candidates, list(watch_.wrapper.attributes), len(leaving))
+    # Those without a replacement stay, because a log-in wall may come down again.
+    dropped = {bellwether.page.url for bellwether in leaving[: len(replacements)]}
+    staying = [bellwether for bellwether in watch_.bellwethers if bellwether.page.url not in dropped]
+    return replace(watch_, bellwethers=(*staying, *(replacement.bellwether for replacement in replacements)))
 
 
-def bellwether(page: Page, records: Sequence[Record]) -> Bellwether:
-    """A page with what was found on it."""
-    found = signature(page.html)
+def make_bellwether(page: Page, records: Sequence[Record]) -> Bellwether:
+    """A page to watch, with the records found on it."""
+    page_signature = signature(page.html)
     return Bellwether(
         page,
-        found.hex() if found else "",
+        page_signature.hex() if page_signature else "",
         tuple({name: tuple(texts) for name, texts in record.values.items()} for record in records),
-        tuple({name: one[0].rule for name, one in record.provenance.items()} for record in records),
+        tuple(
+            {name: provenance[0].rule for name, provenance in record.provenance.items()} for record in records
+        ),
     )
 
 
 def constant_attributes(wrapper: Wrapper, past: Mapping[str, Past]) -> list[str]:
-    """The attributes whose values stay as they are, as far as is known and as visits have shown."""
+    """The attributes whose values do not change, as far as the wrapper and earlier visits show."""
     return [
         name
         for name, rules in wrapper.attributes.items()
@@ -148,18 +154,20 @@ def constant_attributes(wrapper: Wrapper, past: Mapping[str, Past]) -> list[str]
     ]
 
 
-def learned_past(past: Mapping[str, Past], wrapper: Wrapper, seen: Sequence[Pair]) -> dict[str, Past]:
-    """What is known of earlier visits, and what another one that was well has shown."""
+def learned_past(
+    past: Mapping[str, Past], wrapper: Wrapper, healthy_pairs: Sequence[Pair]
+) -> dict[str, Past]:
+    """What earlier visits have shown, and another visit on which all was well."""
     learned = dict(past)
     for name in wrapper.attributes:
-        filled = [pair for pair in seen if pair.before.get(name)]
+        filled = [pair for pair in healthy_pairs if pair.before.get(name)]
         compared = [pair for pair in filled if not pair.is_lost(name)]
-        before = past.get(name, Past())
+        earlier = past.get(name, Past())
         learned[name] = Past(
-            before.filled + len(filled),
-            before.lost + len(filled) - len(compared),
-            before.compared + len(compared),
-            before.mistaken + sum(pair.is_mistaken(name) for pair in compared),
+            earlier.filled + len(filled),
+            earlier.lost + len(filled) - len(compared),
+            earlier.compared + len(compared),
+            earlier.mistaken + sum(pair.is_mistaken(name) for pair in compared),
         )
     return learned
 
@@ -173,7 +181,7 @@ def _does_change(past: Past) -> bool:
     return past.compared >= _LEAST_COMPARED and past.mistaken > _CHANGING_SHARE * past.compared
 
 
-class _LookedAt(NamedTuple):
+class _Candidate(NamedTuple):
     bellwether: Bellwether
     records: tuple[Record, ...]
     paths: PathSet
@@ -181,14 +189,14 @@ class _LookedAt(NamedTuple):
 
 def _searched(wrapper: Wrapper, page: Page) -> FreshPage | None:
     """A page with what the wrapper finds on it, if it works there."""
-    found = wrapper.read(page, limits=LIMITS)
-    if isinstance(found, Failure) or not is_complete(wrapper, found.records):
+    reading = wrapper.read(page, limits=LIMITS)
+    if isinstance(reading, Failure) or not is_complete(wrapper, reading.records):
         return None
-    return FreshPage(page, *found)
+    return FreshPage(page, *reading)
 
 
-def _looked_at(now: FreshPage) -> _LookedAt:
-    return _LookedAt(bellwether(now.page, now.records), now.records, page_paths(now.root))
+def _candidate(now: FreshPage) -> _Candidate:
+    return _Candidate(make_bellwether(now.page, now.records), now.records, page_paths(now.root))
 
 
 def is_complete(wrapper: Wrapper, records: Sequence[Record]) -> bool:
@@ -199,40 +207,42 @@ def is_complete(wrapper: Wrapper, records: Sequence[Record]) -> bool:
     return any(record.values and mandatory <= record.values.keys() for record in records)
 
 
-def _chosen(looked_at: Sequence[_LookedAt], attributes: Sequence[str], k: int) -> list[_LookedAt]:
-    """Half of them show most of what differs, some have values of rare attributes, the rest is as pages are.
+def _chosen(candidates: Sequence[_Candidate], attributes: Sequence[str], k: int) -> list[_Candidate]:
+    """Half of the pages cover most differences, some have values of rare attributes, others are typical.
 
-    Were all as different as can be, a template that most pages have would be seen on few of them.
+    If all were as different as possible, a template that most pages have would be seen on few of them.
     """
-    order = [looked_at[pick.page] for pick in sample_order([one.paths for one in looked_at], len(looked_at))]
+    picks = sample_order([candidate.paths for candidate in candidates], len(candidates))
+    order = [candidates[pick.page] for pick in picks]
     chosen = order[: (k + 1) // 2]
     for name in attributes:
-        having = Counter(_has(one, name) for one in chosen)[True]
-        for one in order:
-            if len(chosen) >= k or having >= _LEAST_OF_ATTRIBUTE:
+        count = sum(_has(candidate, name) for candidate in chosen)
+        for candidate in order:
+            if len(chosen) >= k or count >= _LEAST_OF_ATTRIBUTE:
                 break
-            if one not in chosen and _has(one, name):
-                chosen.append(one)
-                having += 1
-    return chosen + evenly_spaced([one for one in looked_at if one not in chosen], k - len(chosen))
+            if candidate not in chosen and _has(candidate, name):
+                chosen.append(candidate)
+                count += 1
+    typical = [candidate for candidate in candidates if candidate not in chosen]
+    return chosen + evenly_spaced(typical, k - len(chosen))
 
 
-def _has(one: _LookedAt, attribute: str) -> bool:
-    return any(attribute in record.values for record in one.records)
+def _has(candidate: _Candidate, attribute: str) -> bool:
+    return any(attribute in record.values for record in candidate.records)
 
 
 def contracts(wrapper: Wrapper, records: Iterable[Values]) -> dict[str, Contract]:
-    """What values are like: as was learned with the wrapper, or from these records if they are more."""
-    found: dict[str, Contract] = {}
+    """What values are like: as learned with the wrapper, or from these records if they have more values."""
+    chosen: dict[str, Contract] = {}
     values_of = list(records)
     for name, rules in wrapper.attributes.items():
         texts = [text for values in values_of for text in values.get(name, ())]
-        seen = learned_contract(texts, rules.attribute.type)
-        known = rules.contract
-        better = seen if known is None or (seen is not None and seen.values > known.values) else known
-        if better is not None:
-            found[name] = better
-    return found
+        from_records, contract = learned_contract(texts, rules.attribute.type), rules.contract
+        if contract is None or (from_records is not None and from_records.values > contract.values):
+            contract = from_records
+        if contract is not None:
+            chosen[name] = contract
+    return chosen
 
 
 def _pairs_of_versions(wrapper: Wrapper, versions: Iterable[FreshPage]) -> Iterator[Pair]:

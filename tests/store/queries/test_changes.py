@@ -150,14 +150,14 @@ def test_a_repair_that_cannot_be_kept_supersedes_none(store: Store, run_id: int)
 
 
 @pytest.mark.parametrize("state", ["review", "annotation"])
-def test_a_repair_that_waits_is_settled(store: Store, run_id: int, state: RepairState) -> None:
+def test_a_repair_that_waits_is_closed(store: Store, run_id: int, state: RepairState) -> None:
     repair_id = repair(store, run_id, state)
     store.close_repair(repair_id, "applied", 7)
     (found,) = store.repairs()
     assert (found.state, found.version_after) == ("applied", 7)
 
 
-def test_only_the_repair_that_is_meant_is_settled(store: Store, run_id: int) -> None:
+def test_only_the_repair_that_is_meant_is_closed(store: Store, run_id: int) -> None:
     rejected, other = repair(store, run_id, "review"), repair(store, run_id, "review", "guide")
     store.close_repair(rejected, "rejected")
     assert [(found.id, found.state, found.version_after) for found in store.repairs()] == [
@@ -167,7 +167,7 @@ def test_only_the_repair_that_is_meant_is_settled(store: Store, run_id: int) -> 
 
 
 @pytest.mark.parametrize("state", ["applied", "rejected", "superseded"])
-def test_a_repair_that_waits_no_more_cannot_be_settled(store: Store, run_id: int, state: RepairState) -> None:
+def test_a_repair_that_waits_no_more_cannot_be_closed(store: Store, run_id: int, state: RepairState) -> None:
     repair_id = repair(store, run_id, "review")
     store.close_repair(repair_id, state)
     sentence = rf"^The repair {repair_id} waits for no one any more: it is {state} already\.$"
@@ -177,7 +177,7 @@ def test_a_repair_that_waits_no_more_cannot_be_settled(store: Store, run_id: int
     assert (found.state, found.version_after) == (state, None)
 
 
-def test_a_repair_that_is_not_there_cannot_be_settled(store: Store) -> None:
+def test_a_repair_that_is_not_there_cannot_be_closed(store: Store) -> None:
     with pytest.raises(StoreError, match=r"^There is no repair 5\.$"):
         store.close_repair(5, "applied")
 
